@@ -71,6 +71,7 @@ class KnownTemplate:
         self.pod = pod
         self._nodes = nodes
         self._candidates: Rows | None = None
+        self._charges: list[tuple[int, Verdict, int]] | None = None
         self._epoch = nodes.kept(KnownTemplate, object)
         self._loads = nodes.with_replicas(pod.template, np.zeros(nodes.size, np.int64))
         """The loads that the answers are for, but for those in ``_load_of``."""
@@ -105,6 +106,16 @@ class KnownTemplate:
     def num_rejected(self, index: int) -> int:
         """Return how many rows the filter at *index* rejects."""
         return self._num_rejected.get(index, 0)
+
+    @property
+    def charges(self) -> list[tuple[int, Verdict, int]]:
+        """By index of the filter, what it holds against rows, and how many these are."""
+        if self._charges is None:
+            self._charges = [
+                (index, Verdict(tuple(found)), self._num_rejected[index])
+                for index, found in sorted(self._rejections.items())
+            ]
+        return self._charges
 
     def normal_among(self, candidates: Rows) -> Ints:
         """Return ``normal`` as it were if only some of the feasible rows were candidates.
@@ -238,7 +249,7 @@ class KnownTemplate:
                 raise NotKnownError
         if nodes.last_generation == self._generation:
             return
-        changed = np.flatnonzero(nodes.generation > self._generation)
+        (changed,) = (nodes.generation > self._generation).nonzero()
         if len(changed) > FEW:
             raise NotKnownError
         was_feasible = self._candidates
@@ -317,7 +328,7 @@ class KnownTemplate:
         self.feasible = self.feasible.copy()
         self.feasible[row] = False
         self.total[row] = NOT_FEASIBLE
-        self._candidates = None
+        self._candidates = self._charges = None
         rejections = self._rejections.setdefault(index, [])
         for reason, code, _ in found:
             at = next((i for i, r in enumerate(rejections) if r[:2] == (reason, code)), None)

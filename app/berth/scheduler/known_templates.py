@@ -147,6 +147,9 @@ class _Decision:
     def _run_filters(self) -> None:
         """Ask the filters that have to be asked about the rows that come to them."""
         known, state = self._known, self._state
+        if known.asked <= state.skip_filter:
+            self._charged = known.charges
+            return
         gone: Mask | None = None
         for index, plugin in enumerate(self._profile.filters):
             if plugin.NAME in state.skip_filter:
@@ -199,7 +202,7 @@ class _Decision:
             total = known.weights @ normal_of_known + known.least_total
         for _, weight, _, normal in asked:
             total += normal * weight
-        best = np.flatnonzero(total == total.max())
+        (best,) = (total == total.max()).nonzero()
         best_rows = best if rows is None else rows[best]
         row = int(best_rows[0]) if len(best) == 1 else select(best_rows.data)
         # Those that the record of the decision may name, whether the chosen one is refused or not.
