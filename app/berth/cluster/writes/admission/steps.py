@@ -34,6 +34,7 @@ from berth.cluster.writes.admission.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
 from berth.cluster.writes.admission.pod_groups import (
+    GangSizeIsFixed,
     PodGroupProtection,
     PodGroupWorkloadExists,
 )
@@ -85,6 +86,7 @@ def standard_admission(
             DisabledComparisons(features),
             DisabledNodeAllocatableResources(features),
             NamespaceLifecycle(store),
+            GangSizeIsFixed(features),
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
