@@ -27,6 +27,8 @@ class FakeClaims(InMemoryClaims):
         """Raised by the next writes."""
         self.faults: Iterator[Exception | None] = repeat(None)
         """What each of the next updates of a status ends with, if anything."""
+        self.losses: Iterator[bool] = repeat(object=False)
+        """Whether the answer to each of them gets lost: it is made and fails nevertheless."""
         self.turns = 0
         """How many turns of the event loop each update of a status takes."""
         self.lags = False
@@ -49,7 +51,10 @@ class FakeClaims(InMemoryClaims):
         fault = next(self.faults)
         if fault is not None:
             raise fault
-        return await super().update_status(body)
+        updated = await super().update_status(body)
+        if next(self.losses):
+            raise OSError("the answer got lost")
+        return updated
 
     def catch_up(self) -> None:
         """Tell what was written while the watch lagged."""

@@ -157,6 +157,7 @@ class Harness:
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
         uses_signatures: bool = True,
+        shares_answers: bool = True,
         listers: type[Listers] = Listers,
     ) -> None:
         """*rng* is what plugins choose with.
@@ -164,6 +165,7 @@ class Harness:
         *dice* pick the cycles in which plugins are timed; they decide nothing else.
 
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
+        *shares_answers*: as always, plugins are not asked again about pods of the same template.
         *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
         """
         self.clock = FakeClock()
@@ -201,7 +203,7 @@ class Harness:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(uses_signatures=uses_signatures),
+            CoreOptions(uses_signatures=uses_signatures, shares_answers=shares_answers),
         )
         self.cache, self.queue = self.core.cache, self.core.queue
         self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter

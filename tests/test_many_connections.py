@@ -21,8 +21,8 @@ from berth.addresses import LOOPBACK
 from berth.certificates import self_signed, server_context
 from berth.connection_limit import MOST as MOST_BY_DEFAULT
 from berth.connection_limit import ConnectionCounts
+from berth.event_loop import in_loop
 from berth.http_server import SHARE_OF_FILES, HttpServer
-from berth.terminal import in_loop
 
 pytestmark = pytest.mark.wall
 

@@ -77,7 +77,7 @@ async def python(
 
 COMMAND = """
 import asyncio, sys
-from berth.terminal import in_loop
+from berth.event_loop import in_loop
 
 async def work():
     print("up", flush=True)

@@ -1,23 +1,14 @@
-"""What commands share: printing, types of arguments, the event loop."""
+"""What commands share: printing, types of arguments, errors."""
 
 import argparse
-import asyncio
-import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
-import uvloop
-
-from berth.clock import Clock
 from berth.errors import UserError
-from berth.memory import Survivors, keep_heap
-from berth.open_files import raise_limit
 from berth.printable import printable, printable_json, printable_lines
-
-T = TypeVar("T")
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -90,48 +81,3 @@ def naming_file(flag: str, path: str) -> Iterator[None]:
         yield
     except OSError as exc:
         raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
-
-
-async def sparing_survivors(work: Awaitable[T], clock: Clock) -> T:
-    """Do *work*, and keep the pauses of the garbage collector short meanwhile."""
-    later = asyncio.get_running_loop().call_soon_threadsafe
-    with Survivors(clock, later).spared():
-        return await work
-
-
-def in_loop(
-    work: Coroutine[Any, Any, int],
-    *,
-    new_event_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
-) -> int:
-    """Run *work* on a fast event loop, or on another; Ctrl-C and SIGTERM end it cleanly.
-
-    A second SIGTERM, while it cleans up, ends the process at once.
-    """
-    keep_heap()
-    raise_limit()
-    terminated = False
-
-    async def until_terminated() -> int:
-        nonlocal terminated
-        working, loop = asyncio.current_task(), asyncio.get_running_loop()
-        assert working is not None
-
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            loop.remove_signal_handler(signal.SIGTERM)
-            working.cancel()
-
-        loop.add_signal_handler(signal.SIGTERM, terminate)
-        try:
-            return await work
-        finally:
-            loop.remove_signal_handler(signal.SIGTERM)
-
-    with (
-        suppress(asyncio.CancelledError),
-        asyncio.Runner(loop_factory=new_event_loop) as runner,
-    ):
-        return runner.run(until_terminated())
-    return TERMINATED if terminated else INTERRUPTED

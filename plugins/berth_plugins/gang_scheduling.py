@@ -40,6 +40,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
     """Gates pods until their gang is large enough, and holds them until enough have nodes."""
 
     NAME = "GangScheduling"
+    DECIDES_BY_SIGNATURE = True  # pods of a gang have none; for others it decides nothing
 
     def __init__(self, args: None = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)

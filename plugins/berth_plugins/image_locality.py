@@ -1,12 +1,12 @@
 """ImageLocality: prefer nodes that already have the pod's images."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import MAX_NODE_SCORE, ScorePlugin, Scores
+from berth.framework.interface import MAX_NODE_SCORE, NOTHING_ELSE, ScorePlugin, Scores
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import everywhere
@@ -28,6 +28,9 @@ class ImageLocality(ScorePlugin):
     """
 
     NAME = "ImageLocality"
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return NOTHING_ELSE
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         names = pod.template.memo("ImageLocality", lambda: tuple(image_names(pod.pod)))

@@ -1,6 +1,6 @@
 """NodeAffinity: a pod goes where its nodeSelector and node affinity say, or would like."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from berth.framework.events import (
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, label_change
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PluginArgs,
@@ -112,6 +113,9 @@ class NodeAffinity(
         preferences = compile_preferences(added.preferred)
         assert not isinstance(preferences, Status), "checked with the args"
         self._added_preferences = preferences
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return NOTHING_ELSE
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable

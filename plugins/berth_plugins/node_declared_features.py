@@ -1,6 +1,6 @@
 """NodeDeclaredFeatures: a pod that needs a feature runs where the kubelet declares it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
@@ -32,6 +32,9 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
 
     NAME = "NodeDeclaredFeatures"
     DECIDES_BY_SIGNATURE = True
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if _required(pod) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if _required(pod) else SKIP

@@ -1,6 +1,6 @@
 """NodeName: a pod that names its node runs only there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import NODE_ADD, ClusterEventWithHint
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.framework.interface import EnqueueExtensions, FilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
@@ -22,6 +22,9 @@ class NodeName(FilterPlugin, EnqueueExtensions, Explains):
 
     NAME = "NodeName"
     DECIDES_BY_SIGNATURE = True
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if pod.pod.spec.node_name else NOTHING_ELSE
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         name = pod.pod.spec.node_name

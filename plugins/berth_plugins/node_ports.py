@@ -1,6 +1,6 @@
 """NodePorts: two pods cannot have the same host port of a node."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from berth.framework.cycle_state import CycleState
@@ -22,7 +22,7 @@ from berth.framework.explanation import (
     counted,
     listed,
 )
-from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
@@ -43,6 +43,9 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
 
     NAME = "NodePorts"
     DECIDES_BY_SIGNATURE = True
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if pod.template.host_ports else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if pod.template.host_ports else SKIP

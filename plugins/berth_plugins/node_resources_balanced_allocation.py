@@ -1,6 +1,6 @@
 """NodeResourcesBalancedAllocation: prefer nodes where no resource runs out long before others."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -63,6 +63,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """
 
     NAME = "NodeResourcesBalancedAllocation"
+    GOES_BY_LOAD = True
     ARGS = NodeResourcesBalancedAllocationArgs
 
     def __init__(
@@ -74,6 +75,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
         handle = handle or Handle(NodeTable())
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return self._devices.follow_from(pod.template.requested)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Skip pods that request none of the resources."""

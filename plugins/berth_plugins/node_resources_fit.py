@@ -1,6 +1,6 @@
 """NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -49,7 +49,7 @@ from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources, is_extended
-from berth_plugins.shared.device_classes import DeviceClassResolver, resource_names
+from berth_plugins.shared.device_classes import DeviceClassResolver, device_classes, resource_names
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
@@ -192,6 +192,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    GOES_BY_LOAD = True
     PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
@@ -206,8 +207,11 @@ class NodeResourcesFit(
         self._resources = args.scoring_strategy.resources
         self._strategy = args.scoring_strategy.compiled()
         handle = handle or Handle(NodeTable())
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""
@@ -317,12 +321,14 @@ class NodeResourcesFit(
         scaled_down = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
         device_class = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
-        return [
+        events = [
             ClusterEventWithHint(pod_gone, after_pod_deletion),
             ClusterEventWithHint(scaled_down, after_scale_down),
             ClusterEventWithHint(node, partial(after_node_change, classes=self._classes)),
-            ClusterEventWithHint(device_class, after_device_class_change),
         ]
+        if self._classes.gives_extended_resources:
+            events.append(ClusterEventWithHint(device_class, after_device_class_change))
+        return events
 
 
 def _lacks(nodes: NodeTable, need: Need, *, backed_by_devices: bool) -> Iterator[Rejection]:

@@ -1,6 +1,6 @@
 """NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from berth.framework.cycle_state import CycleState
@@ -12,7 +12,7 @@ from berth.framework.events import (
     QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.framework.interface import EnqueueExtensions, FilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
@@ -29,6 +29,9 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
 
     NAME = "NodeUnschedulable"
     DECIDES_BY_SIGNATURE = True
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return NOTHING_ELSE
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))

@@ -1,6 +1,6 @@
 """NodeVolumeLimits: a node takes only as many volumes of a driver as the driver allows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ from berth.framework.events import (
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.handle import Handle
-from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, PodTemplate
@@ -87,6 +87,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         self._volumes = VolumeNames(handle.listers, handle.rng)
         self._attachments = Attachments(handle.listers)
         self._looks_for_drivers = VOLUME_LIMIT_SCALING in handle.features
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if may_attach(pod.template) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if may_attach(pod.template) else SKIP

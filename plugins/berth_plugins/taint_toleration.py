@@ -1,6 +1,6 @@
 """TaintToleration: a pod stays off nodes whose taints it does not tolerate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ from berth.framework.events import (
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PreScorePlugin,
@@ -47,6 +48,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     def __init__(self, args: None = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
         self._comparisons = handle is not None and COMPARISONS in handle.features
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return NOTHING_ELSE
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         repelling = rows_repelling(nodes, pod.template, comparisons=self._comparisons)

@@ -1,6 +1,6 @@
 """VolumeRestrictions: a disk or claim that only one pod may use is used by one pod."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from berth.framework.events import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PreFilterExtensions,
@@ -77,6 +78,10 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         if handle is None:
             raise TypeError("VolumeRestrictions: needs a handle to look up claims")
         self._claims = handle.listers.persistent_volume_claims
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        has_any = own_claims(pod.template) or restricted_volumes(pod.template)
+        return None if has_any else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         exclusive: set[str] = set()

@@ -1,6 +1,6 @@
 """VolumeZone: a pod goes to the zones where its volumes are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from berth.framework.cycle_state import CycleState
@@ -13,7 +13,7 @@ from berth.framework.events import (
 )
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
 from berth.framework.handle import Handle
-from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
@@ -57,6 +57,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
         if handle is None:
             raise TypeError("VolumeZone: needs a handle to look up volumes")
         self._listers = handle.listers
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if own_claims(pod.template) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         found: list[Topology] = []

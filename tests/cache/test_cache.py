@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,10 +11,13 @@ from berth.cache.cache import Cache, CacheError
 from berth.cache.node_tree import NodeTree
 from berth.framework.node_table import CPU
 from berth.framework.pod_counters import PodMatcher
+from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
-from berth.objects.pod import Pod
+from berth.objects.pod import Pod, SchedulingGroup
 from berth.objects.selectors import EVERYTHING, selector_from_map
 from tests.builders import node, pod
+
+ALL = PodMatcher(None, EVERYTHING, skip_terminating=False)
 
 
 def bound(name: str, on: str, *, cpu: int = 1, version: str = "1") -> PodInfo:
@@ -230,3 +234,27 @@ def test_no_sequence_of_events_makes_cache_and_table_disagree(
         cache.refresh_order()
         cache.check_invariants()
         assert sorted(cache.table.names(cache.table.order)) == sorted(cache.table.row_of)
+
+
+def test_without_some_pods_their_room_is_free_until_they_are_back() -> None:
+    groups = PodGroups()
+    cache = Cache(groups)
+    cache.add_node(node("a", cpu=8))
+    of_group = pod("in-group", node="a", cpu=2)
+    spec = msgspec.structs.replace(of_group.spec, scheduling_group=SchedulingGroup("g"))
+    pods = [
+        bound("one", "a"),
+        bound("ghost", "gone", cpu=4),
+        PodInfo(msgspec.structs.replace(of_group, spec=spec)),
+    ]
+    for each in pods:
+        cache.add_pod(each)
+    before = groups.snapshot()
+    with cache.without_all([*pods, bound("stranger", "a")]):
+        assert used(cache) == {"a": 0}
+        assert counts(cache, ALL) == [0]
+        assert not len(groups)
+    assert used(cache) == {"a": 3}
+    assert counts(cache, ALL) == [2]
+    assert groups.snapshot() == before
+    cache.check_invariants()

@@ -143,12 +143,33 @@ NODE_TERMS = (
             id="a toleration without a key",
         ),
         pytest.param(
-            pod(tolerations=[{"key": "k", "operator": "Gt", "value": "1"}]),
+            pod(tolerations=[{"key": "k", "operator": "Like", "value": "1"}]),
             [
-                'spec.tolerations[0].operator: Unsupported value: "Gt": '
+                'spec.tolerations[0].operator: Unsupported value: "Like": '
                 'supported values: "Equal", "Exists"'
             ],
+            id="a toleration of an unknown operator",
+        ),
+        pytest.param(
+            pod(tolerations=[{"key": "k", "operator": "Gt", "value": "-1"}]),
+            [],
             id="a toleration that compares",
+        ),
+        pytest.param(
+            pod(tolerations=[{"key": "k", "operator": "Lt", "value": "08"}]),
+            [
+                'spec.tolerations[0].value: Invalid value: "08": must be a valid decimal integer'
+                " in canonical form"
+            ],
+            id="a toleration that compares with what is no number",
+        ),
+        pytest.param(
+            pod(tolerations=[{"operator": "Lt", "value": "8"}]),
+            [
+                'spec.tolerations[0].operator: Invalid value: "Lt": operator must be Exists '
+                'when `key` is empty, which means "match all values and all keys"'
+            ],
+            id="a toleration that compares without a key",
         ),
         pytest.param(
             pod(tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 3}]),

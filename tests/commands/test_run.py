@@ -78,10 +78,10 @@ def test_version(flag: str, has: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_gates_that_cannot_be_had_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["run", "--feature-gates=StorageCapacityScoring=true"]) == 2
+    assert cli.run(["run", "--feature-gates=SchedulerQueueingHints=false"]) == 2
     assert capsys.readouterr().err == (
-        "berth run: --feature-gates: cannot set feature gate StorageCapacityScoring to true: berth"
-        " has it false only\n"
+        "berth run: --feature-gates: cannot set feature gate SchedulerQueueingHints to false,"
+        " feature is locked to true\n"
     )
     assert cli.run(["run", "--feature-gates=GangScheduling=true"]) == 2
     assert capsys.readouterr().err == (

@@ -46,9 +46,6 @@ OF_THE_SPEC = {
 """Endpoints of spec §7.3."""
 
 NEVER_SEEN = {
-    "scheduler_async_api_call_execution_total": ("counter", "call_type, result"),
-    "scheduler_async_api_call_execution_duration_seconds": ("histogram", "call_type, result"),
-    "scheduler_pending_async_api_calls": ("gauge", "call_type"),
     "scheduler_podgroup_schedule_attempts_total": ("counter", "profile, result"),
     "scheduler_podgroup_scheduling_attempt_duration_seconds": ("histogram", "profile, result"),
     "scheduler_podgroup_scheduling_algorithm_duration_seconds": ("histogram", ""),

@@ -314,6 +314,36 @@ CASES: Final = {
             step("Another starts", {"scheduler": "start"}, expect=[bound(2)]),
         ],
     ),
+    "22, tolerations by comparison": scenario(
+        {**nodes("n", 1, "8"), "taints": [{"key": "gpus", "value": "4", "effect": "NoSchedule"}]},
+        gates=("TaintTolerationComparisonOperators",),
+        steps=[
+            step(
+                "A taint of 4",
+                create(
+                    *(
+                        pod(
+                            name,
+                            of="",
+                            tolerations=[{"key": "gpus", "operator": operator, "value": value}],
+                        )
+                        for name, operator, value in (
+                            ("lt-8", "Lt", "8"),
+                            ("lt-4", "Lt", "4"),
+                            ("gt-3", "Gt", "3"),
+                        )
+                    )
+                ),
+                create(pod("bad", tolerations=[{"key": "gpus", "operator": "Lt", "value": "08"}]))
+                | {"refused": "must be a valid decimal integer in canonical form"},
+                expect=[
+                    {"pods": {"name": "lt-8", "scheduled": True}},
+                    {"pods": {"name": "gt-3", "scheduled": True}},
+                    told("lt-4", "untolerated taint"),
+                ],
+            )
+        ],
+    ),
 }
 
 

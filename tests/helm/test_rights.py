@@ -163,7 +163,7 @@ def readable(objects: list[Object]) -> set[str]:
         if "get" in rule["verbs"]
         for url in rule.get("nonResourceURLs", ())
     }
-    return urls - {"/explain/pods/*"}
+    return urls - {"/explain/pods/*", "/explain/podgroups/*"}
 
 
 # What a scheduler does.

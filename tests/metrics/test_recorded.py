@@ -61,12 +61,15 @@ UNSEEN = {
     "scheduler_podgroup_scheduling_algorithm_duration_seconds": Shape(
         "histogram", "ALPHA", (), ATTEMPT_BUCKETS
     ),
+    "scheduler_async_api_call_execution_total": Shape("counter", "ALPHA", ("call_type", "result")),
+    "scheduler_async_api_call_execution_duration_seconds": Shape(
+        "histogram", "ALPHA", ("call_type", "result"), ATTEMPT_BUCKETS
+    ),
+    "scheduler_pending_async_api_calls": Shape("gauge", "ALPHA", ("call_type",)),
 }  # fmt: skip
 """Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
 
 NEVER_SEEN_AND_ABSENT = {
-    "scheduler_async_api_call_execution_total",
-    "scheduler_pending_async_api_calls",
     "scheduler_volume_binder_cache_requests_total",
 }
 """More of those, one for each reason not to have them."""

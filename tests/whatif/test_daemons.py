@@ -90,6 +90,19 @@ def test_selector_and_tolerations_decide(
     assert found.after.pods == (2 if comes else 1)
 
 
+@pytest.mark.parametrize(("on", "pods"), [(True, 2), (False, 1)], ids=["gate on", "gate off"])
+def test_numbers_are_compared_with_the_feature_gate(*, on: bool, pods: int) -> None:
+    few = [toleration("gpus", operator="Lt", value="8")]
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "featureGates": {"TaintTolerationComparisonOperators": on},
+    }
+    added = [{"manifest": manifest(node("new", cpu="4", taints=[taint("gpus", "4")]))}]
+    taken = snapshot(ONE, daemon("one", tolerations=few), config=config)
+    assert ask(taken, addNodes=added).after.pods == pods
+
+
 def test_a_copy_runs_what_its_model_runs() -> None:
     """The affinity of the template is lost in its pods: the controller writes the node's name."""
     two = node("two", cpu="4")

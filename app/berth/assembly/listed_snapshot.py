@@ -1,6 +1,7 @@
 """A snapshot of any cluster, listed from its API server."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from berth.client.api import Api
@@ -8,6 +9,7 @@ from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
 from berth.errors import UserError
+from berth.framework.kind import Kind
 from berth.framework.listers import KINDS
 from berth.framework.pod_group_sources import SOURCES
 from berth.whatif.daemons import DAEMON_SETS_PATH
@@ -33,9 +35,8 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
     """List every kind through *client*; raises the API's errors."""
     objects: dict[str, list[Any]] = {}
     for kind in (*KINDS.values(), *(source.kind for source in SOURCES)):
-        try:
-            body = await client.request("GET", kind.path, params=kind.params)
-        except NotFoundError:
+        body = await _list(client, kind)
+        if body is None:
             continue
         for name, found in decode(body, source=kind.path).objects.items():
             objects.setdefault(name, []).extend(found)
@@ -44,6 +45,14 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
         objects={kind: objects[kind] for kind in KINDS if kind in objects},
         daemon_sets=await _daemon_sets(client),
     )
+
+
+async def _list(client: Api, kind: Kind[Any]) -> bytes | None:
+    """Return all objects of a kind, in the best version there is; None: it is not served."""
+    for path in kind.paths:
+        with suppress(NotFoundError):
+            return await client.request("GET", path, params=kind.params)
+    return None
 
 
 async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:

@@ -15,7 +15,12 @@ from berth.client.events.recorder import EventRecorder
 from berth.client.events.recorders import Recorders
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock
-from berth.config.feature_gates import GENERIC_WORKLOAD, effective_gates, enabled_features
+from berth.config.feature_gates import (
+    GENERIC_WORKLOAD,
+    SCHEDULER_ASYNC_API_CALLS,
+    effective_gates,
+    enabled_features,
+)
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.core.outside import Outside, RandomSources
@@ -127,6 +132,9 @@ class SchedulerService:
                     clock=clock,
                     rng=rng,
                     count_created_claim=self.metrics.created_claim,
+                    calls=self.metrics.async_calls
+                    if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
+                    else None,
                 ),
                 pods=pods,
                 listers=self.listers,
@@ -193,6 +201,8 @@ class SchedulerService:
             self.registry.register(collector)
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
+        if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled:
+            self.registry.register(self.metrics.async_calls)
         register_process(self.registry, gates=self.gates)
 
     def begin_termination(self) -> None:

@@ -16,7 +16,7 @@ ASKED: Final[Mapping[str, tuple[Spec, ...]]] = {
     "of two kinds": (requests(1_000, 256), requests(1_500, 256)),
     "too large": (requests(1_000_000, 256),),
 }
-"""What the pods of a gang ask for, in turn."""
+"""What the pods of a gang ask for: equally many each."""
 
 
 async def measure(

@@ -132,8 +132,8 @@ class Cluster:
             self.api.put(running)
 
     def gang(self, name: str, size: int, *specs: Spec) -> list[Pod]:
-        """Make *size* pods of a group, of *specs* in turn; they are not created yet."""
-        return [_member(f"{name}-{n}", name, specs[n % len(specs)]) for n in range(size)]
+        """Make *size* pods of a group, equally many of each spec; they are not created yet."""
+        return [_member(f"{name}-{n}", name, specs[n * len(specs) // size]) for n in range(size)]
 
     def put_gang(self, name: str, pods: Sequence[Pod], *, priority: int | None = None) -> None:
         """Create a gang and its *pods*, all of which it needs."""

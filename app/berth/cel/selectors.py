@@ -141,10 +141,15 @@ class DeviceView:
         capacity = {
             name: functions.quantity_value(value.value) for name, value in device.capacity.items()
         }
+        shared: dict[str, Any] = (
+            {"allowMultipleAllocations": device.allow_multiple_allocations}
+            if features.consumable_capacity
+            else {}
+        )
         return cls(
             {
                 "driver": driver,
-                "allowMultipleAllocations": device.allow_multiple_allocations,
+                **shared,
                 "attributes": _by_domain(attributes, driver),
                 "capacity": _by_domain(capacity, driver),
             },

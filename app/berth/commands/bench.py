@@ -19,8 +19,9 @@ from berth.bench import (
 )
 from berth.bench.process import BenchError
 from berth.clock import CpuClock, RealClock
+from berth.event_loop import in_loop
 from berth.memory import keep_heap
-from berth.terminal import CommandError, in_loop, positive, program, say
+from berth.terminal import CommandError, positive, program, say
 from berth_plugins.registry import IN_TREE
 
 

@@ -10,16 +10,9 @@ from berth import log
 from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
+from berth.event_loop import in_loop, sparing_survivors
 from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster, kubeconfig_out
-from berth.terminal import (
-    UsageError,
-    in_loop,
-    naming_port,
-    positive,
-    program,
-    say,
-    sparing_survivors,
-)
+from berth.terminal import UsageError, naming_port, positive, program, say
 
 
 def main(argv: Sequence[str]) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from berth import log
 from berth.assembly.extender_port import DEFAULT_PORT
 from berth.assembly.extender_process import run_extender
+from berth.event_loop import in_loop
 from berth.flags import configuration, extender_port
-from berth.terminal import in_loop, program
+from berth.terminal import program
 
 
 def main(argv: Sequence[str]) -> int:

@@ -10,8 +10,9 @@ from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.stages.load import load as load_stages
+from berth.event_loop import in_loop
 from berth.flags.embedded_cluster import add_node_flags, kubelet_configuration, node_template
-from berth.terminal import in_loop, program
+from berth.terminal import program
 
 
 def main(argv: Sequence[str]) -> int:

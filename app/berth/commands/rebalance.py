@@ -11,26 +11,18 @@ import msgspec
 
 from berth import log
 from berth.assembly.listed_snapshot import list_cluster
+from berth.assembly.running_scheduler import usual_kubeconfig
 from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.config.decode import document
+from berth.event_loop import in_loop
 from berth.flags.configuration import add_plugin_flags, known_plugins
-from berth.flags.running_scheduler import usual_kubeconfig
 from berth.profile.build import Registry
 from berth.rebalance.apply import Applying
 from berth.rebalance.proposal import Proposal
 from berth.rebalance.propose import Goals, propose
 from berth.rebalance.text import lines
-from berth.terminal import (
-    INTERRUPTED,
-    CommandError,
-    UsageError,
-    in_loop,
-    positive,
-    program,
-    say,
-    say_json,
-)
+from berth.terminal import INTERRUPTED, CommandError, UsageError, positive, program, say, say_json
 from berth.whatif.snapshot import Snapshot, load
 
 REACHED, NOT_REACHED = 0, 1

@@ -10,9 +10,10 @@ from berth import log as logs
 from berth.assembly.scheduler_process import run_scheduler
 from berth.commands import version
 from berth.config.configz import to_yaml
+from berth.event_loop import in_loop
 from berth.files import write_file
 from berth.flags import configuration, extender_port, kube_scheduler
-from berth.terminal import in_loop, naming_file, program
+from berth.terminal import naming_file, program
 
 log = logging.getLogger(__name__)
 

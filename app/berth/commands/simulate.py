@@ -14,12 +14,13 @@ from berth.config.decode import document
 from berth.config.errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.presets import PRESETS, preset
+from berth.event_loop import in_loop
 from berth.flags.configuration import add_plugin_flags, known_plugins
 from berth.memory import collect_seldom
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
-from berth.terminal import UsageError, in_loop, positive, program, say_json
+from berth.terminal import UsageError, positive, program, say_json
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question

@@ -18,6 +18,7 @@ from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.sources import gather, why_not
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
+from berth.event_loop import in_loop, sparing_survivors
 from berth.flags import configuration
 from berth.flags.embedded_cluster import (
     add_cluster_flags,
@@ -28,7 +29,7 @@ from berth.flags.embedded_cluster import (
     node_template,
 )
 from berth.flags.feature_gates import with_gates
-from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
+from berth.terminal import naming_port, port, program, say
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))

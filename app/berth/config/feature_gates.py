@@ -16,6 +16,7 @@ from berth.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
 
 FLAG: Final = "--feature-gates"
 
+CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING: Final = "ClearingNominatedNodeNameAfterBinding"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
@@ -31,11 +32,14 @@ MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD: Final = "MatchLabelKeysInPodTopologySpr
 NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
 OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
 SCHEDULER_ASYNC_PREEMPTION: Final = "SchedulerAsyncPreemption"
 SCHEDULER_POP_FROM_BACKOFF_Q: Final = "SchedulerPopFromBackoffQ"
+STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
+VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
@@ -52,12 +56,21 @@ _OWN_DEPENDENCIES: Final = dict.fromkeys(OWN, (GANG_SCHEDULING,))
 
 TURNABLE: Final = frozenset(
     {
+        CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
         COSCHEDULING_POD_GROUPS,
+        "DRAConsumableCapacity",
+        "DRADeviceBindingConditions",
         DRA_DEVICE_TAINT_RULES,
+        "DRADeviceTaints",
+        "DRAExtendedResource",
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_NODE_ALLOCATABLE_RESOURCES,
+        "DRAPartitionableDevices",
+        "DRAPrioritizedList",
+        "DRAResourceClaimDeviceStatus",
+        "DRASchedulerFilterTimeout",
         DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
@@ -68,13 +81,14 @@ TURNABLE: Final = frozenset(
         NOMINATED_NODE_NAME_FOR_EXPECTATION,
         OPPORTUNISTIC_BATCHING,
         POD_LEVEL_RESOURCES,
+        SCHEDULER_ASYNC_API_CALLS,
         SCHEDULER_ASYNC_PREEMPTION,
         SCHEDULER_POP_FROM_BACKOFF_Q,
-        "StorageCapacityScoring",
+        STORAGE_CAPACITY_SCORING,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
-        "VolumeLimitScaling",
+        VOLUME_LIMIT_SCALING,
         WORKLOAD_AWARE_PREEMPTION,
         WORKLOAD_WITH_JOB,
     }

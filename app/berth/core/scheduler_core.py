@@ -71,6 +71,8 @@ class CoreOptions:
     """Seconds after which an unschedulable pod is tried again in any case."""
     uses_signatures: bool = True
     """Whether one failed attempt stands for all pods of the same signature."""
+    shares_answers: bool = True
+    """Whether what plugins say about a pod stands for others of its template while it is true."""
     is_watched: bool = True
     """Whether plugins are timed, and decisions are recorded with the best nodes."""
     select: Callable[[NodeTable], Select] | None = None
@@ -230,6 +232,7 @@ class SchedulerCore:
             metrics=metrics,
             clock=clock,
             groups=groups,
+            shares_answers=options.shares_answers,
             batches=OPPORTUNISTIC_BATCHING in features,
             preempts_async=(
                 options.always_preempts_async or SCHEDULER_ASYNC_PREEMPTION in features

@@ -4,6 +4,7 @@ from berth.core.scheduler_core import SchedulerCore
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 from berth.queue.sub_queues import SubQueue
 
 
@@ -63,10 +64,20 @@ def state_of(core: SchedulerCore) -> SchedulerState:
         next_start_node_index=core.sampling.next_start_node_index,
         rows=tuple(core.cache.table.order.tolist()),
         waiting=tuple(
-            _state_of(queued, part, is_preempting=core.preemptions.is_preempting(queued.uid))
+            _state_of(queued, part, is_preempting=_is_preempting(core, queued))
             for part in SubQueue
             for queued in core.queue.sub_queues.pods(part)
         ),
+    )
+
+
+def _is_preempting(core: SchedulerCore, queued: QueuedPodInfo) -> bool:
+    """Whether victims are being evicted for the pod or for its group."""
+    key = group_of(queued.pod)
+    groups = core.outside.listers.pod_groups
+    group = None if key is None else groups.get(key.namespace, key.name)
+    return core.preemptions.is_preempting(queued.uid) or (
+        group is not None and core.preemptions.is_preempting(group.metadata.uid)
     )
 
 

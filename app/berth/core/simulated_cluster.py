@@ -297,7 +297,7 @@ class SimulatedCluster:
 
     def _note_victims(self, preemption: PendingPreemption) -> None:
         self.victims += (
-            Victim(victim, preemption.node, preemption.preemptor)
+            Victim(victim, victim.node_name, preemption.preemptor)
             for victim in preemption.victims
             if victim.key not in self.api.pods
         )

@@ -29,6 +29,7 @@ from berth.cluster.access.users import (
 from berth.cluster.bootstrap import bootstrap, publish
 from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
@@ -67,7 +68,7 @@ class EmbeddedCluster:
         database: Database | None = None,
         limits: InFlightLimits = DEFAULT,
         controller_options: ControllerOptions = DEFAULTS,
-        features: Collection[str] = (),
+        features: Collection[str] = DEFAULT_FEATURES,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 

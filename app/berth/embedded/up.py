@@ -20,6 +20,7 @@ from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.stages.types import Stages
+from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
@@ -158,6 +159,7 @@ class Up:
                     self._options.template,
                     stages=self._options.stages,
                     configuration=self._options.configuration,
+                    features=enabled_features(self._config.feature_gates),
                 ),
                 clock=clock,
                 rng=rng,

@@ -14,5 +14,6 @@ itself; then by how much is missing in proportion to what is needed, summed over
 then by name. A node that nobody can change is never called the nearest miss.
 
 Everything here only reads: neither the scheduler's rotation over nodes nor its random sources
-change.
+change. Pod groups are tried on the live table, which is as before when the step ends
+(:mod:`berth.explain.groups`).
 """

@@ -11,6 +11,7 @@ from berth.explain.wakers import woken_by
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import QueuedPodInfo
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 from berth.profile.waiting_pod import WaitingPod
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.reservation import Reservation
@@ -170,7 +171,9 @@ def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodSt
     end = scheduler.queue.sub_queues.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
-    why = "" if rejectors_of(queued) else "; the last attempt ended in an error"
+    is_of_group = scheduler.groups is not None and group_of(queued.pod) is not None
+    is_error = not is_of_group and not rejectors_of(queued)  # in a group, others may be the reason
+    why = "; the last attempt ended in an error" if is_error else ""
     return PodState(
         where=Whereabouts.BACKOFF,
         words=f"in backoff until {until}, {left} s from now, {_tried(queued)}{why}",

@@ -83,6 +83,12 @@ class CycleState:
         """Return what was written under *key*; None if nothing was."""
         return self._data.get(key)
 
+    def start_from(self, other: "CycleState") -> None:
+        """Remember what was written in *other*, and skip what is skipped there."""
+        self._data = dict(other._data)
+        self.skip_filter = set(other.skip_filter)
+        self.skip_score = set(other.skip_score)
+
     def clone(self) -> "CycleState":
         """Return an independent copy, for a question such as "and if these pods were gone?"."""
         twin = self._copy()

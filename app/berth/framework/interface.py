@@ -6,8 +6,8 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -30,6 +30,8 @@ MAX_NODE_SCORE = 100
 """The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
 Scores = Ints
 """One score per row of a table."""
+NOTHING_ELSE: Final = ()
+"""For :meth:`Plugin.follows_from`: the answers stay as long as the nodes do."""
 
 
 class PluginArgs(BaseModel):
@@ -61,6 +63,21 @@ class Plugin(ABC):
     policy, do not throw dice about whether it fits, and whatever lets a rejected pod in is an event
     that the plugin registered. If one plugin of a profile that may reject pods does not promise it,
     every pod of that profile is tried for itself."""
+
+    GOES_BY_LOAD: ClassVar[bool] = False
+    """Whether what the plugin says of a node also follows from how many pods are on it and what
+    they take: the columns ``requested``, ``non_zero_requested`` and ``pod_count``."""
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        """Return what else the answers about *pod* follow from, for plugins that come with berth.
+
+        "Else" is beside the template of the pod, the nodes as such and, if :attr:`GOES_BY_LOAD`,
+        the load of each. While the value stays equal, so do the answers of PreFilter, Filter,
+        PreScore and Score about pods of that template, and they are not asked for again; with
+        :data:`NOTHING_ELSE` not even this is. None: more than can be told, so the plugin is asked
+        about every pod.
+        """
+        return None
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         """*args* is an instance of ``ARGS``, already validated, or None where ``ARGS`` is None."""

@@ -35,6 +35,9 @@ class Kind(Generic[T]):
     """Selects what is listed and watched, such as ``fieldSelector``."""
     feature: str = field(default="", kw_only=True)
     """The feature gate that must be on for the kind to be watched; empty: none."""
+    versions: Sequence[str] = field(default=(), kw_only=True)
+    """Those of its group in which it can be read, if *path* is not the only one. Of those that an
+    API server serves, the first counts. Its objects have a field ``api_version``."""
     decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
     """Decodes the JSON of one object; None: as its type says."""
 
@@ -42,6 +45,13 @@ class Kind(Generic[T]):
     def name(self) -> str:
         """The kind in manifests, such as ``Pod``."""
         return self.type.__name__
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Where an API server may have it, the best first."""
+        if not self.versions:
+            return (self.path,)
+        return [f"/apis/{self.group}/{version}/{self.resource}" for version in self.versions]
 
     @property
     def api_version(self) -> str:

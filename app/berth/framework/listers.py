@@ -291,6 +291,7 @@ class Listers:
             event=EventResource.POD_GROUP,
             wakes=ADD,
             feature=GENERIC_WORKLOAD,
+            versions=pod_group.VERSIONS,
         )
     )
 

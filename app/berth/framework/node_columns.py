@@ -1,10 +1,12 @@
 """The arrays of a table of nodes, which are grown, cleared and gathered together."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.framework.pod_info import PodTemplate
 from berth.framework.verdict import Ints, Mask
 
 
@@ -55,3 +57,25 @@ class NodeColumns(NamedTuple):
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
         return NodeColumns._make([column.take(rows, axis=-1) for column in self])
+
+    def with_replicas(
+        self, template: PodTemplate, counts: Ints, resources: Mapping[str, int]
+    ) -> "NodeColumns":
+        """Return columns in which each slot has so many more pods of *template*.
+
+        What does not change is shared. *resources* tells where each resource is.
+        """
+        native, non_zero = template.columns
+        size = len(counts)
+        requested = self.requested.copy()
+        non_zero_requested, pod_count = self.non_zero_requested.copy(), self.pod_count.copy()
+        requested[:3, :size] += native[:, np.newaxis] * counts
+        non_zero_requested[:, :size] += non_zero[:, np.newaxis] * counts
+        pod_count[:size] += counts
+        for name, amount in template.requested.scalars.items():
+            index = resources.get(name, len(requested))
+            if index < len(requested):
+                requested[index, :size] += amount * counts
+        return self._replace(
+            requested=requested, non_zero_requested=non_zero_requested, pod_count=pod_count
+        )

@@ -1,5 +1,6 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
+import copy
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -398,6 +399,23 @@ class NodeTable:
         part._kept = {}
         part._row_memo = RowMemo()
         return part
+
+    def with_replicas(self, template: PodTemplate, counts: Ints) -> "NodeTable":
+        """Return this table with so many more pods of *template* on each row, as far as columns go.
+
+        Ports and the pods themselves are those of this table; of plugins only those may be asked
+        that go by load. Valid until this table changes.
+        """
+        loaded = copy.copy(self)
+        loaded._columns = self._columns.with_replicas(template, counts, self.resources)
+        loaded._row_memo = RowMemo()
+        return loaded
+
+    def load(self, row: int) -> bytes:
+        """Return what the pods on *row* take, to be compared: all that plugins go by as "load"."""
+        columns = self._columns
+        requested, non_zero = columns.requested[:, row], columns.non_zero_requested[:, row]
+        return b"".join([requested.tobytes(), non_zero.tobytes(), columns.pod_count[row].tobytes()])
 
     def detached(self) -> "NodeTable":
         """Return a copy of all nodes that stays as it is when this table changes.

@@ -70,6 +70,8 @@ class PodCounters:
         self._pods = pods
         self._limit = limit
         self._is_built = not pods
+        self.terms_version = 0
+        """Goes up when a pod that has terms of (anti)affinity comes or goes."""
         self._replicas = ReplicaIndex()
         self._columns: OrderedDict[Counted, Column] = OrderedDict()
         self._matchers: SelectorIndex[PodMatcher] = SelectorIndex()
@@ -124,6 +126,7 @@ class PodCounters:
         replicas = self._replicas.get(pod)
         assert replicas is not None, f"pod {pod.key} was never counted"
         replicas.change(row, -1)
+        self.terms_version += bool(replicas.held)
         if not replicas.rows:
             self._close(replicas)
 
@@ -132,6 +135,7 @@ class PodCounters:
         if replicas is None:
             replicas = self._open(pod)
         replicas.change(row, 1)
+        self.terms_version += bool(replicas.held)
 
     def _build(self) -> None:
         if not self._is_built:

@@ -35,11 +35,15 @@ def signature_of(pod: PodInfo) -> PodSignature | None:
 
     That is a nomination, a resource claim, a volume that a plugin looks at, or a group.
     """
+    return None if pod.pod.spec.scheduling_group is not None else signature_in_group(pod)
+
+
+def signature_in_group(pod: PodInfo) -> PodSignature | None:
+    """Return the same for a pod that is compared with others of its group only."""
     spec, status, template = pod.pod.spec, pod.pod.status, pod.template
     if (
         status.nominated_node_name
         or status.extended_resource_claim_status is not None
-        or spec.scheduling_group is not None
         or not template.memo(signature_of, lambda: _has_nothing_of_its_own(pod))
     ):
         return None

@@ -115,7 +115,8 @@ class Reflector(Generic[T]):
         self.lists = 0
         self.malformed = 0
         self._client = client
-        self._path = path
+        self.path = path
+        """May be set until :meth:`run` is called."""
         self._params = dict(params or {})
         self.unreadable: dict[str, Unreadable] = {}
         self._decode = decode
@@ -154,7 +155,7 @@ class Reflector(Generic[T]):
                     asked_to_wait = exc.retry_after or 0.0
             except (msgspec.DecodeError, RecursionError) as exc:
                 self._cut_off()
-                log.warning("watch is garbled", extra={"path": self._path, "error": str(exc)})
+                log.warning("watch is garbled", extra={"path": self.path, "error": str(exc)})
             else:
                 lasted = self._clock.monotonic() - started
                 if lasted >= SHORT_WATCH or self._version != heard_before:
@@ -169,9 +170,9 @@ class Reflector(Generic[T]):
         self._cut_off()
         if isinstance(error, GoneError) or is_from_the_future(error):
             self._version = ""
-            log.info("listing again", extra={"path": self._path, "cause": error.message})
+            log.info("listing again", extra={"path": self.path, "cause": error.message})
         else:
-            log.warning("watch failed", extra={"path": self._path, "error": str(error)})
+            log.warning("watch failed", extra={"path": self.path, "error": str(error)})
 
     def _cut_off(self) -> None:
         if self.cut_off_since is None:
@@ -198,7 +199,7 @@ class Reflector(Generic[T]):
                 if exc.status != 400 and not isinstance(exc, InvalidError):
                     raise
             if not self._version:
-                log.info("server does not stream lists", extra={"path": self._path})
+                log.info("server does not stream lists", extra={"path": self.path})
                 self._streams_lists = False
                 return False
             await self._follow(events)
@@ -225,7 +226,7 @@ class Reflector(Generic[T]):
         incoming: Incoming[T] = Incoming()
         params = {**self._params, "limit": str(self._page_size)}
         while True:
-            page = decode_list(await self._client.request("GET", self._path, params=params))
+            page = decode_list(await self._client.request("GET", self.path, params=params))
             for item in page.items:
                 self._collect(WatchEvent("ADDED", item), incoming)
             if not page.metadata.continue_:
@@ -249,7 +250,7 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(seconds),
         }
         left = BATCH
-        async with aclosing(self._client.watch(self._path, asked)) as lines:
+        async with aclosing(self._client.watch(self.path, asked)) as lines:
             async for line in lines:
                 if self._version:
                     self.cut_off_since = None
@@ -344,7 +345,7 @@ class Reflector(Generic[T]):
         found = Unreadable(tuple(map(str, unread[:MOST_REASONS])), counts=True)
         if self.unreadable.get(key) != found:
             self.unreadable[key] = found
-            extra = {"path": self._path, "object": key, "unread": "; ".join(found.reasons)}
+            extra = {"path": self.path, "object": key, "unread": "; ".join(found.reasons)}
             log.error("only parts of an object can be read, and count", extra=extra)
 
     async def _replace(self, incoming: Incoming[T]) -> None:

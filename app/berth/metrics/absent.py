@@ -29,8 +29,6 @@ ABSENT: Final[Mapping[str, str]] = {
     "scheduler_store_schedule_results_duration_seconds": (
         "berth does not store the ranking for the next pod."
     ),
-    "scheduler_async_api_call_*": "Only with SchedulerAsyncAPICalls, which is off.",
-    "scheduler_pending_async_api_calls": "Only with SchedulerAsyncAPICalls, which is off.",
     "scheduler_volume_binder_cache_requests_total": "kube-scheduler never counts it either.",
 }
 """Family, or all families that begin so, to why it is absent. A ``*`` ends a beginning."""

@@ -1,6 +1,7 @@
 """What happens while pods are scheduled, recorded at the moments that kube-scheduler does (§8)."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
@@ -10,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from berth.clock import Clock
 from berth.metrics.families import berth, kube
-from berth.metrics.family import Counters, Histograms
+from berth.metrics.family import Counters, Histograms, numbers
 from berth.metrics.recorders import PluginMetrics, RequestMetrics
 
 MOST_ATTEMPTS_TOLD_APART: Final = 14
@@ -55,6 +56,8 @@ class SchedulerMetrics(Collector):
         self._loop_lag = Histograms(berth.LOOP_LAG)
         self.pod_groups = PodGroupMetrics()
         """To be registered where groups are scheduled."""
+        self.async_calls = AsyncCallMetrics()
+        """To be registered with SchedulerAsyncAPICalls."""
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
@@ -66,7 +69,10 @@ class SchedulerMetrics(Collector):
     def reset(self) -> None:
         """Forget what was measured so far, for all families with labels."""
         for instrument in vars(self).values():
-            if isinstance(instrument, Counters | Histograms | RequestMetrics | PodGroupMetrics):
+            if isinstance(
+                instrument,
+                Counters | Histograms | RequestMetrics | PodGroupMetrics | AsyncCallMetrics,
+            ):
                 instrument.reset()
 
     # Attempts.
@@ -213,3 +219,33 @@ class PodGroupMetrics(Collector):
         """A cycle ended: scheduled, unschedulable, waiting_on_preemption or error."""
         self._attempts.add(result, profile)
         self._attempt_duration.observe(seconds, result, profile)
+
+
+class AsyncCallMetrics(Collector):
+    """The instruments of SchedulerAsyncAPICalls (spec G12)."""
+
+    def __init__(self) -> None:
+        self._calls = Counters(kube.ASYNC_CALLS)
+        self._duration = Histograms(kube.ASYNC_CALL_DURATION)
+        self._pending = Counter[str]()
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._calls.collect()
+        yield self._duration.collect()
+        waiting = {(call_type,): count for call_type, count in self._pending.items()}
+        yield numbers(kube.PENDING_ASYNC_CALLS, waiting)
+
+    def reset(self) -> None:
+        """Forget what was measured so far. What waits is not forgotten: it still does."""
+        self._calls.reset()
+        self._duration.reset()
+
+    def waits(self, call_type: str, change: int) -> None:
+        """One call more waits for its turn (1), or one less (-1)."""
+        self._pending[call_type] += change
+
+    def executed(self, call_type: str, *, failed: bool, seconds: float) -> None:
+        """A call was made."""
+        result = "error" if failed else "success"
+        self._calls.add(call_type, result)
+        self._duration.observe(seconds, call_type, result)

@@ -1,10 +1,10 @@
 """PodGroups: pods that are scheduled as one unit (spec G2.2).
 
-Nothing here depends on the version of the API that serves them.
+They are the same whichever of :data:`VERSIONS` the API server serves.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,10 +12,12 @@ from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Pod
 
 API_GROUP: Final = "scheduling.k8s.io"
+VERSIONS: Final = ("v1beta1", "v1alpha2")
+"""Those in which Kubernetes' own PodGroups can be read, those of 1.37 and of 1.36."""
 API_VERSION: Final = f"{API_GROUP}/v1alpha2"
-"""The version of Kubernetes' own PodGroups: the one place that knows it."""
+"""That of a group of Kubernetes that does not say its own."""
 API: Final = f"/apis/{API_VERSION}"
-"""Where the API server has them."""
+"""Where the API server of 1.36 has them."""
 
 GROUP: Final = "scheduling.k8s.io"
 RESOURCE: Final = "podgroups"
@@ -49,6 +51,13 @@ class DisruptionMode(StrEnum):
     POD_GROUP = "PodGroup"
 
 
+class DisruptionModeUnion(KubeStruct, frozen=True, gc=False):
+    """A :class:`DisruptionMode` as ``v1beta1`` writes it: one field, an empty object."""
+
+    single: dict[str, Any] | None = None
+    all: dict[str, Any] | None = None
+
+
 class PodGroupResourceClaim(KubeStruct, frozen=True, gc=False):
     """A claim that the pods of the group share, if one of theirs has the same fields."""
 
@@ -61,10 +70,17 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     resource_claims: tuple[PodGroupResourceClaim, ...] = ()
-    disruption_mode: str = DisruptionMode.POD
+    disruption_mode: str | DisruptionModeUnion = DisruptionMode.POD
+    """Once it is read, always a text."""
     priority: int | None = None
     min_member: int | None = None
     """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
+
+    def __post_init__(self) -> None:
+        mode = self.disruption_mode
+        if isinstance(mode, DisruptionModeUnion):
+            known = DisruptionMode.POD if mode.all is None else DisruptionMode.POD_GROUP
+            msgspec.structs.force_setattr(self, "disruption_mode", known)
 
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
@@ -40,6 +40,7 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_signature import decide_by_signature
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
 from berth.profile.failures import first_failure
@@ -89,10 +90,10 @@ class Profile:
 
         self.pre_enqueue = at("pre_enqueue", PreEnqueuePlugin)
         (self.queue_sort,) = at("queue_sort", QueueSortPlugin)
-        self._pre_filters = at("pre_filter", PreFilterPlugin)
+        self.pre_filters = at("pre_filter", PreFilterPlugin)
         self.filters = at("filter", FilterPlugin)
         self.post_filters = at("post_filter", PostFilterPlugin)
-        self._pre_scores = at("pre_score", PreScorePlugin)
+        self.pre_scores = at("pre_score", PreScorePlugin)
         self.scores = at("score", ScorePlugin)
         self.reserves = at("reserve", ReservePlugin)
         self.permits = at("permit", PermitPlugin)
@@ -101,14 +102,14 @@ class Profile:
         self.post_binds = at("post_bind", PostBindPlugin)
         self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
         self.placement_scores = at("placement_score", PlacementScorePlugin)
-        self._extensions = [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)]
+        self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)
             for point, plugins in (
-                ("PreFilter", self._pre_filters),
+                ("PreFilter", self.pre_filters),
                 ("Filter", self.filters),
                 ("PostFilter", self.post_filters),
-                ("PreScore", self._pre_scores),
+                ("PreScore", self.pre_scores),
                 ("Score", self.scores),
             )
         }
@@ -116,6 +117,11 @@ class Profile:
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
+
+    @cached_property
+    def decides_by_signature(self) -> bool:
+        """Whether plugins say the same about all pods of one signature."""
+        return decide_by_signature(self.plugins)
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """List, per plugin that can reject a pod, the events that may change its mind."""
@@ -136,8 +142,8 @@ class Profile:
         outcome = PreFilterOutcome()
         remembered: Status | None = None
         evaluations = self.evaluations["PreFilter"]
-        for plugin in self._pre_filters:
-            answer = self._ask("PreFilter", plugin, plugin.pre_filter, state, pod, nodes)
+        for plugin in self.pre_filters:
+            answer = self.ask("PreFilter", plugin, plugin.pre_filter, state, pod, nodes)
             if isinstance(answer, Status) and answer.code is Code.SKIP:
                 state.skip_filter.add(plugin.NAME)
                 continue
@@ -177,7 +183,7 @@ class Profile:
             if plugin.NAME in state.skip_filter:
                 continue
             evaluations[plugin.NAME] += left
-            verdict = self._ask("Filter", plugin, plugin.filter, state, pod, nodes)
+            verdict = self.ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
                     Code.ERROR, (filter_error(plugin, verdict.message),), plugin.NAME
@@ -225,7 +231,7 @@ class Profile:
         for plugin in self._extensions:
             if plugin.NAME in state.skip_filter:
                 continue
-            answer: Verdict | Status | None = self._ask(
+            answer: Verdict | Status | None = self.ask(
                 f"PreFilterExtension{point}",
                 plugin,
                 getattr(plugin, method),
@@ -253,7 +259,7 @@ class Profile:
         last = PostFilterResult(None)
         for plugin in self.post_filters:
             self.evaluations["PostFilter"][plugin.NAME] += 1
-            result = self._ask(
+            result = self.ask(
                 "PostFilter", plugin, plugin.post_filter, state, pod, nodes, diagnosis, filters
             )
             if isinstance(result, Status):
@@ -286,8 +292,8 @@ class Profile:
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Run PreScore plugins; return the error of the first that fails."""
         evaluations = self.evaluations["PreScore"]
-        for plugin in self._pre_scores:
-            status: Status | None = self._ask(
+        for plugin in self.pre_scores:
+            status: Status | None = self.ask(
                 "PreScore", plugin, plugin.pre_score, state, pod, nodes
             )
             if status is not None and status.code is Code.SKIP:
@@ -313,14 +319,14 @@ class Profile:
             if plugin.NAME in state.skip_score:
                 continue
             evaluations[plugin.NAME] += len(rows)
-            raw = self._ask("Score", plugin, plugin.score, state, pod, nodes)
+            raw = self.ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
                 return failed(raw, "Score", plugin)
             is_one = is_everywhere(raw)
             of_rows = raw[:1] if is_one else raw.copy() if is_everybody else raw.take(rows)
             normal = of_rows
             if type(plugin).normalize is not ScorePlugin.normalize:
-                normal = self._ask(
+                normal = self.ask(
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
                 if isinstance(normal, Status):
@@ -347,7 +353,7 @@ class Profile:
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve plugins in order; the caller unreserves all of them on failure."""
         for plugin in self.reserves:
-            status: Status | None = self._ask(
+            status: Status | None = self.ask(
                 "Reserve", plugin, plugin.reserve, state, pod, node_name
             )
             if status is not None:
@@ -368,7 +374,7 @@ class Profile:
         """Return a refusal, what to wait for, or None."""
         waits, message = {}, ""
         for plugin in self.permits:
-            answer = self._ask("Permit", plugin, plugin.permit, state, pod, node_name)
+            answer = self.ask("Permit", plugin, plugin.permit, state, pod, node_name)
             status, timeout = (answer, 0.0) if isinstance(answer, Status) else answer
             if status is None:
                 continue
@@ -389,7 +395,7 @@ class Profile:
         """
         plugins = []
         for plugin in self.pre_binds:
-            status: Status | None = self._ask(
+            status: Status | None = self.ask(
                 "PreBindPreFlight", plugin, plugin.pre_bind_pre_flight, state, pod, node_name
             )
             if status is None:
@@ -440,9 +446,18 @@ class Profile:
         for plugin in self.post_binds:
             await self._await("PostBind", plugin, plugin.post_bind, state, pod, node_name)
 
+    # For who knows the answers of plugins and calls none, so that a subclass can look on.
+
+    def begin_known_cycle(self, _state: CycleState) -> float:
+        """Note that a cycle begins without PreFilter plugins; return the time."""
+        return 0.0
+
+    def end_known_cycle(self, _points: Sequence[str], _started: float) -> None:
+        """Note that all plugins of *points* had their say, though few were called."""
+
     # Plugins are called here only, so that a subclass can look on.
 
-    def _ask(self, _point: str, plugin: Plugin, call: Any, state: CycleState, *args: Any) -> Any:
+    def ask(self, _point: str, plugin: Plugin, call: Any, state: CycleState, *args: Any) -> Any:
         """Call a plugin; its bug becomes an error of this attempt, naming the plugin."""
         try:
             return call(state, *args)

@@ -19,6 +19,12 @@ from berth.client.errors import (
 )
 from berth.client.events.recorder import EventRecorder
 from berth.client.writes import pod_groups, pods, volumes
+from berth.client.writes.async_calls import (
+    POD_BINDING,
+    POD_STATUS_PATCH,
+    AsyncCalls,
+    counted,
+)
 from berth.client.writes.lanes import Write, WriteLanes
 from berth.client.writes.pod_status import PodStatusWriter
 from berth.client.writes.resource_claims import ResourceClaimApi
@@ -67,11 +73,13 @@ class ApiWriter:
         clock: Clock,
         rng: random.Random,
         count_created_claim: Callable[[str], None] = lambda _status: None,
+        calls: AsyncCalls | None = None,
     ) -> None:
         """*recorders* has one event recorder per profile, by scheduler name.
 
         *pod_lookup* returns the newest known pod of a key. *count_created_claim* is called with
-        ``success`` or ``failure`` for each ResourceClaim that was to be created.
+        ``success`` or ``failure`` for each ResourceClaim that was to be created. *calls* hears of
+        bindings and status patches of pods; None: nobody does.
         """
         self._pod_lookup = pod_lookup
         self._client = client
@@ -84,7 +92,10 @@ class ApiWriter:
         self._rng = rng
         self._binds = 0  # that wait, are being made or are in doubt
         self._some_bind_ended = asyncio.Event()
-        self._status = PodStatusWriter(client, lanes, exists=self._exists, clock=clock, rng=rng)
+        self._calls = calls
+        self._status = PodStatusWriter(
+            client, lanes, exists=self._exists, clock=clock, rng=rng, calls=calls
+        )
 
     async def bind(
         self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
@@ -101,7 +112,7 @@ class ApiWriter:
             client = self._client.fenced(is_wanted, otherwise=NOT_WANTED)
         self._binds += 1
         try:
-            await self._ahead(pod.pod, lambda: pods.bind(client, pod.pod, node_name))
+            await self._ahead(POD_BINDING, pod.pod, lambda: pods.bind(client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
             if await self.bound_node(pod.pod) != node_name:
                 raise
@@ -137,20 +148,30 @@ class ApiWriter:
         body = msgspec.json.encode({"status": status})
         path = pods.path_of(pod) + "/status"
         await self._ahead(
+            POD_STATUS_PATCH,
             pod,
             lambda: self._client.request(
                 "PATCH", path, body=body, content_type=pods.STRATEGIC_MERGE_PATCH
             ),
         )
 
-    async def _ahead(self, pod: Pod, write: Write[object]) -> None:
+    async def _ahead(self, call_type: str, pod: Pod, write: Write[object]) -> None:
         """Write for a binding of *pod* what makes a status that still waits out of date.
 
         Such as the condition of an earlier attempt, which must not be what is said in the end.
         """
         uid = pod.metadata.uid
         self._status.withdraw(uid)
-        await self._lanes.bind(write, pod_key=uid)
+        if self._calls is None:
+            await self._lanes.bind(write, pod_key=uid)
+            return
+        await counted(
+            self._calls,
+            call_type,
+            write,
+            lambda timed: self._lanes.bind(timed, pod_key=uid),
+            clock=self._clock,
+        )
 
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""

@@ -114,11 +114,11 @@ class Decisions:
                 node=node_name,
                 message=failure.message if failure else "",
                 num_nodes=diagnosis.num_all_nodes,
-                num_feasible=int(outcome.found.feasible.sum()),
+                num_feasible=int(np.count_nonzero(outcome.found.feasible)),
                 reasons=dict(diagnosis.reasons()) if failure else {},
                 plugins=_rejectors(diagnosis) if failure else (),
                 nominated_node=(failure.nomination.override or "") if failure else "",
-                equals=max(len(placed.best) - 1, 0) if placed else 0,
+                equals=placed.equals if placed else 0,
                 weights=scores.weights if scores else {},
                 top=(
                     _top(scores, placed.best, nodes, chosen=node_name)
@@ -192,7 +192,8 @@ def _rejectors(diagnosis: Diagnosis) -> tuple[str, ...]:
 def _top(
     scores: ScoreTable, equals: NDArray[np.intp], nodes: NodeTable, *, chosen: str
 ) -> list[RankedNode]:
-    best = _best(scores, equals, nodes.row_of.get(chosen, -1))
+    of_chosen = np.flatnonzero(scores.rows == nodes.row_of.get(chosen, -1))
+    best = best_places(scores.total, equals, of_chosen, at_most=len(scores.rows))
     return [
         RankedNode(nodes.name(row), total, raw, weighted, extenders)
         for row, total, raw, weighted, extenders in zip(
@@ -206,17 +207,19 @@ def _top(
     ]
 
 
-def _best(scores: ScoreTable, equals: NDArray[np.intp], chosen: int) -> NDArray[np.intp]:
-    """Return where in *scores* the best nodes are; row *chosen* before its *equals*."""
+def best_places(
+    total: Ints, equals: NDArray[np.intp], chosen: NDArray[np.intp], *, at_most: int
+) -> NDArray[np.intp]:
+    """Return where in *total* the best nodes are; the *chosen* one, if any, before its *equals*."""
     if len(equals) >= TOP_NODES:  # the common case, and the cheap one
-        first = equals[scores.rows[equals] == chosen]
         others = equals[:TOP_NODES]
-        return np.concatenate([first, others[others != first] if len(first) else others])[
-            :TOP_NODES
-        ]
+        if len(chosen):
+            others = others[others != chosen[0]]
+        return np.concatenate([chosen, others])[:TOP_NODES]
     # Totals, doubled to make room for "and this one was chosen".
-    rank = 2 * scores.total + (scores.rows == chosen)
-    best = np.empty(min(TOP_NODES, len(rank)), np.intp)
+    rank = 2 * total
+    rank[chosen] += 1
+    best = np.empty(min(TOP_NODES, at_most), np.intp)
     for place in range(len(best)):  # a few passes cost less than sorting all
         best[place] = row = rank.argmax()
         rank[row] = _TAKEN

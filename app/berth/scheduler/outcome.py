@@ -69,8 +69,15 @@ class Placed:
     """None if there was a single candidate: it is not scored."""
     best: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     """Where in ``scores`` the nodes with the highest total are, the chosen one among them."""
+    num_best: int | None = None
+    """How many nodes have the highest total, if ``scores`` has only some of them."""
     gang: str = ""
     """The name of the gang that the pod was tried with; empty if alone."""
+
+    @property
+    def equals(self) -> int:
+        """How many other nodes have the same total as the chosen one."""
+        return max((len(self.best) if self.num_best is None else self.num_best) - 1, 0)
 
 
 @dataclass(frozen=True)

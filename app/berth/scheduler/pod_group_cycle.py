@@ -51,6 +51,7 @@ from berth.scheduler.pod_group_trial import (
     Member,
     PodGroupTrial,
     Result,
+    importance,
     undo,
 )
 from berth.scheduler.reservation import Reservation
@@ -158,7 +159,7 @@ class PodGroupCycle:
                 queued = self._scheduler.queue.pop_specific_pod(pod.key)
                 if queued is not None:
                     taken.append(queued)
-        taken.sort(key=lambda each: (-each.pod_info.priority, each.initial_attempt_timestamp or 0))
+        taken.sort(key=importance)
         for queued in taken:
             profile = self._scheduler.profile_for_pod(queued)
             if profile is not None:

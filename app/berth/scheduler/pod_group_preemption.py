@@ -27,6 +27,7 @@ from berth.framework.preemption.candidate import is_leaving_for_preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.preemption.victim_units import VictimUnit, VictimUnits
 from berth.objects.pod_group import GroupKey, PodGroup
+from berth.profile.profile import Profile
 from berth.scheduler.outcome import KEEP, Nomination, To
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.pod_group_trial import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from berth.scheduler.schedule_one import Scheduler
 
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
+GANG_SCHEDULING: Final = "GangScheduling"
 NO_PLUGIN: Final = (
     "default preemption plugin is not registered, workload aware preemption is disabled"
 )
@@ -68,6 +70,7 @@ class PodGroupPreemption:
     def __init__(self, scheduler: "Scheduler", trial: PodGroupTrial, parts: GroupParts) -> None:
         self._scheduler = scheduler
         self._trial = trial
+        self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._units = VictimUnits(parts.pod_groups, parts.groups)
         self._budgets = DisruptionBudgets(parts.pod_disruption_budgets)
@@ -99,7 +102,8 @@ class PodGroupPreemption:
             return _refused(status, NO_VICTIMS)
         members = await self._ask_extenders(members, units)
         broken = set(self._budgets.filter_units_with_pdb_violation(units))
-        search = VictimSearch(self._scheduler, self._trial, members)
+        needed = self._needed(group, key, profile)
+        search = VictimSearch(self._scheduler, self._trial, members, needed=needed)
         found = await search.run(
             [unit for unit in units if unit in broken],
             [unit for unit in units if unit not in broken],
@@ -113,6 +117,8 @@ class PodGroupPreemption:
         current = self._groups.get(key.namespace, key.name)
         if current is None or current.metadata.uid != group.metadata.uid:
             return _not_found(key)
+        if not all(self._scheduler.extender_round.is_waiting(each.queued) for each in members):
+            return PodGroupPostFilterResult(status)  # without them it may not fit
         self._evict(found, members, current)
         hosts = {uid: To(node) for uid, node in found.hosts.items()}
         return PodGroupPostFilterResult(GroupStatus(Result.WAITING, status.message), hosts)
@@ -146,6 +152,14 @@ class PodGroupPreemption:
         await asyncio.sleep(0)
         units.sort(key=lambda unit: unit.importance)
         return units
+
+    def _needed(self, group: PodGroup, key: GroupKey, profile: Profile) -> int:
+        """Return how many more pods must have nodes at least."""
+        if not any(plugin.NAME == GANG_SCHEDULING for plugin in profile.permits):
+            return 1
+        state = self._pod_groups.get(key)
+        scheduled = state.scheduled_pods_count if state is not None else 0
+        return max((group.min_count or 0) - scheduled, 1)
 
     def _evict(self, found: Victims, members: Sequence[Member], group: PodGroup) -> None:
         self._scheduler.preemptions.prepare_group_async(

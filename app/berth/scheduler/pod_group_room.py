@@ -37,7 +37,7 @@ class Room:
         asked = template.incoming_requested
         self._names = [name for name in nodes.resources if asked.amount(name) > 0]
         self._asked = (_PODS, *_amounts(asked, self._names))
-        self._row_of = nodes.row_of
+        self._row_of = dict(nodes.row_of)  # nodes may come and go before the last unit is put back
         self._taken: dict[PodTemplate, tuple[int, ...]] = {}
         index = [nodes.resources[name] for name in self._names]
         free = np.vstack(

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from berth.extender.result import ExtenderResult
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.pod_signature import PodSignature, signature_in_group
 from berth.framework.status import Status
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
@@ -76,11 +77,22 @@ class GroupStatus:
     message: str
 
 
+class _Refusal(NamedTuple):
+    """What came of a member that fits nowhere: the same as of any other of its signature."""
+
+    signature: PodSignature
+    generation: int
+    """Of the table; it stands until a pod comes or goes."""
+    outcome: Unschedulable
+
+
 class PodGroupTrial:
     """Places pods of a group on the live table; they stay until they are undone."""
 
     def __init__(self, scheduler: "Scheduler") -> None:
         self._scheduler = scheduler
+        self._refusal: _Refusal | None = None
+        """The last one of this trial."""
 
     def run(
         self,
@@ -96,6 +108,7 @@ class PodGroupTrial:
         *may_preempt* no PostFilter runs.
         """
         result, preempting = Result.UNSCHEDULABLE, False
+        self._refusal = None
         on_trial = frozenset(member.queued.uid for member in members)
         for member in members:
             member.started = self._scheduler.clock.monotonic()
@@ -137,20 +150,43 @@ class PodGroupTrial:
         cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
         cycle.state.on_trial = on_trial
         extenders, answer = self._scheduler.extender_round, member.answer
+        signature = None
         if answer is None:
-            outcome = self._scheduler.decide(cycle)
+            signature = self._signature_of(member)
+            refusal, generation = self._refusal, cycle.nodes.last_generation
+            if refusal and (refusal.signature, refusal.generation) == (signature, generation):
+                return replace(refusal.outcome, pod=cycle.pod)
+            outcome = self._scheduler.decide(cycle, is_one_of_many=True)
         else:
             outcome = extenders.decide(cycle, answer)
             may_preempt = may_preempt and extenders.may_preempt(cycle.pod)
         if isinstance(outcome, Placed):
             member.host = outcome.node_name
         elif isinstance(outcome, Unschedulable):
-            if not may_preempt:
-                return replace(outcome, nomination=CLEAR)
-            outcome = run_post_filter_plugins(cycle, outcome)
+            outcome = (
+                run_post_filter_plugins(cycle, outcome)
+                if may_preempt
+                else replace(outcome, nomination=CLEAR)
+            )
             if isinstance(outcome.nomination, To):
                 member.host, member.requires_preemption = outcome.nomination.node, True
+            elif signature is not None and _is_final(outcome):
+                self._refusal = _Refusal(signature, cycle.nodes.last_generation, outcome)
         return outcome
+
+    def _signature_of(self, member: Member) -> PodSignature | None:
+        """Return what decides about *member* within this trial; None if there is more to it.
+
+        A profile that samples nodes begins each search elsewhere.
+        """
+        profile, pod = member.profile, member.queued.pod_info
+        if (
+            profile.percentage_of_nodes_to_score
+            or not profile.decides_by_signature
+            or self._scheduler.queue.nominator.nominated_node(pod.uid) is not None
+        ):
+            return None
+        return signature_in_group(pod)
 
     def _place(self, member: Member, outcome: Placed | Unschedulable) -> Status | None:
         """Put *member* on its node in place of its victims; return who refuses it there."""
@@ -183,10 +219,23 @@ class PodGroupTrial:
                 nominations.callback(suspend(member.queued.uid))
 
 
+def importance(queued: QueuedPodInfo) -> tuple[int, float]:
+    """Return what sorts the pods of a group into the order in which they are tried (spec G4.3)."""
+    return -queued.pod_info.priority, queued.initial_attempt_timestamp or 0.0
+
+
 def undo(members: Sequence[Member]) -> None:
     """Take all pods off their nodes, the last first."""
     for member in reversed(members):
         member.undo.close()
+
+
+def _is_final(outcome: Unschedulable) -> bool:
+    """Whether PostFilter has found that nothing can be done, or was not asked."""
+    helped = outcome.post_filter
+    return not outcome.diagnosis.pending_plugins and (
+        helped is None or (helped.status is not None and helped.status.is_rejected)
+    )
 
 
 def _victims(outcome: Placed | Unschedulable) -> Sequence[PodInfo]:

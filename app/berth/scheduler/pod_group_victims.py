@@ -6,8 +6,9 @@ then the most important first. kube-scheduler makes a trial of the whole group f
 these find the same victims in fewer trials:
 
 1. Where all pods of the group are alike, arithmetic over resources (:class:`Room`) says how many
-   fit at best, and which units go back. It allows too much, never too little, so if one trial
-   places as many pods, without those that it does not let back, that is the answer of the rule.
+   fit at best, and which units go back. It allows too much, never too little: if too few fit, no
+   trial is needed; and if one trial places as many pods, without the units that it does not let
+   back, that is the answer of the rule.
 2. Otherwise a trial without all units tells how many pods fit, and units are put back by halves: a
    block that fits goes back as a whole, one that does not is split. That is the rule's answer as
    long as a group that fits beside some units also fits beside fewer.
@@ -32,7 +33,14 @@ from berth.framework.preemption.victim_units import VictimUnit
 from berth.framework.status import Code
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
 from berth.scheduler.pod_group_room import Room, units_in_the_way
-from berth.scheduler.pod_group_trial import GroupStatus, Member, PodGroupTrial, Result, undo
+from berth.scheduler.pod_group_trial import (
+    UNSCHEDULABLE,
+    GroupStatus,
+    Member,
+    PodGroupTrial,
+    Result,
+    undo,
+)
 
 if TYPE_CHECKING:
     from berth.scheduler.schedule_one import Scheduler
@@ -59,8 +67,15 @@ class VictimSearch:
     """One search for the victims of one group."""
 
     def __init__(
-        self, scheduler: "Scheduler", trial: PodGroupTrial, members: Sequence[Member]
+        self,
+        scheduler: "Scheduler",
+        trial: PodGroupTrial,
+        members: Sequence[Member],
+        *,
+        needed: int,
     ) -> None:
+        """Search for *members*, of which so many are *needed* at least, and one in any case."""
+        self._needed = needed
         self._scheduler = scheduler
         self._trial = trial
         self._members = members
@@ -81,7 +96,10 @@ class VictimSearch:
         true until something is awaited.
         """
         units = [*violating, *others]
-        if not await self._spare_by_arithmetic(units):
+        room = self._room_without(units)
+        if room is not None and room.total < self._needed:
+            return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
+        if room is None or not await self._spare_by_arithmetic(units, room):
             status = await self._try(units)
             if status.result is not Result.SCHEDULED:
                 return status
@@ -116,7 +134,7 @@ class VictimSearch:
             return status
         hosts = {each.queued.uid: each.host for each in members if each.host}
         if len(hosts) < len(self._hosts):
-            return GroupStatus(Result.UNSCHEDULABLE, status.message)
+            return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
         self._gone, self._hosts, self._is_proved = dict.fromkeys(units), hosts, True
         return status
 
@@ -126,11 +144,8 @@ class VictimSearch:
 
     # By arithmetic.
 
-    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit]) -> bool:
-        """Put back the units that resources allow, if a trial agrees."""
-        room = self._room_without(units)
-        if room is None or not room.total:
-            return False
+    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit], room: Room) -> bool:
+        """Put back the units that *room* allows, if a trial agrees."""
         at_best = min(room.total, len(self._members))
         gone = []
         for number, unit in enumerate(units, 1):
@@ -162,7 +177,7 @@ class VictimSearch:
         *fits* False: as a whole it does not.
         """
         if fits is None:
-            if not self._trials_left:
+            if self._trials_left <= 0:
                 return False
             away = set(block)
             if await self._fits_without([unit for unit in self._gone if unit not in away]):
@@ -178,7 +193,7 @@ class VictimSearch:
     async def _spare_prefix(self, units: Sequence[VictimUnit]) -> None:
         """Put back as many of the first *units* as can be without leaving one out."""
         back, too_many = 0, len(units)
-        while too_many - back > 1 and self._trials_left:
+        while too_many - back > 1 and self._trials_left > 0:
             middle = (back + too_many) // 2
             if await self._fits_without(units[middle:]):
                 back = middle

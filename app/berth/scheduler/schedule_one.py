@@ -43,6 +43,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
+from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
@@ -98,11 +99,13 @@ class Scheduler:
         groups: GroupParts | None = None,
         batches: bool = True,
         preempts_async: bool = True,
+        shares_answers: bool = True,
     ) -> None:
         """With *groups*, pods of a PodGroup are scheduled together.
 
         *batches* is the feature gate OpportunisticBatching, which shows in metrics only, and
         *preempts_async* SchedulerAsyncPreemption: without, victims are evicted within the attempt.
+        *shares_answers*: what plugins say about a pod stands for others of its template.
         """
         self._batches = batches
         self._preempts_async = preempts_async
@@ -114,6 +117,7 @@ class Scheduler:
         self.binding_cycle = binding_cycle
         self._select = select
         self._sampling = sampling
+        self._known_templates = KnownTemplates() if shares_answers else None
         self.extender_round = extender_round
         self.preemptions = preemptions
         self.failures = failures
@@ -229,8 +233,17 @@ class Scheduler:
             outcome = replace(refused_placement(outcome, status), nomination=KEEP)
         return _Attempt(queued, cycle, outcome, started)
 
-    def decide(self, cycle: Cycle) -> Outcome:
-        """Find a node for the pod of *cycle*, without PostFilter."""
+    def decide(self, cycle: Cycle, *, is_one_of_many: bool = False) -> Outcome:
+        """Find a node for the pod of *cycle*, without PostFilter.
+
+        *is_one_of_many*: more pods of the same template are tried next.
+        """
+        if self._known_templates is not None:
+            placed = self._known_templates.schedule(
+                cycle, select=self._select, is_one_of_many=is_one_of_many
+            )
+            if placed is not None:
+                return placed
         return schedule_pod(cycle, select=self._select, sampling=self._sampling)
 
     def begin_cycle(

@@ -13,7 +13,6 @@ pods do, after five minutes.
 
 from collections.abc import Mapping
 
-from berth.framework.pod_signature import decide_by_signature
 from berth.profile.profile import Profile
 from berth.queue.known_signatures import KnownFailure
 from berth.scheduler.decisions import DecisionRecord
@@ -22,7 +21,7 @@ from berth.scheduler.outcome import Unschedulable
 
 def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
     """Return the names of the profiles whose plugins decide by signature."""
-    return frozenset(name for name, p in profiles.items() if decide_by_signature(p.plugins))
+    return frozenset(name for name, p in profiles.items() if p.decides_by_signature)
 
 
 def known_failure_of(

@@ -4,13 +4,17 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from berth.client.api import Api
 from berth.client.contact import Contact
 from berth.client.discovery import Discovery
 from berth.client.errors import ApiError
 from berth.clock import Clock
+from berth.config.kube_features import FEATURE_GATES
 from berth.extender.extenders import Extenders
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.pod_reader import PodReader
@@ -25,6 +29,9 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 """Seconds between requests to an API server that is not up yet, doubled each time."""
+
+LOOK_SECONDS = 30.0
+"""Between two looks for a kind that the API server did not serve at the start."""
 
 
 class Watches:
@@ -59,7 +66,7 @@ class Watches:
                 kind.path,
                 decode=decoders.get(kind, kind.decode),
                 decode_partly=kind.decode_partly,
-                transform=readers.get(kind),
+                transform=self._with_version(kind) if kind.versions else readers.get(kind),
                 handler=handler,
                 params=kind.params,
                 clock=clock,
@@ -70,34 +77,80 @@ class Watches:
             )
             for kind, handler in handlers.items()
         }
+        self._watched = watched
         self.nodes: Reflector[Node] = watched[NODES]
         self.pods: Reflector[Pod] = watched[PODS]
         self.reflectors: Mapping[str, Reflector[Any]] = {
             kind.path: reflector for kind, reflector in watched.items()
         }
-        """All of them, by path."""
+        """All of them, by the path of their kind."""
 
     async def run(self, *, then: Callable[[], Awaitable[None]]) -> None:
-        """Watch, and run *then*, which never returns, once all stores are synced."""
+        """Watch, and run *then*, which never returns, once all stores are synced.
+
+        Kinds that the API server does not serve are left out; those of feature gates are watched
+        as soon as it does.
+        """
         served = await self._served()
         async with asyncio.TaskGroup() as tasks:
-            for path, reflector in served.items():
-                name = f"watch {path}"
-                tasks.create_task(forever(name, reflector.run), name=name)
-            for reflector in served.values():
-                await reflector.synced.wait()
+            for kind in served:
+                name = f"watch {kind.path}"
+                tasks.create_task(forever(name, self._watched[kind].run), name=name)
+            for kind in self._watched.keys() - served:
+                if kind.feature:
+                    name = f"look for {kind.path}"
+                    look = partial(self._watch_when_served, kind)
+                    tasks.create_task(forever(name, look), name=name)
+            for kind in served:
+                await self._watched[kind].synced.wait()
             await then()
 
-    async def _served(self) -> dict[str, Reflector[Any]]:
-        """Leave out kinds that the API server does not serve."""
+    async def _served(self) -> list[Kind[Any]]:
+        """Return the kinds that the API server serves; say which it does not."""
         discovery = Discovery(self._client)
-        served = {}
-        for path, reflector in self.reflectors.items():
-            if path in (NODES.path, PODS.path) or await self._is_served(path, discovery):
-                served[path] = reflector
+        served = []
+        for kind in self._watched:
+            if kind in (NODES, PODS) or await self._find(kind, discovery):
+                served.append(kind)
+            elif kind.feature in FEATURE_GATES:
+                log.warning(
+                    "the API server does not serve a kind of a feature gate, which needs both"
+                    " flags of kube-apiserver; looking for it again and again",
+                    extra={
+                        "kind": kind.name,
+                        "feature_gates": f"--feature-gates={kind.feature}=true",
+                        "runtime_config": f"--runtime-config={kind.api_version}=true",
+                    },
+                )
             else:
-                log.warning("the API server does not serve a kind", extra={"path": path})
+                log.warning("the API server does not serve a kind", extra={"path": kind.path})
         return served
+
+    async def _watch_when_served(self, kind: Kind[Any]) -> None:
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            if await self._find(kind, Discovery(self._client)):
+                log.info("the API server serves a kind now", extra={"kind": kind.name})
+                await self._watched[kind].run()
+
+    async def _find(self, kind: Kind[Any], discovery: Discovery) -> bool:
+        """Have the reflector of *kind* watch where the API server has it; False if it has not."""
+        for path in kind.paths:
+            if await self._is_served(path, discovery):
+                self._watched[kind].path = path
+                return True
+        return False
+
+    def _with_version(self, kind: Kind[Any]) -> Callable[[Any], Any]:
+        """Return what has an object say its version, which those of a list do not."""
+
+        def with_version(obj: Any) -> Any:
+            if obj.api_version:
+                return obj
+            prefix = self._watched[kind].path.rpartition("/")[0]
+            return msgspec.structs.replace(obj, api_version=prefix.removeprefix("/apis/"))
+
+        return with_version
 
     async def _is_served(self, path: str, discovery: Discovery) -> bool:
         """Ask until the API server answers: it may be starting as well.

@@ -48,10 +48,11 @@ class DaemonSet:
     models: frozenset[str] | None = None
     """If it is known by its pods alone: the nodes that have one."""
 
-    def runs_on(self, node: Node, *, like: str = "") -> bool:
+    def runs_on(self, node: Node, *, like: str = "", comparisons: bool = False) -> bool:
         """Whether *node* gets a pod, as NodeShouldRunDaemonPod decides it.
 
-        *like*: the node which *node* is a copy of.
+        *like*: the node which *node* is a copy of. *comparisons* as in
+        :func:`berth.objects.taints.tolerates`.
         """
         if like and self.models is not None:
             return like in self.models
@@ -60,7 +61,8 @@ class DaemonSet:
         if affinity is not None and not affinity.matches(node.labels, node.name):
             return False
         effects = (NO_SCHEDULE, NO_EXECUTE)
-        return untolerated(node.spec.taints, spec.tolerations, effects=effects) is None
+        taints, tolerations = node.spec.taints, spec.tolerations
+        return untolerated(taints, tolerations, effects=effects, comparisons=comparisons) is None
 
     def pod_on(self, node: str, *, taken: Collection[str] = ()) -> Pod:
         """Return the pod for *node*, yet to be scheduled there; keys *taken* are not used."""

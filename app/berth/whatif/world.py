@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cache.cache import CacheError
+from berth.config.feature_gates import enabled_features
 from berth.core.scheduler_state import SchedulerState
 from berth.core.simulated_cluster import SimulatedCluster
 from berth.framework.pod_info import PodInfo
@@ -21,6 +22,7 @@ from berth.objects.pod import Pod, PodStatus
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.objects.storage import BETA_CLASS, PersistentVolumeClaim
+from berth.objects.taints import COMPARISONS
 from berth.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from berth.whatif.manifests import (
     Made,
@@ -178,9 +180,15 @@ class World:
             for each in self._running_on(node, like=like)
         )
 
+    @property
+    def _compares(self) -> bool:
+        """Whether tolerations may compare numbers."""
+        return COMPARISONS in enabled_features(self.cluster.core.live.current.feature_gates)
+
     def _running_on(self, node: Node, *, like: str) -> Iterator[DaemonSet]:
         sets = {**self._daemon_sets, **self._asked_daemon_sets}
-        return (each for each in sets.values() if each.runs_on(node, like=like))
+        compares = self._compares
+        return (e for e in sets.values() if e.runs_on(node, like=like, comparisons=compares))
 
     def busy_nodes(self) -> set[str]:
         """Return the names of the nodes that run more than what goes with them."""
@@ -303,7 +311,8 @@ class World:
         for key in [key for key, each in pods.items() if owner_of(each) == found.key]:
             self.forget(key)
         nodes = filter(None, self.cluster.cache.table.nodes)
-        here = [each.name for each in nodes if found.runs_on(each)]
+        compares = self._compares
+        here = [each.name for each in nodes if found.runs_on(each, comparisons=compares)]
         if len(here) > most:
             raise QuestionError(f"{at}: {len(here)} pods: must be at most {most}, with the others")
         made = tuple(found.pod_on(name, taken=pods) for name in here)

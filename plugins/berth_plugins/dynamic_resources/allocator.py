@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from berth.objects.devices import DeviceId
+from berth.objects.devices import Device, DeviceId
 from berth.objects.node import Node
 from berth.objects.quantity import Quantities, parse
 from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -257,7 +257,7 @@ class _Search:
             self._check_time()
             if not any(self._may_serve(wanted.request, candidate.found) for wanted in choice):
                 continue
-            if candidate.found.device.allow_multiple_allocations:
+            if self._is_shared(candidate.found.device):
                 count -= 1
             else:
                 found.add(candidate.found.id)
@@ -265,9 +265,9 @@ class _Search:
 
     def _may_serve(self, request: Request, found: PoolDevice) -> bool:
         return (
-            not self._in_use.is_dedicated(found.id)
+            not self._is_taken(found.id)
             and self._selects(request, found)
-            and not _is_tainted(request, found)
+            and not self._is_tainted(request, found)
         )
 
     def _check_time(self) -> None:
@@ -297,19 +297,41 @@ class _Search:
         """Admin access may have what others have, but not twice in one claim."""
         if request.has_admin_access:
             return c not in self._holders[id_]
-        return not self._in_use.is_dedicated(id_) and not self._holders[id_]
+        return not self._is_taken(id_) and not self._holders[id_]
 
     def _selects(self, request: Request, found: PoolDevice) -> bool:
         key = (id(request), found.id)
         answer = self._selected.get(key)
         if answer is None:
-            answer = request.selects(found, self._check_time) and found.is_for(self._node)
+            answer = (
+                self._is_supported(found)
+                and request.selects(found, self._check_time)
+                and found.is_for(self._node)
+            )
             self._selected[key] = answer
         return answer
+
+    def _is_supported(self, found: PoolDevice) -> bool:
+        """Whether devices like this one are given to anybody with the feature gates that are on."""
+        features = self._features
+        if found.device.binding_conditions and not features.binding_conditions:
+            return False
+        return features.partitionable_devices or not found.slice.spec.per_device_node_selection
+
+    def _is_shared(self, device: Device) -> bool:
+        return device.allow_multiple_allocations and self._features.consumable_capacity
+
+    def _is_taken(self, id_: DeviceId) -> bool:
+        """Whether somebody else has the device, so that nobody can share it."""
+        if self._features.consumable_capacity:
+            return self._in_use.is_dedicated(id_)
+        return self._in_use.is_allocated(id_)
 
     def _share(self, request: Request, found: PoolDevice) -> Quantities | None:
         """Return what the request would get of the device's capacity, None if that is not left."""
         device = found.device
+        if not self._features.consumable_capacity:
+            return {}
         capacity = request.written.capacity
         if not device.capacity:
             return None if capacity and capacity.requests else {}
@@ -331,13 +353,15 @@ class _Search:
         """
         found = candidate.found
         id_, device = found.id, found.device
-        is_shared = device.allow_multiple_allocations
+        is_shared = self._is_shared(device)
         if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
+            return None
+        if device.consumes_counters and not self._features.partitionable_devices:
             return None
         counts = bool(found.consumes) and not (is_shared and self._is_shared_already(id_))
         if counts and not self._set_counters_aside(candidate):
             return None
-        if _is_tainted(request, found):
+        if self._is_tainted(request, found):
             return None
         if not self._satisfies(c, request, found, must=must):
             return None
@@ -362,6 +386,12 @@ class _Search:
                 self._count(candidate, -1)
 
         return undo
+
+    def _is_tainted(self, request: Request, found: PoolDevice) -> bool:
+        tolerations, taints = request.written.tolerations, found.device.taints
+        if not taints or not self._features.device_taints:
+            return False
+        return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
     def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints, to all or to none."""
@@ -417,11 +447,6 @@ class _Search:
         taken = self._counters[candidate.pool.id]
         for name, amount in candidate.found.consumes.items():
             taken[name] = taken.get(name, 0) + sign * amount
-
-
-def _is_tainted(request: Request, found: PoolDevice) -> bool:
-    tolerations, taints = request.written.tolerations, found.device.taints
-    return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
 
 def _constraints_of(claim: ClaimRequests, features: Features) -> Iterator[Constraint]:

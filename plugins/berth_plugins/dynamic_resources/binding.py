@@ -22,6 +22,7 @@ from berth_plugins.dynamic_resources.binding_conditions import (
 )
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import ClaimWriteError, ClaimWrites, doing
+from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import consumer_of, consumer_of_group
 from berth_plugins.dynamic_resources.node_search import claim_in_memory
 from berth_plugins.dynamic_resources.requests import IN_MEMORY
@@ -46,7 +47,12 @@ class ClaimBinding:
         """*timeout* is how many seconds after their allocation devices must be ready."""
         self._handle = handle
         self._writes = handle.writes
-        self._claim_writes = ClaimWrites(handle.writes.resource_claims, handle.clock)
+        self._features = Features.of(handle.features)
+        self._claim_writes = ClaimWrites(
+            handle.writes.resource_claims,
+            handle.clock,
+            has_status=self._features.device_status,
+        )
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._timeout = timeout
@@ -165,16 +171,18 @@ class ClaimBinding:
         consumer = _consumer(claim, devices, pod)
         async with self._claims.write_lock(uid):
             claim = self._newest(claim)
-            if claim.is_reserved_for(consumer.uid):
-                return claim
             pending = devices.pending.get(uid)
-            is_new = pending is not None and not pending.is_written
-            allocation = pending.allocation if pending is not None and is_new else None
-            written = await self._claim_writes.reserve(claim, consumer, allocation)
+            if pending is not None and pending.is_in(claim):  # and we may not know that we did it
+                self._claims.end_pending_allocation(claim, pending)
+            if pending is None or pending.is_written:
+                if claim.is_reserved_for(consumer.uid):
+                    return claim
+                written = await self._claim_writes.reserve(claim, consumer, None)
+            else:
+                written = await self._claim_writes.reserve(claim, consumer, pending.allocation)
             self._assume(written)
-            if pending is not None and is_new:
-                pending.is_written = True
-                self._claims.remove_claim_pending_allocation(claim)
+            if pending is not None:
+                self._claims.end_pending_allocation(claim, pending)
         return written
 
     def _newest(self, claim: ResourceClaim) -> ResourceClaim:
@@ -244,6 +252,8 @@ class ClaimBinding:
     async def _wait_until_ready(
         self, claims: Sequence[ResourceClaim], devices: DevicesOfPod, pod: Pod, node_name: str
     ) -> None:
+        if not self._features.binding_conditions:
+            return
         drivers = sorted(set[str]().union(*map(awaited_drivers, claims)))
         if not drivers:
             return

@@ -28,6 +28,11 @@ class PendingAllocation:
     is_written: bool = False
     """Whether one of the sharers has written it to the claim."""
 
+    def is_in(self, claim: ResourceClaim) -> bool:
+        """Whether *claim* has just these devices."""
+        written = claim.status.allocation
+        return written is not None and _devices_of(written) == _devices_of(self.allocation)
+
 
 class ResourceClaimTracker:
     """Which devices are in use: those of all claims, and of allocations in flight.
@@ -94,6 +99,12 @@ class ResourceClaimTracker:
             return False
         return self.remove_claim_pending_allocation(claim)
 
+    def end_pending_allocation(self, claim: ResourceClaim, pending: PendingAllocation) -> None:
+        """Note that *pending* was written."""
+        pending.is_written = True
+        if self._in_flight.get(claim.metadata.uid) is pending:
+            self.remove_claim_pending_allocation(claim)
+
     def remove_claim_pending_allocation(self, claim: ResourceClaim) -> bool:
         """Note that the allocation was written or given up; say whether there was one."""
         uid = claim.metadata.uid
@@ -145,3 +156,7 @@ class ResourceClaimTracker:
             self._of_extended_resources.pop(owner.uid, None)
         else:
             self._of_extended_resources[owner.uid] = now
+
+
+def _devices_of(allocation: AllocationResult) -> list[tuple[DeviceId, str | None]]:
+    return [(result.id, result.share_id) for result in allocation.devices.results]

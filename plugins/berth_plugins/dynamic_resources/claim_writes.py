@@ -41,9 +41,13 @@ def doing(what: str) -> Iterator[None]:
 class ClaimWrites:
     """Makes the writes for one claim at a time; a claim that was changed is read again."""
 
-    def __init__(self, writer: ResourceClaimWrites, clock: Clock) -> None:
+    def __init__(
+        self, writer: ResourceClaimWrites, clock: Clock, *, has_status: bool = True
+    ) -> None:
+        """*has_status*: claims have what drivers say of devices (DRAResourceClaimDeviceStatus)."""
         self._writer = writer
         self._clock = clock
+        self._has_status = has_status
 
     async def create(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         """Create the claim for the extended resources of *pod*."""
@@ -120,7 +124,8 @@ class ClaimWrites:
             if not may_be_deallocated(claim, pod):
                 return
             body = claim_body(claim)
-            for field in ("allocation", "reservedFor", "devices"):
+            fields = ("allocation", "reservedFor", "devices")
+            for field in fields if self._has_status else fields[:2]:
                 body.setdefault("status", {}).pop(field, None)
             try:
                 await self._writer.update_status(body)

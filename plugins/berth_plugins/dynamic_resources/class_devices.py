@@ -4,19 +4,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from berth.cel.selector_error import SelectorError
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
+from berth.framework.verdict import Ints, Mask
 from berth.objects.devices import DeviceClass, DeviceId
 from berth.objects.node import Node
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.pools import PoolDevice, shared_pools
-
-Ints = NDArray[np.int64]
-
 
 _MOST_KNOWN: Final = 100_000
 """So many answers are kept; classes and nodes come and go."""
@@ -92,9 +89,7 @@ class ClassDevices:
     def is_allocated(self, device: DeviceId) -> bool:
         return self._claims.in_use.is_allocated(device)
 
-    def counts(
-        self, device_class: DeviceClass, nodes: NodeTable, where: NDArray[np.bool_]
-    ) -> tuple[Ints, Ints]:
+    def counts(self, device_class: DeviceClass, nodes: NodeTable, where: Mask) -> tuple[Ints, Ints]:
         """Return how many devices there are and how many of them are allocated, by row.
 
         On rows other than *where* there are none.

@@ -5,13 +5,29 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from berth.cel import features as cel_features
-from berth.cel.features import LIST_TYPE_ATTRIBUTES
+from berth.cel.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES
+
+BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
+DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"
+FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
     """By default those that are on in 1.36."""
 
+    binding_conditions: bool = True
+    """Devices may have to get ready first, and drivers say in the claim whether they are."""
+    consumable_capacity: bool = True
+    """Devices may be shared by capacity."""
+    device_status: bool = True
+    """Claims have what drivers say of their devices."""
+    device_taints: bool = True
+    """Taints keep devices from requests that do not tolerate them."""
+    partitionable_devices: bool = True
+    """Devices may take from counters that they share, and say for which nodes they are."""
+    prioritized_list: bool = True
+    """Requests may have alternatives."""
     device_taint_rules: bool = False
     """DeviceTaintRules taint devices."""
     list_type_attributes: bool = False
@@ -22,7 +38,14 @@ class Features:
     @classmethod
     def of(cls, gates: Collection[str]) -> "Features":
         """Return what follows from the feature gates that are on."""
+        has_status = DEVICE_STATUS in gates
         return cls(
+            binding_conditions=has_status and BINDING_CONDITIONS in gates,
+            consumable_capacity=CONSUMABLE_CAPACITY in gates,
+            device_status=has_status,
+            device_taints="DRADeviceTaints" in gates,
+            partitionable_devices="DRAPartitionableDevices" in gates,
+            prioritized_list="DRAPrioritizedList" in gates,
             device_taint_rules="DRADeviceTaintRules" in gates,
             list_type_attributes=LIST_TYPE_ATTRIBUTES in gates,
             selectors=cel_features.Features.of(gates),

@@ -106,12 +106,18 @@ class NodeAllocatableResources:
         allocation = claim.status.allocation or (pending.allocation if pending else None)
         if allocation is None:
             return []
-        shares = {result.id: result.consumed_capacity for result in allocation.devices.results}
-        return [
-            (found.device, shares[found.id] or None)
+        results = allocation.devices.results
+        wanted = {result.id for result in results}
+        published = {
+            found.id: found.device
             for pool in self._pools.pools_of(node.node)
             for found in pool.devices
-            if found.id in shares
+            if found.id in wanted
+        }
+        return [
+            (published[result.id], result.consumed_capacity or None)
+            for result in results
+            if result.id in published
         ]
 
     async def write(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
@@ -207,8 +213,9 @@ def _containers_with(claim: str, pod: Pod) -> Iterator[str]:
 
 def _lacking(pod: Pod, node: NodeInfo) -> Iterator[tuple[str, Code]]:
     """Yield why *pod*, with what its claims take, does not fit on a node."""
-    for resource in resources.insufficient_at_pod_level(pod):
-        yield POD_LEVEL.format(resource), UNRESOLVABLE
+    insufficient = resources.insufficient_at_pod_level(pod)
+    if insufficient:
+        yield POD_LEVEL.format(insufficient[0]), UNRESOLVABLE
         return
     needed = resources.requested_with_claims(pod)
     hugepages = (name for name in needed.scalars if name.startswith("hugepages-"))

@@ -1,6 +1,6 @@
 """DynamicResources: a pod goes where the devices that its claims ask for can be had."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -37,14 +37,13 @@ from berth.framework.status import SKIP, Code, Status
 from berth.framework.verdict import Mask, Verdict, everywhere
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup
 from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
-from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
+from berth_plugins.dynamic_resources.deallocation import Deallocation
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
@@ -60,7 +59,7 @@ from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedError, claims_of
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
 
@@ -72,11 +71,6 @@ STOPPED: Final = "asked by caller to stop allocating devices: the time for one a
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 NO_STATE: Final = Status.error("not found")
-NO_CLAIMS: Final = Status.unschedulable("no new claims to deallocate")
-DEALLOCATED: Final = Status.unschedulable("deallocation of ResourceClaim completed")
-DELETED: Final = Status.unschedulable("deletion of ResourceClaim completed")
-UNRESERVED: Final = Status.unresolvable("ResourceClaim unreserved for PodGroup")
-STILL_NOT: Final = Status.unschedulable("still not schedulable")
 
 MAX_ALTERNATIVES: Final = 8
 """How many alternatives a ``firstAvailable`` may have; the first one scores as much."""
@@ -119,7 +113,7 @@ class DynamicResources(
         self._handle = handle
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         features = Features.of(handle.features)
         self._pools = shared_pools(handle.listers, features)
         handle.listers.shared(DeviceCounting).by = ClassDevices(handle)
@@ -128,15 +122,16 @@ class DynamicResources(
             self._classes,
             self._pools,
             clock=handle.clock,
-            timeout=args.filter_timeout.seconds,
+            timeout=args.filter_timeout.seconds if args.filter_timeout is not None else 0,
             features=features,
         )
         self._groups = GroupClaims(handle)
-        timeout = args.binding_timeout.seconds
+        timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 0
         self._preparation = ClaimsPreparation(
             self._claims, self._classes, self._groups, timeout=timeout, features=features
         )
         self._binding = ClaimBinding(handle, timeout=timeout)
+        self._deallocation = Deallocation(self._binding, handle.pod_groups)
         self._node_allocatable = (
             NodeAllocatableResources(handle, self._claims, self._pools)
             if GATE in handle.features
@@ -155,6 +150,11 @@ class DynamicResources(
         return claims_of(pod, self._claims, self._groups)
 
     # Filter.
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        if pod.pod.spec.resource_claims:
+            return None
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()
@@ -335,32 +335,7 @@ class DynamicResources(
         devices: DevicesOfPod | None = state.get(KEY)
         if devices is None:  # a plugin before this one has ended PreFilter (spec §2.8)
             return PostFilterResult(NO_STATE)
-        if devices.is_empty:
-            return PostFilterResult(NO_CLAIMS)
-        for index in sorted(devices.unavailable):
-            claim = devices.claims[index]
-            if may_be_deallocated(claim, pod.pod):
-                self._binding.deallocate(claim, pod.pod)
-                return PostFilterResult(DEALLOCATED)
-            group = devices.groups.get(claim.metadata.uid)
-            if group is not None and self._may_be_unreserved(claim, group, state):
-                self._binding.unreserve_group(claim, group)
-                return PostFilterResult(UNRESERVED)
-        extended = devices.extended
-        if extended is not None and extended.is_left_over:
-            self._binding.delete(extended.claim)
-            return PostFilterResult(DELETED)
-        return PostFilterResult(STILL_NOT)
-
-    def _may_be_unreserved(self, claim: ResourceClaim, group: PodGroup, state: CycleState) -> bool:
-        """Whether nobody but *group* has the claim, and no pod of the group is on a node.
-
-        Those that are there on trial do not count.
-        """
-        known = self._handle.pod_groups.get(GroupKey(group.metadata.namespace, group.metadata.name))
-        scheduled = known.scheduled.keys() if known is not None else ()
-        users = {consumer.uid for consumer in claim.status.reserved_for}
-        return users == {group.metadata.uid} and state.on_trial.issuperset(scheduled)
+        return PostFilterResult(self._deallocation.free_one(devices, pod.pod, state))
 
     # Score.
 

@@ -17,12 +17,12 @@ from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
-from berth.objects.devices import ALL, ResourceClaim
+from berth.objects.devices import ALL, DeviceId, ResourceClaim
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 
 Rows = NDArray[np.intp]
 
@@ -36,13 +36,14 @@ class PodGroupDevices(PlacementScorePlugin):
     """
 
     NAME = "PodGroupDevices"
+    PREFERRED_PLACEMENT = "the one with less of its devices left over"
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
         if handle is None:
             raise TypeError("PodGroupDevices: needs a handle to look devices up")
         self._claims = handle.listers.shared(ResourceClaimTracker)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         self._devices = ClassDevices(handle)
         self._groups = GroupClaims(handle)
 
@@ -94,11 +95,11 @@ class PodGroupDevices(PlacementScorePlugin):
             asked[name] += (
                 len(self._devices_on(name, nodes, row))
                 if wanted.allocation_mode == ALL
-                else wanted.count
+                else max(wanted.count, 0)
             )
         return asked
 
-    def _devices_on(self, class_name: str, nodes: NodeTable, row: int) -> tuple[Any, ...]:
+    def _devices_on(self, class_name: str, nodes: NodeTable, row: int) -> tuple[DeviceId, ...]:
         device_class, node = self._classes.get(class_name), nodes.nodes[row]
         if device_class is None or node is None:
             return ()

@@ -51,7 +51,8 @@ class ClaimsPreparation:
             uid, allocation = claim.metadata.uid, claim.status.allocation
             pending = self._claims.pending_allocation(uid)
             if allocation is not None:
-                if is_lost(claim, timeout=self._timeout, now=now):
+                has_conditions = self._features.binding_conditions
+                if has_conditions and is_lost(claim, timeout=self._timeout, now=now):
                     lost.add(index)
             elif pending is not None:
                 if not self._may_share(pending, pod):

@@ -142,6 +142,11 @@ def requests_of(
     """
     requests = []
     for request in claim.spec.devices.requests:
+        if request.exactly is None and request.first_available and not features.prioritized_list:
+            raise UnknownRequestError(
+                f"resource claim {claim.metadata.key}, request {request.name}: has subrequests, but"
+                f" the DRAPrioritizedList feature is disabled"
+            )
         alternatives = tuple(
             _request(claim, RequestName((request.name, sub)), written, classes, features)
             for sub, written in _alternatives(request)
@@ -175,6 +180,12 @@ def _request(
     whose = f"claim {claim.metadata.key}, request {name[1] or name[0]}"
     if written.allocation_mode not in (EXACT_COUNT, ALL):
         raise AllocationError(f"{whose}: unsupported count mode {written.allocation_mode}")
+    if written.capacity is not None and not features.consumable_capacity:
+        what = "subrequest" if name[1] else "request"
+        raise AllocationError(
+            f"claim {claim.metadata.key}, {what} {name[1] or name[0]}: has capacity requests, but"
+            f" the DRAConsumableCapacity feature is disabled"
+        )
     selectors = [
         *_selectors(device_class.spec.selectors, f"class {device_class.metadata.name}"),
         *_selectors(written.selectors, f"claim {claim.metadata.key}"),

@@ -1,6 +1,6 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Final
@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from berth.framework.affinity_terms import (
+    NO_TERMS,
     AffinityTerm,
     HeldTerm,
     TermKind,
@@ -137,6 +138,15 @@ class InterPodAffinity(
         self._names_selected = lru_cache(maxsize=256)(self._select_names)
 
     # Filtering.
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        """Return which terms running pods have, and what is known of namespaces.
+
+        A pod with terms of its own counts pods by their labels, which is too much to tell.
+        """
+        if terms_of(pod.template) is not NO_TERMS:
+            return None
+        return nodes.pod_counters.terms_version, self._namespaces.version
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         written = terms_of(pod.template)

@@ -1,6 +1,6 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -213,6 +213,10 @@ class PodTopologySpread(
         return included_rows(
             nodes, pod.template, constraint, among=among, comparisons=self._comparisons
         )
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        constraints = self._constraints(pod)
+        return constraints if constraints is NONE else None
 
     # Filtering.
 

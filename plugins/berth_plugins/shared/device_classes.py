@@ -1,10 +1,15 @@
 """DeviceClasses, also by the extended resources that they stand for (spec §5.17)."""
 
-from typing import Final
+from collections.abc import Iterable
+from typing import ClassVar, Final
 
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.objects.devices import DeviceClass
 from berth.objects.resources import is_extended
+
+EXTENDED_RESOURCE: Final = "DRAExtendedResource"
+"""The feature gate with which classes stand for extended resources."""
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Followed by the name of a class it is the name of an extended resource, too."""
@@ -15,6 +20,9 @@ class DeviceClassResolver:
 
     All profiles share one, in ``Listers.shared``.
     """
+
+    gives_extended_resources: ClassVar[bool] = True
+    """Whether classes stand for extended resources at all."""
 
     def __init__(self, listers: Listers) -> None:
         self._classes = listers.device_classes
@@ -36,6 +44,14 @@ class DeviceClassResolver:
         """
         return self._by_resource.get(resource_name)
 
+    def stands_for_none(self, resource_names: Iterable[str]) -> tuple[bool, ...] | None:
+        """Return that no class gives any of the resources, as a value; None if one does.
+
+        For :meth:`berth.framework.interface.Plugin.follows_from`.
+        """
+        given = tuple(self.get_device_class(name) is not None for name in resource_names)
+        return None if any(given) else given
+
     def _on_change(self, _old: DeviceClass | None, _new: DeviceClass | None) -> None:
         """Sort oldest first, so that the newest has the last word; there are few classes."""
         by_name = sorted(self._classes, key=lambda found: found.metadata.name, reverse=True)
@@ -44,6 +60,21 @@ class DeviceClassResolver:
             for found in sorted(by_name, key=lambda f: f.metadata.creation_timestamp or "")
             for name in resource_names(found)
         }
+
+
+class _WithoutExtendedResources(DeviceClassResolver):
+    """The same with DRAExtendedResource off: no class stands for a resource."""
+
+    gives_extended_resources: ClassVar[bool] = False
+
+    def get_device_class(self, resource_name: str) -> DeviceClass | None:
+        return None
+
+
+def device_classes(handle: Handle) -> DeviceClassResolver:
+    """Return the resolver that all profiles share."""
+    is_on = EXTENDED_RESOURCE in handle.features
+    return handle.listers.shared(DeviceClassResolver if is_on else _WithoutExtendedResources)
 
 
 def resource_names(device_class: DeviceClass) -> list[str]:

@@ -1,6 +1,6 @@
 """Devices that stand for extended resources, in scores of nodes (spec G15.6)."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Mask
 from berth.objects.devices import DeviceClass
 from berth.objects.resources import Resources
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.resource_allocation import Amounts, DeviceCounts
 
 
@@ -42,7 +42,7 @@ class DeviceScoring:
 
     def __init__(self, handle: Handle, resources: Iterable[str]) -> None:
         self._counting = handle.listers.shared(DeviceCounting)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         self._resources = tuple(filter(may_be_device, resources))
 
     def counts_for(self, requests: Resources, nodes: NodeTable) -> DeviceCounts | None:
@@ -52,6 +52,10 @@ class DeviceScoring:
         if by is None or not any(self._classes.get_device_class(name) for name in asked):
             return None
         return partial(self._amounts, by, nodes)
+
+    def follow_from(self, requests: Resources) -> Hashable | None:
+        """Return what :meth:`Plugin.follows_from` does for the scores of pods with *requests*."""
+        return self._classes.stands_for_none(requests.scalars)
 
     def _amounts(
         self, by: CountsDevices, nodes: NodeTable, resource: str, known: Amounts | None

@@ -1,6 +1,6 @@
 """VolumeBinding: a pod goes where its volumes are, or can be, and its claims get them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from berth.framework.events import (
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted, listed
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PluginArgs,
@@ -124,6 +125,9 @@ class VolumeBinding(
             self._scorer = volume_capacity_scorer(args.shape or DEFAULT_SHAPE)
 
     # Filtering.
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if any(claim_volumes(pod.pod)) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         volumes = tuple(claim_volumes(pod.pod))

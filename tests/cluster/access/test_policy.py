@@ -16,10 +16,9 @@ from berth.cluster.access.users import (
 from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured
 
-SCHEDULING = "scheduling.k8s.io"
-
 LEASES = "coordination.k8s.io"
 CLAIMS = "resource.k8s.io"
+SCHEDULING = "scheduling.k8s.io"
 
 
 @pytest.fixture(scope="module")

@@ -222,6 +222,14 @@ def test_which_nodes_are_fit(spec: Object, of: NodeView, want: Verdict) -> None:
     assert Eligibility({"spec": spec}).verdict(of) == want
 
 
+@pytest.mark.parametrize(("comparisons", "want"), [(True, GETS), (False, UNFIT)])
+def test_numbers_are_compared_with_the_feature_gate(*, comparisons: bool, want: Verdict) -> None:
+    few = {"key": "gpus", "operator": "Lt", "value": "8"}
+    full = node("a", {"key": "gpus", "value": "4", "effect": "NoExecute"})
+    spec = {"tolerations": [few]}
+    assert Eligibility({"spec": spec}, comparisons=comparisons).verdict(full) == want
+
+
 @pytest.mark.parametrize(
     ("pods", "want"),
     [

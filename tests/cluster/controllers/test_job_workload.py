@@ -12,13 +12,13 @@ from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.job_workload import (
     JobWorkloads,
     _hash,
-    is_gang,
     pod_group_name,
     workload_name,
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ResourceView
 from berth.cluster.resources import Object
+from berth.cluster.strategies.job import is_gang
 from tests.cluster.controllers.jobs import KEY, STAMP, World, job, pod
 
 GANG: Object = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
@@ -80,7 +80,7 @@ class GangWorld(World):
     ],
 )  # fmt: skip
 def test_which_jobs_are_gangs(spec: dict[str, Any], want: bool) -> None:
-    assert is_gang(msgspec.convert(job(**spec), JobView)) is want
+    assert is_gang(job(**spec)["spec"]) is want
 
 
 def test_first_there_is_a_workload() -> None:

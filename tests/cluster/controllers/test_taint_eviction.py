@@ -9,7 +9,11 @@ from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.taint_eviction import TaintEvictionController
+from berth.cluster.controllers.taint_eviction import (
+    TaintEvictionController,
+    TimedToleration,
+    toleration_seconds,
+)
 from berth.cluster.controllers.views import Meta, NodeSpecView, NodeTaint, NodeView, PodView
 from berth.cluster.events.correlator import Occurrence, Reference
 from berth.cluster.events.recorder import EventRecorder
@@ -267,3 +271,10 @@ def test_a_pod_that_comes_to_a_tainted_node_is_looked_at() -> None:
     world.pods.on_add(old)
     world.pods.on_update(old, pod_view("b", node="n2"))
     assert world.enqueued == ["default/b"]
+
+
+@pytest.mark.parametrize(("comparisons", "want"), [(True, 5), (False, 0)])
+def test_numbers_are_compared_with_the_feature_gate(*, comparisons: bool, want: int) -> None:
+    taint = NodeTaint(key="gpus", value="4", effect="NoExecute")
+    few = TimedToleration(key="gpus", operator="Lt", value="8", toleration_seconds=5)
+    assert toleration_seconds([taint], [few], comparisons=comparisons) == want

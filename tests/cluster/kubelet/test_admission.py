@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.admission import Rejection, placement_rejection
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.objects.node import Node
@@ -233,3 +233,13 @@ def test_a_node_is_never_overcommitted(steps: list[tuple[str, int, bool]]) -> No
         assert sum(admitted.values()) <= 7
         assert len(admitted) <= 3
         node.check_invariants()
+
+
+@pytest.mark.parametrize(("comparisons", "want"), [(True, None), (False, TAINT)])
+def test_numbers_are_compared_with_the_feature_gate(
+    *, comparisons: bool, want: Rejection | None
+) -> None:
+    few = {"key": "gpus", "operator": "Lt", "value": "8"}
+    full = a_node(spec={"taints": [{"key": "gpus", "value": "4", "effect": "NoExecute"}]})
+    found = placement_rejection(a_pod(tolerations=[few]), full, (), comparisons=comparisons)
+    assert found == want

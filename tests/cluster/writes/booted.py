@@ -1,6 +1,7 @@
 """A server as it is after its first start, written to without HTTP."""
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.errors import StatusError
+from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.kinds.gated import gated_kinds
@@ -28,10 +30,11 @@ PODS = find("", "v1", "pods")
 class Booted:
     """Writes and their refusals; by default to the namespace of the object."""
 
-    def __init__(self, *features: str) -> None:
-        """*features* are the feature gates that are on."""
+    def __init__(self, *more: str, off: Collection[str] = (), store: Store | None = None) -> None:
+        """*more* feature gates are on than by default, or *off*. *store* is that of another."""
+        self.features = features = {*DEFAULT_FEATURES, *more} - {*off}
         self.clock = FakeClock(NOW)
-        self.store = Store()
+        self.store = store or Store()
         server = ApiServer(
             Registry((*RESOURCES, *gated_kinds(features))),
             self.store,
@@ -40,7 +43,8 @@ class Booted:
             features=features,
         )
         self.writes = server.writes
-        at_once(bootstrap(self.writes))
+        if store is None:
+            at_once(bootstrap(self.writes))
         self.warnings: list[str] = []
 
     def create(

@@ -10,8 +10,8 @@ from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.runner import Result
 from berth.embedded.scenario.up import run_scenario
+from berth.event_loop import sparing_survivors
 from berth.plugin_sources import KnownPlugins
-from berth.terminal import sparing_survivors
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 HEAD = "apiVersion: berth.dev/v1alpha1\nkind: Scenario\n"

@@ -92,5 +92,5 @@ async def test_a_label_that_no_node_has() -> None:
     await harness.pass_time(2)
 
     found = explain_group(harness)
-    assert found.notes == ("no feasible placements found",)
-    assert "no feasible placements found" in found.summary
+    assert found.notes == ("no feasible placements found: no node has the label zone",)
+    assert found.notes[0] in found.summary

@@ -5,9 +5,10 @@ import pytest
 from berth.explain.explanation import Whereabouts
 from berth.objects.pod_group import GroupKey
 from berth.scheduler.pod_group_trial import UNSCHEDULABLE
+from berth.tasks import at_once
 from tests.builders import node, pod
 from tests.explain.asking import explain, explainer
-from tests.explain.groups.asking import explain_group, lines
+from tests.explain.groups.asking import TOPOLOGY, explain_group, lines
 from tests.harness import Harness
 from tests.scheduler.groups.building import group, group_harness, member, members
 
@@ -20,7 +21,7 @@ async def test_a_group_that_nobody_has_created() -> None:
     found = explain_group(harness)
     assert (found.exists, found.num_pods, found.members) == (False, 2, {Whereabouts.GATED: 2})
     assert found.summary == (
-        "podgroup default/g: there is no such PodGroup; 2 pods are gated until then"
+        "podgroup default/g: there is no such PodGroup; 2 pods are gated until it is created"
     )
     assert "scheduling.k8s.io/PodGroup/Add" in found.woken_by["GangScheduling"]
     assert found.num_tried == 0
@@ -166,3 +167,33 @@ async def test_the_table_for_people() -> None:
     )
     assert "default/c NodeResourcesFit 0/1 nodes are available: 1 Insufficient cpu." in told
     assert told[-1] == "n NodeResourcesFit needs cpu 1000m, free 0m of 2000m"
+
+
+async def test_pods_beyond_a_gang_that_runs() -> None:
+    harness = group_harness()
+    harness.put(node("n", cpu="3"), group(min_count=2), *members("a", "b", "c", "d", cpu="1"))
+    await harness.until_idle()
+
+    found = explain_group(harness)
+    assert found.summary.startswith(
+        "podgroup default/g: 3 of 4 pods have nodes; 0 of 1 waiting pod can get nodes now;"
+        " default/d has none: 0/1 nodes are available: 1 Insufficient cpu; it lacks room for 1 more"
+    )
+
+
+async def test_nodes_that_come_and_go_between_the_steps_of_an_answer() -> None:
+    harness = group_harness(TOPOLOGY)
+    nodes = [node(f"n{number}", cpu="1", labels={"rack": "a"}) for number in range(3)]
+    harness.put(*nodes, group(min_count=5, topology="rack"), *members(*"abcde", cpu="1"))
+    await harness.pass_time(1)
+    steps = explainer(harness)._groups.explaining(GroupKey("default", "g"), limit=None)
+    next(steps)
+
+    harness.delete(*nodes)
+    harness.put(*(node(f"m{number}") for number in range(40)))
+    found = at_once(steps)
+
+    assert found is not None
+    assert [(each.nodes, each.num_fit) for each in found.placements] == [(3, 3)]
+    assert found.shortage is not None
+    assert found.shortage.nodes is None

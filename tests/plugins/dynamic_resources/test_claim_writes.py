@@ -134,6 +134,13 @@ async def test_a_reservation_is_released() -> None:
     assert [user.uid for user in world.server.claim("c").status.reserved_for] == ["other"]
 
 
+async def test_deallocation_leaves_what_drivers_say_without_the_gate_for_it() -> None:
+    world = World(claim("c", allocated=DEVICES, users=["me"], devices=[said("a", "Up")]))
+    writes = ClaimWrites(world.server, world.clock, has_status=False)
+    await writes.deallocate(world.claim, POD)
+    assert list(claim_body(world.server.claim("c"))["status"]) == ["devices"]
+
+
 @pytest.mark.parametrize(
     ("users", "allowed"),
     [

@@ -12,8 +12,16 @@ from berth.objects.pod_group import PodGroup
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
-from tests.builders import pod
-from tests.device_builders import allocation, claim, with_claims, with_template_claim
+from tests.builders import node, pod
+from tests.device_builders import (
+    allocation,
+    claim,
+    device,
+    device_class,
+    resource_slice,
+    with_claims,
+    with_template_claim,
+)
 from tests.plugins.dynamic_resources.group_world import (
     GATE,
     check_devices,
@@ -23,7 +31,7 @@ from tests.plugins.dynamic_resources.group_world import (
     users,
     world,
 )
-from tests.scheduler.groups.building import member, members
+from tests.scheduler.groups.building import group, group_harness, member, members
 
 GROUP = ("podgroups", "uid-g")
 
@@ -173,6 +181,33 @@ async def test_another_member_writes_what_the_first_could_not() -> None:
     check_devices(harness)
 
 
+async def test_members_use_what_was_written_though_the_answer_got_lost() -> None:
+    harness = world("n1")
+    harness.cluster.resource_claims.turns = 1
+    harness.cluster.resource_claims.losses = iter([True, *[False] * 10])
+    harness.put(group_with("c", min_count=3), claim("c"), *sharing("a", "b", "d"))
+    await harness.bind_at_once()
+    assert len(harness.placements()) == 2
+    assert users(harness, "c") == [GROUP]
+    check_devices(harness)
+
+
+async def test_members_do_not_use_what_another_scheduler_has_written() -> None:
+    harness = world("n1", devices=2)
+    harness.put(group_with("c", min_count=2), claim("c"), *sharing("a", "b"))
+    bindings = await harness.core.schedule_next()
+    assert bindings is not None
+    harness.put(reserved("c", node="n2"))
+    for binding in bindings:
+        await harness.scheduler.binding_cycle.run(binding)
+    assert harness.placements() == {}
+    await harness.until_idle()
+    why = "claim default/c got allocated elsewhere in the meantime"
+    assert why in harness.cluster.conditions["default/a"].message
+    tracker = harness.listers.shared(ResourceClaimTracker)
+    assert tracker.pending_allocation("claim-default-c") is None
+
+
 async def test_two_groups_compete_for_one_device() -> None:
     harness = world("n1")
     for name in "gh":
@@ -279,3 +314,34 @@ async def test_a_pod_of_no_group_waits_for_a_claim_that_a_group_is_being_given()
     await harness.pass_time(10)
     assert set(harness.placements()) == {"a", "b", "alone"}
     assert users(harness, "c") == [GROUP, ("pods", "pod-default-alone")]
+
+
+async def test_claims_of_a_pod_and_of_its_group_are_not_mixed_up() -> None:
+    harness = world("n1", devices=4)
+    harness.put(group_with("shared", min_count=3), claim("shared"))
+    for index, name in enumerate("abd"):
+        claims = ["shared", f"own-{name}"] if index % 2 else [f"own-{name}", "shared"]
+        harness.put(claim(f"own-{name}"), with_claims(member(name, cpu="1"), *claims))
+    await harness.bind_at_once()
+    assert len(harness.placements()) == 3
+    assert users(harness, "shared") == [GROUP]
+    for name in "abd":
+        assert users(harness, f"own-{name}") == [("pods", f"pod-default-{name}")]
+    check_devices(harness)
+
+
+async def test_a_gang_on_one_rack_shares_a_claim() -> None:
+    harness = group_harness(GATE, "TopologyAwareWorkloadScheduling")
+    harness.put(device_class())
+    for name, rack in (("n1", "x"), ("n2", "y"), ("n3", "y"), ("n4", "y")):
+        harness.put(node(name, cpu="1", labels={"rack": rack}))
+    anywhere = [device("a"), device("b")]
+    harness.put(resource_slice("all", *anywhere, all_nodes=True, pool="all"))
+    gang = group_with("c", min_count=3)
+    racks = group(topology="rack").spec.scheduling_constraints
+    spec = msgspec.structs.replace(gang.spec, scheduling_constraints=racks)
+    harness.put(msgspec.structs.replace(gang, spec=spec), claim("c"), *sharing("a", "b", "d"))
+    await harness.bind_at_once()
+    assert sorted(harness.placements().values()) == ["n2", "n3", "n4"]
+    assert users(harness, "c") == [GROUP]
+    check_devices(harness)

@@ -28,6 +28,7 @@ from tests.device_builders import (
     device,
     device_class,
     exactly,
+    got,
     resource_slice,
     with_claims,
 )
@@ -142,6 +143,14 @@ async def test_what_devices_take(
     )
     cpu = int(harness.cache.table.requested[0, 0])
     assert cpu == 100 + (0 if want is None else {"2": 2000, "1500m": 1500}[want["cpu"]])
+
+
+async def test_what_was_allocated_before_counts_by_share() -> None:
+    shares = [got("a", share=f"s{cores}", consumed={"cores": str(cores)}) for cores in (1, 2)]
+    held = claim("c", allocated=allocation(*shares))
+    harness = world(mapped("a", key="cores", capacity={"cores": "8"}, cpu="1"))
+    await scheduled(harness, held, using(pod("p", cpu="100m"), "c"))
+    assert told(harness, "p")[0]["resources"] == {"cpu": "3"}
 
 
 def test_requests_with_claims() -> None:

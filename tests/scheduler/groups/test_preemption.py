@@ -1,10 +1,18 @@
 """Groups that preempt as one (spec G9, G19 10-13)."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from berth.client.errors import UnavailableError
+from berth.core.scheduler_state import state_of
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
+from berth.queue.sub_queues import SubQueue
+from berth.scheduler import pod_group_victims
+from berth.scheduler.pod_group_trial import PodGroupTrial
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
 from tests.scheduler.groups.building import condition_of, group, group_harness, member, members
@@ -279,3 +287,72 @@ async def test_pods_that_fit_wait_for_the_others() -> None:
         HELD,
         HELD,
     ]
+
+
+async def during_the_search(harness: Harness, gone: Pod | PodGroup) -> None:
+    """Make the first attempt, and delete *gone* when it has begun to look for victims."""
+    attempt = asyncio.create_task(harness.core.schedule_next(), name="attempt")
+    await asyncio.sleep(0)
+    assert not attempt.done()
+    harness.delete(gone)
+    await attempt
+    harness.core.check_invariants()
+
+
+@pytest.mark.parametrize("what", ["the group", "a pod of it"])
+async def test_nobody_is_evicted_for_what_is_deleted_during_the_search(what: str) -> None:
+    harness = group_harness(GATE)
+    the_group, pods = group(min_count=2, priority=100), members("a", "b", cpu="1")
+    harness.put(node("n", cpu="2"), the_group, *lesser("low0", "low1"), *pods)
+    await during_the_search(harness, the_group if what == "the group" else pods[0])
+    await harness.pass_time(3)
+    assert set(harness.placements()) == {"low0", "low1"}
+
+
+async def test_a_node_may_go_during_the_search() -> None:
+    harness = group_harness(GATE)
+    harness.put(node("n", cpu="2"), node("m", cpu="1"), *lesser("low0", "low1"))
+    harness.put(*lesser("low2", on="m"), group(min_count=2, priority=100))
+    harness.put(*members("a", "b", cpu="1"))
+    attempt = asyncio.create_task(harness.core.schedule_next(), name="attempt")
+    await asyncio.sleep(0)
+    harness.delete(node("m", cpu="1"))
+    await attempt
+    await harness.until_idle()
+    assert {harness.placements()[name] for name in "ab"} == {"n"}
+
+
+async def test_a_group_that_waits_for_evictions_is_one_to_be_tried_elsewhere() -> None:
+    harness = group_harness(GATE)
+    harness.put(node("n", cpu="1"), group(min_count=1, priority=100), *lesser("low"))
+    harness.put(member("a", cpu="1"))
+    await harness.core.schedule_next()
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
+    [waiting] = state_of(harness.core).waiting
+    assert (waiting.queue, waiting.gating_plugin) == (SubQueue.ACTIVE, "")
+
+
+async def test_an_attempt_makes_so_many_trials_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pod_group_victims, "MOST_DECISIONS", 0)
+    monkeypatch.setattr(pod_group_victims, "LEAST_TRIALS", 6)
+    trials = []
+    run = PodGroupTrial.run
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        trials.append(args)
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(PodGroupTrial, "run", counted)
+    harness = group_harness(GATE)
+    names = [f"low{number}" for number in range(30)]
+    harness.put(*(node(f"n{number}", cpu="2") for number in range(15)))
+    for number, name in enumerate(names):
+        harness.put(*lesser(name, on=f"n{number % 15}"))
+    harness.put(group(min_count=2, priority=100), member("a", cpu="1"), member("b", cpu="2"))
+    await harness.core.schedule_next()
+    assert len(trials) <= 1 + 6 + 2  # that of the cycle, those, and what they come to
+    await harness.until_idle()
+    assert harness.placements().keys() >= {"a", "b"}
+    assert len(harness.placements()) >= 20, "far more were evicted than need be"

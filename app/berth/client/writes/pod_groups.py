@@ -2,12 +2,13 @@
 
 import msgspec
 
-from berth.objects.pod_group import API, PodGroup, PodGroupCondition
+from berth.objects.pod_group import API_VERSION, PodGroup, PodGroupCondition
 
 
 def path_of(group: PodGroup) -> str:
-    """Return the path of a group on the API server."""
-    return f"{API}/namespaces/{group.metadata.namespace}/podgroups/{group.metadata.name}"
+    """Return the path of a group of Kubernetes on the API server, in the version it was read in."""
+    meta, version = group.metadata, group.api_version or API_VERSION
+    return f"/apis/{version}/namespaces/{meta.namespace}/podgroups/{meta.name}"
 
 
 def condition_patch(condition: PodGroupCondition) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from berth.client.api import Api
+from berth.client.writes.async_calls import POD_STATUS_PATCH, AsyncCalls, executed
 from berth.client.writes.lanes import WriteLanes
 from berth.client.writes.pods import patch_pod_status
 from berth.clock import Clock
@@ -47,13 +48,18 @@ class PodStatusWriter:
         exists: Callable[[Pod], bool],
         clock: Clock,
         rng: random.Random,
+        calls: AsyncCalls | None = None,
     ) -> None:
-        """*exists* says whether a pod is still there: the patch goes to any pod of its name."""
+        """*exists* says whether a pod is still there: the patch goes to any pod of its name.
+
+        *calls* hears of the patches; None: nobody does.
+        """
         self._client = client
         self._lanes = lanes
         self._exists = exists
         self._clock = clock
         self._rng = rng
+        self._calls = calls
         self._wanted: dict[str, Wanted] = {}
 
     def submit(
@@ -72,6 +78,8 @@ class PodStatusWriter:
         wanted = Wanted(pod, condition, nominated_node_name)
         waiting = self._wanted.get(uid)
         self._wanted[uid] = wanted if waiting is None else wanted.after(waiting)
+        if waiting is None and self._calls is not None:
+            self._calls.waits(POD_STATUS_PATCH, 1)
         self._lanes.submit_status(uid, lambda: self._write(uid))
 
     def withdraw(self, uid: str) -> None:
@@ -79,13 +87,28 @@ class PodStatusWriter:
 
         To be called right before :meth:`WriteLanes.bind` for that pod, which drops the write.
         """
-        self._wanted.pop(uid, None)
+        self._take(uid)
+
+    def _take(self, uid: str) -> Wanted | None:
+        """Return what is wanted for a pod, which waits no more."""
+        wanted = self._wanted.pop(uid, None)
+        if wanted is not None and self._calls is not None:
+            self._calls.waits(POD_STATUS_PATCH, -1)
+        return wanted
 
     async def _write(self, uid: str) -> None:
-        wanted = self._wanted.pop(uid)
-        if not self._exists(wanted.pod):
+        wanted = self._take(uid)
+        if wanted is None or not self._exists(wanted.pod):
             return
-        await patch_pod_status(
+        if self._calls is None:
+            await self._patch(wanted)
+            return
+        await executed(
+            self._calls, POD_STATUS_PATCH, lambda: self._patch(wanted), clock=self._clock
+        )
+
+    async def _patch(self, wanted: Wanted) -> bool:
+        return await patch_pod_status(
             self._client,
             wanted.pod,
             wanted.condition,

@@ -1,5 +1,6 @@
 """Which nodes a DaemonSet is for, and the pod that it makes for one of them."""
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -35,8 +36,10 @@ UNFIT: Final = Verdict(gets_pod=False, keeps_pod=False)
 class Eligibility:
     """The verdicts about nodes for one template, kept as long as the nodes do not change."""
 
-    def __init__(self, template: Object) -> None:
+    def __init__(self, template: Object, *, comparisons: bool = False) -> None:
+        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
         self.template = template
+        self._untolerated = partial(untolerated, comparisons=comparisons)
         pod: Object = template.get("spec") or {}
         spec = msgspec.convert(pod, PodSpec)
         self._node_name = pod.get("nodeName") or ""
@@ -64,9 +67,9 @@ class Eligibility:
         if self._affinity is not None and not self._affinity.matches(meta.labels or {}, meta.name):
             return UNFIT
         taints, tolerations = node.spec.taints, self._tolerations
-        if untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)) is None:
+        if self._untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)) is None:
             return GETS
-        stays = untolerated(taints, tolerations, effects=(NO_EXECUTE,)) is None
+        stays = self._untolerated(taints, tolerations, effects=(NO_EXECUTE,)) is None
         return KEEPS if stays else UNFIT
 
 

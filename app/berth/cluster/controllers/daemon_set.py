@@ -42,6 +42,7 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
+from berth.objects.taints import COMPARISONS
 
 BURST: Final = 250
 """Pods created or deleted in one plan, as upstream's."""
@@ -89,7 +90,10 @@ class DaemonSetController:
         clock: Clock,
         rng: random.Random,
         recorder: EventRecorder,
+        comparisons: bool = False,
     ) -> None:
+        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
+        self._comparisons = comparisons
         self._daemon_sets = daemon_sets
         self._pods = pods
         self._nodes = nodes
@@ -183,7 +187,9 @@ class DaemonSetController:
         template = daemon_set.spec.get("template") or {}
         eligibility = self._eligibility.get(key)
         if eligibility is None or eligibility.template != template:
-            eligibility = self._eligibility[key] = Eligibility(template)
+            eligibility = self._eligibility[key] = Eligibility(
+                template, comparisons=self._comparisons
+            )
         by_node: dict[str, list[PodView]] = defaultdict(list)
         for pod in sorted(pods, key=_age):
             by_node[node_of(pod)].append(pod)
@@ -330,6 +336,7 @@ def new_controller(context: ControllerContext) -> DaemonSetController:
         clock=context.clock,
         rng=context.rng,
         recorder=context.recorder("daemonset-controller"),
+        comparisons=COMPARISONS in context.features,
     )
 
 

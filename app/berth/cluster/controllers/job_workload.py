@@ -17,6 +17,7 @@ from berth.cluster.controllers.views import PodView, ResourceView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import SCHEDULING, VERSION
 from berth.cluster.resources import Object
+from berth.cluster.strategies.job import is_gang
 from berth.cluster.writes.identities import SUFFIX_ALPHABET
 
 JOBS: Final = find("batch", "v1", "jobs")
@@ -65,7 +66,7 @@ class JobWorkloads:
 
     def of(self, job: JobView, pods: Sequence[PodView]) -> Gang:
         """Return how the *pods* of *job*, those that it has and those to come, are scheduled."""
-        if not is_gang(job):
+        if not is_gang(job.spec):
             return ALONE
         meta = job.metadata
         workloads = list(_relevant(job, self._of_job.get(meta.key).values()))
@@ -82,17 +83,6 @@ class JobWorkloads:
         if len(groups) > 1 or not _is_controlled(groups[0], job):
             return ALONE
         return Gang(groups[0].metadata.name)
-
-
-def is_gang(job: JobView) -> bool:
-    """Whether all pods of *job* are to run at once, and it does not say their group itself."""
-    pod: Object = (job.spec.get("template") or {}).get("spec") or {}
-    return (
-        job.is_indexed
-        and job.parallelism > 1
-        and job.completions == job.parallelism
-        and pod.get("schedulingGroup") is None
-    )
 
 
 def workload_name(job: JobView) -> str:

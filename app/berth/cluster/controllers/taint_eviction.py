@@ -24,7 +24,7 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.objects.node import Taint
 from berth.objects.pod import Toleration
-from berth.objects.taints import NO_EXECUTE, tolerates
+from berth.objects.taints import COMPARISONS, NO_EXECUTE, tolerates
 
 PODS: Final = find("", "v1", "pods")
 REASON: Final = "TaintManagerEviction"
@@ -82,7 +82,10 @@ class TaintEvictionController:
         *,
         clock: Clock,
         recorder: EventRecorder,
+        comparisons: bool = False,
     ) -> None:
+        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
+        self._comparisons = comparisons
         self._nodes = nodes
         self._pods = pods
         self._on_node = pods.index(NODE_NAME)
@@ -179,7 +182,7 @@ class TaintEvictionController:
         self, pod: PodView, eviction: Eviction, taints: Sequence[Taint], now: float
     ) -> None:
         """Set when *pod* goes. A time that was set stays, unless the pod must go now, or never."""
-        seconds = toleration_seconds(taints, eviction.tolerations)
+        seconds = toleration_seconds(taints, eviction.tolerations, comparisons=self._comparisons)
         if seconds is None or seconds <= 0:
             if eviction.is_pending and eviction.due is not None and eviction.due > now:
                 self._tell(pod.metadata.key, "Cancelling deletion of")
@@ -217,6 +220,7 @@ def new_controller(context: ControllerContext) -> TaintEvictionController:
         context.table("pods", PodView),
         clock=context.clock,
         recorder=context.recorder(TaintEvictionController.name),
+        comparisons=COMPARISONS in context.features,
     )
 
 
@@ -226,16 +230,18 @@ def no_execute(taints: Iterable[Taint]) -> tuple[Taint, ...]:
 
 
 def toleration_seconds(
-    taints: Iterable[Taint], tolerations: Sequence[TimedToleration]
+    taints: Iterable[Taint], tolerations: Sequence[TimedToleration], *, comparisons: bool = False
 ) -> int | None:
     """Return how long a pod may stay on a node with *taints*; None: for ever.
 
     Of each taint the first toleration that matches counts; of all taints, the least time. It is 0,
-    or less, if there is a taint that nothing tolerates.
+    or less, if there is a taint that nothing tolerates. *comparisons* as in
+    :func:`berth.objects.taints.tolerates`.
     """
     least: int | None = None
     for taint in taints:
-        found = next((each for each in tolerations if tolerates(each, taint)), None)
+        matching = (t for t in tolerations if tolerates(t, taint, comparisons=comparisons))
+        found = next(matching, None)
         if found is None:
             return 0
         seconds = found.toleration_seconds

@@ -22,6 +22,7 @@ from berth.cluster.dynamic_admission.mutating_policies import MutatingPolicies
 from berth.cluster.dynamic_admission.validating_policies import ValidatingPolicies
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
+from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http import health, openid
 from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
@@ -74,7 +75,7 @@ class ApiServer:
         signing_key: SigningKey | None = None,
         observer: Observer | None = None,
         limits: InFlightLimits = DEFAULT,
-        features: Collection[str] = (),
+        features: Collection[str] = DEFAULT_FEATURES,
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
@@ -119,7 +120,7 @@ class ApiServer:
         self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
         requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
         actions: tuple[Action, ...] = (
-            Binding(store, clock=clock),
+            Binding(store, clock=clock, features=features),
             Eviction(store, deletions, self.writes, clock=clock),
             Token(store, requests),
         )

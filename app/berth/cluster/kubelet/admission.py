@@ -98,9 +98,12 @@ def os_rejection(pod: KubeletPod) -> Rejection | None:
 
 
 def placement_rejection(
-    pod: KubeletPod, node: Node, used_ports: Iterable[HostPort]
+    pod: KubeletPod, node: Node, used_ports: Iterable[HostPort], *, comparisons: bool = False
 ) -> Rejection | None:
-    """Say why *node* is not for *pod*: affinity, ports, or taints that evict."""
+    """Say why *node* is not for *pod*: affinity, ports, or taints that evict.
+
+    *comparisons* as in :func:`berth.objects.taints.tolerates`.
+    """
     affinity = required_node_affinity(pod.spec)
     if affinity is not None and not affinity.matches(node.labels, node.name):
         return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
@@ -110,7 +113,8 @@ def placement_rejection(
     taints, tolerations = node.spec.taints, pod.spec.tolerations
     if (
         taints
-        and untolerated(taints, tolerations, effects=(NO_EXECUTE,)) is not None
+        and untolerated(taints, tolerations, effects=(NO_EXECUTE,), comparisons=comparisons)
+        is not None
         and MIRROR not in pod.metadata.annotations
     ):
         return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -65,6 +66,8 @@ class Settings:
     """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
+    features: Collection[str] = ()
+    """The feature gates that are on."""
 
     @property
     def lease_duration(self) -> int | None:
@@ -89,6 +92,7 @@ class HollowKubelets:
         self._unready: set[str] = set()
         self._client = client
         self._configuration = settings.configuration
+        self._features = settings.features
         self._queue: DelayQueue[Due] = DelayQueue(clock)
         self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
@@ -149,7 +153,12 @@ class HollowKubelets:
         if name in self._nodes:
             raise ValueError(f"node {name!r}: there is such a machine already")
         template = self._configuration.applied_to(template)
-        node = HollowNode(name, index=self._node_count, allocatable=template.allocatable())
+        node = HollowNode(
+            name,
+            index=self._node_count,
+            allocatable=template.allocatable(),
+            features=self._features,
+        )
         self._node_count += 1
         self._nodes[name] = node
         known = self._node_watch.store.get(name)

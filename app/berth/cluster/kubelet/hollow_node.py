@@ -14,6 +14,7 @@ from berth.objects.host_ports import HostPort, host_ports
 from berth.objects.node import Node
 from berth.objects.quantity import NANO, Quantities, parse
 from berth.objects.resources import PODS, is_extended, pod_requests
+from berth.objects.taints import COMPARISONS
 
 ADDRESSES: Final = 250
 """Of a pod network, those that pods get; more pods than that share them."""
@@ -56,7 +57,16 @@ class HollowNode:
     ``failure`` is how the machine fails, ``boots`` how often it was restarted.
     """
 
-    def __init__(self, name: str, *, index: int, allocatable: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        index: int,
+        allocatable: Mapping[str, str],
+        features: Collection[str] = (),
+    ) -> None:
+        """*features* are the feature gates that are on."""
+        self._comparisons = COMPARISONS in features
         self.name = name
         self.index = index
         self.host_ip = host_ip(index)
@@ -112,7 +122,9 @@ class HollowNode:
         )
         if rejection is None and self.node is not None:
             used_ports = chain.from_iterable(self._ports.values())
-            rejection = admission.placement_rejection(pod, self.node, used_ports)
+            rejection = admission.placement_rejection(
+                pod, self.node, used_ports, comparisons=self._comparisons
+            )
         if rejection is None:
             self._take(pod, requests)
         return rejection

@@ -147,6 +147,18 @@ def check_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
+def is_gang(spec: Object) -> bool:
+    """Whether all pods of a Job run at once, and it does not say their group itself (KEP-5547)."""
+    pod = (spec.get("template") or {}).get("spec") or {}
+    parallelism = spec.get("parallelism") or 1
+    return (
+        spec.get("completionMode") == "Indexed"
+        and parallelism > 1
+        and spec.get("completions") == parallelism
+        and pod.get("schedulingGroup") is None
+    )
+
+
 def _generated_labels(obj: Object) -> Iterator[FieldError]:
     """Evaluate the labels and the selector that the server sets."""
     spec, meta = obj.get("spec") or {}, obj.get("metadata") or {}

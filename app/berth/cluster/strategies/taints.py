@@ -4,6 +4,7 @@ from berth import field_errors
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Int64, Shape
 from berth.field_errors import FieldError
+from berth.objects.selectors import parse_canonical_int64
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -45,7 +46,10 @@ def validate_taints(taints: list[Taint], path: str) -> list[FieldError]:
 
 
 def validate_tolerations(tolerations: list[Toleration], path: str) -> list[FieldError]:
-    """Check tolerations; ``Lt`` and ``Gt`` belong to a feature that is off by default in 1.36."""
+    """Check tolerations.
+
+    While the feature gate of ``Lt`` and ``Gt`` is off, admission refuses these before.
+    """
     errors = []
     for index, toleration in enumerate(tolerations):
         errors += _validate_toleration(toleration, f"{path}[{index}]")
@@ -74,6 +78,10 @@ def _validate_toleration(toleration: Toleration, path: str) -> list[FieldError]:
             if value:
                 detail = "value must be empty when `operator` is 'Exists'"
                 errors.append(field_errors.invalid(f"{path}.operator", toleration, detail))
+        case "Lt" | "Gt":
+            if parse_canonical_int64(value) is None:
+                detail = "must be a valid decimal integer in canonical form"
+                errors.append(field_errors.invalid(f"{path}.value", value, detail))
         case _:
             supported = ("Equal", "Exists")
             errors.append(field_errors.not_supported(f"{path}.operator", operator, supported))

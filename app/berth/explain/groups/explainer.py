@@ -18,6 +18,7 @@ from berth.explain.groups.trial import GroupTrial, GroupTrials
 from berth.explain.pod_state import leaving_pods, rejectors_of, whereabouts
 from berth.explain.unplaced import unplaced
 from berth.explain.wakers import woken_by
+from berth.framework.node_table import NodeTable
 from berth.framework.pod_groups import PodGroupState
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -25,7 +26,7 @@ from berth.objects.pod import Pod
 from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.outcome import Placed
-from berth.scheduler.pod_group_trial import Member, Result
+from berth.scheduler.pod_group_trial import Member, Result, importance
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps
 
@@ -35,6 +36,7 @@ AS_IF_NONE_HAD_A_NODE: Final = (
     "evaluated on the cluster as it is now, as if no pod of the group had a node yet"
 )
 LEFT_OUT: Final = "{} not tried: scheduling gates of their own hold them back"
+NO_LABEL: Final = "no node has the label {}"
 NO_GROUP: Final = "there is none and no pod names it, or the feature gate GenericWorkload is off"
 DIFFERENT_SCHEDULERS: Final = "its pods name different schedulers: {}"
 
@@ -137,10 +139,8 @@ class _Looked:
     @property
     def to_be_tried(self) -> Sequence[QueuedPodInfo]:
         """Those that wait, in the order of the cycle (spec G4.3)."""
-        return sorted(
-            (each for each in self.queued if not each.pod.spec.scheduling_gates),
-            key=lambda each: (-each.pod_info.priority, each.initial_attempt_timestamp or 0),
-        )
+        free = [each for each in self.queued if not each.pod.spec.scheduling_gates]
+        return sorted(free, key=importance)
 
     @property
     def num_held_back(self) -> int:
@@ -214,15 +214,22 @@ def _explanation(
         blocked=tuple(_blocked(lacking)),
         obstacle=trial.obstacle.queued.key if trial and trial.obstacle else "",
         evaluation=evaluation,
-        placements=verdicts(trial, nodes) if trial is not None and key else (),
+        placements=verdicts(trial) if trial is not None and key else (),
         choice=choice_of(trial, key) if trial is not None and key else "",
         shortage=shortage,
         attempts=max((each.attempts for each in looked.queued), default=0),
         next_try=None if until is None else rfc3339(until),
         woken_by=looked.woken_by,
         leaving=leaving_pods(looked.queued, looked.scheduler),
-        notes=(*notes, *((trial.message,) if trial is not None and trial.message else ())),
+        notes=(*notes, *_why_nowhere(trial, key, nodes)),
     )
+
+
+def _why_nowhere(trial: GroupTrial | None, key: str, nodes: NodeTable) -> Iterator[str]:
+    if trial is None or not trial.message:
+        return
+    is_there = any(node is not None and key in node.labels for node in nodes.nodes)
+    yield trial.message if is_there or not key else f"{trial.message}: {NO_LABEL.format(key)}"
 
 
 def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:

@@ -3,16 +3,15 @@
 from berth.explain.explanation import PluginScore
 from berth.explain.groups.explanation import PlacementVerdict
 from berth.explain.groups.trial import GroupTrial, Tried
-from berth.framework.node_table import NodeTable
 
 
-def verdicts(trial: GroupTrial, nodes: NodeTable) -> tuple[PlacementVerdict, ...]:
-    """Tell about every placement, the best first; *nodes* is the table without the trial."""
+def verdicts(trial: GroupTrial) -> tuple[PlacementVerdict, ...]:
+    """Tell about every placement, the best first."""
     scored = _scored(trial)
     found = [
         PlacementVerdict(
             placement=each.placement.name,
-            nodes=each.placement.size(nodes),
+            nodes=each.num_nodes,
             num_fit=len(each.fitting),
             can_start=each.can_start,
             message="" if each.can_start else each.status.message,

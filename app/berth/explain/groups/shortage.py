@@ -64,6 +64,8 @@ def _nodes_like(
     """Return a node that only lacks room, the one where the fewest like it do, and how many."""
     best: tuple[int, str] | None = None
     for name in _only_full(evaluation):
+        if name not in nodes.row_of:  # it has gone since the trial
+            continue
         count = _bins(lacking, _empty(nodes, name))
         if count is not None and (best is None or count < best[0]):
             best = count, name

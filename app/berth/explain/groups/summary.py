@@ -23,8 +23,8 @@ def reasons_in_words(found: PodGroupExplanation, *, now: float | None) -> str:
 
 def _clauses(found: PodGroupExplanation, now: float | None) -> Iterator[str]:
     if not found.exists:
-        verb = "is" if found.num_pods == 1 else "are"
-        yield f"there is no such PodGroup; {counted(found.num_pods, 'pod')} {verb} gated until then"
+        gated = f"{counted(found.num_pods, 'pod')} {'is' if found.num_pods == 1 else 'are'} gated"
+        yield f"there is no such PodGroup; {gated} until it is created"
         return
     placed = sum(found.members.get(where, 0) for where in _ON_NODES)
     if not found.num_pods:
@@ -43,13 +43,13 @@ def _clauses(found: PodGroupExplanation, now: float | None) -> Iterator[str]:
         )
     elif placed:
         yield f"{placed} of {counted(found.num_pods, 'pod')} have nodes"
-    yield from _trial(found)
+    yield from _trial(found, placed)
     if now is not None and found.next_try is not None and not found.can_start:
         left = max(ceil(datetime.fromisoformat(found.next_try).timestamp() - now), 0)
         yield f"tried again in {left} s at the latest"
 
 
-def _trial(found: PodGroupExplanation) -> Iterator[str]:
+def _trial(found: PodGroupExplanation, placed: int) -> Iterator[str]:
     if found.error:
         yield found.error
         return
@@ -57,14 +57,13 @@ def _trial(found: PodGroupExplanation) -> Iterator[str]:
         if found.notes:
             yield found.notes[-1]
         return
-    needed = found.min_count
+    needed = found.min_count or 0
     of_pods = f"{found.num_fit} of {counted(found.num_tried, 'waiting pod')} can get nodes now"
-    if found.can_start:
-        verb = "would" if found.num_uncreated else "will"
+    if found.can_start and not found.num_uncreated:
         where = f", in {found.choice}" if found.choice else ""
-        yield of_pods if found.num_uncreated else f"{of_pods}: the group {verb} start{where}"
+        yield f"{of_pods}: the group will start{where}"
     else:
-        yield of_pods + (f", and {needed} are needed together" if needed is not None else "")
+        yield of_pods + (f", and {needed} are needed together" if placed < needed else "")
     if found.leaving:
         yield f"room is made for it, which {listed(found.leaving)} must leave first"
     if found.blocked:

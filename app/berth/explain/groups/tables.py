@@ -44,7 +44,7 @@ def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
         message = f": {found.status.message}" if found.status.message else ""
         yield "last cycle", f"{reason}{message}"
     if found.num_tried:
-        yield "now", f"{found.num_fit} of {found.num_tried} waiting pods can get nodes together"
+        yield "now", f"{found.num_fit} of {found.num_tried} pods can get nodes together"
     if found.choice:
         yield "goes to", found.choice
     if found.obstacle:
@@ -60,6 +60,8 @@ def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
     for note in found.notes:
         yield "note", note
     if found.evaluation is not None:
+        for note in found.evaluation.notes:
+            yield "note", note
         for finding in found.evaluation.findings:
             yield "there is", finding
         if found.evaluation.nearest_miss is not None:

@@ -38,6 +38,7 @@ class Tried:
     members: Sequence[Member]
     """All of them are off their nodes again."""
     status: GroupStatus
+    num_nodes: int
     free: dict[str, int]
     """By resource that members request, what there was for them."""
     allocatable: dict[str, int]
@@ -152,7 +153,7 @@ class GroupTrials:
         with ExitStack() as nominations:
             status = trial.run(tried, nominations, placement, may_preempt=False)
             undo(tried)
-        return Tried(placement, tried, status, free, allocatable)
+        return Tried(placement, tried, status, placement.size(nodes), free, allocatable)
 
     def _begin_evaluation(
         self, trial: PodGroupTrial, best: Tried, obstacle: Member, limit: int | None

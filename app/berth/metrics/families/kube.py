@@ -170,6 +170,25 @@ BATCH_CACHE_FLUSHED: Final = counter(
     text="Number of attempts that found a node without leaving a hint, by reason.",
     labels=("profile", "reason"),
 )
+ASYNC_CALLS: Final = counter(
+    name="scheduler_async_api_call_execution_total",
+    stability=ALPHA,
+    text="Number of bindings and status patches of pods that were written, by result.",
+    labels=("call_type", "result"),
+)
+ASYNC_CALL_DURATION: Final = histogram(
+    name="scheduler_async_api_call_execution_duration_seconds",
+    stability=ALPHA,
+    text="Duration of such a write in seconds, without waiting for its turn.",
+    labels=("call_type", "result"),
+    buckets=_ATTEMPT,
+)
+PENDING_ASYNC_CALLS: Final = gauge(
+    name="scheduler_pending_async_api_calls",
+    stability=ALPHA,
+    text="Number of such writes that wait for their turn.",
+    labels=("call_type",),
+)
 PREEMPTION_TASK_DURATION: Final = histogram(
     name="scheduler_preemption_goroutines_duration_seconds",
     stability=ALPHA,

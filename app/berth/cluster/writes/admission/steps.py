@@ -9,6 +9,7 @@ from typing import Protocol
 from berth.clock import Clock
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
+from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.certificates import (
     CertificateApproval,
@@ -21,13 +22,19 @@ from berth.cluster.writes.admission.default_ingress_class import DefaultIngressC
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
 from berth.cluster.writes.admission.device_taint_rules import DeviceTaintTime
+from berth.cluster.writes.admission.disabled_fields import (
+    DisabledComparisons,
+    DisabledFields,
+    DisabledPodFields,
+)
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
+from berth.cluster.writes.admission.nominated_node_names import NominatedNodeNames
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
 from berth.cluster.writes.admission.pod_groups import (
-    DisabledSchedulingGroups,
+    GangSizeIsFixed,
     PodGroupProtection,
     PodGroupWorkloadExists,
 )
@@ -68,15 +75,18 @@ def standard_admission(
     clock: Clock,
     identities: Identities,
     async_steps: Sequence[AsyncStep],
-    features: Collection[str] = (),
+    features: Collection[str] = DEFAULT_FEATURES,
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others."""
     service_account = ServiceAccount(store, identities=identities)
     return Admission(
         (
-            DisabledSchedulingGroups(features),
+            DisabledPodFields(features),
+            DisabledFields(features),
+            DisabledComparisons(features),
             DisabledNodeAllocatableResources(features),
             NamespaceLifecycle(store),
+            GangSizeIsFixed(features),
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
@@ -88,6 +98,7 @@ def standard_admission(
             StorageObjectInUseProtection(),
             PodGroupProtection(),
             PersistentVolumeClaimResize(store),
+            NominatedNodeNames(features),
             RuntimeClass(store),
             CertificateApproval(authorizer),
             CertificateSigning(authorizer),

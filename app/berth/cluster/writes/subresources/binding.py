@@ -1,9 +1,14 @@
 """``pods/binding``: the node of a pod."""
 
+from collections.abc import Collection
 from typing import Any
 
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
+from berth.cluster.features import (
+    CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
+    DEFAULT_FEATURES,
+)
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
@@ -27,9 +32,12 @@ class Binding:
     name = BINDING
     kind = BINDINGS
 
-    def __init__(self, store: Store, *, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, *, clock: Clock, features: Collection[str] = DEFAULT_FEATURES
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._clears_nomination = CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING in features
 
     async def act(
         self, resource: ResourceType, namespace: str, name: str, body: Object, context: WriteContext
@@ -56,7 +64,8 @@ class Binding:
             if added:
                 pod["metadata"][key] = {**(pod["metadata"].get(key) or {}), **added}
         status = pod.setdefault("status", {})
-        status.pop("nominatedNodeName", None)
+        if self._clears_nomination:
+            status.pop("nominatedNodeName", None)
         now = rfc3339(self._clock.now())
         status["conditions"] = _scheduled(status.get("conditions") or [], now)
         self._store.update(resource.storage_key, resource.to_storage(pod), dry_run=context.dry_run)

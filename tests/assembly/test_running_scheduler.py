@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from berth import cli, kubeconfig
 from berth.addresses import LOOPBACK
+from berth.assembly.running_scheduler import running_scheduler
 from berth.certificates import KeyPair, self_signed, server_context
-from berth.flags.running_scheduler import running_scheduler
 from berth.http_server import HttpServer
 from berth.kubeconfig import Access
 from berth.server.application import Application
