@@ -445,9 +445,7 @@ class SchedulingQueue:
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
         """Move an unschedulable pod if the event is worth it; False: it still waits."""
         strategy = self._hints.is_pod_worth_requeuing(queued, hints, old=old, new=new)
-        if strategy is QueueingStrategy.SKIP:
-            return False
-        return self._move(queued, strategy, hints.label)
+        return strategy is not QueueingStrategy.SKIP and self._move(queued, strategy, hints.label)
 
     def _try_move_group(
         self,

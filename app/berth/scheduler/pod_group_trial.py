@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from berth.extender.result import ExtenderResult
 from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
 from berth.framework.pod_signature import PodSignature, signature_in_group
 from berth.framework.status import Status
 from berth.profile.profile import Profile
@@ -68,6 +69,10 @@ class Member:
     undo: ExitStack = field(default_factory=ExitStack)
     """Takes it off the node, and puts its victims back."""
 
+    @property
+    def template(self) -> PodTemplate:
+        return self.queued.pod_info.template
+
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
@@ -110,9 +115,15 @@ class PodGroupTrial:
         result, preempting = Result.UNSCHEDULABLE, False
         self._refusal = None
         on_trial = frozenset(member.queued.uid for member in members)
-        for member in members:
+        for member, following in zip_longest(members, members[1:]):
             member.started = self._scheduler.clock.monotonic()
-            outcome = self._decide(member, on_trial, placement, may_preempt=may_preempt)
+            outcome = self._decide(
+                member,
+                on_trial,
+                placement,
+                may_preempt=may_preempt,
+                is_one_of_many=following is not None and following.template is member.template,
+            )
             if member.host and not isinstance(outcome, Failed):
                 refusal = self._place(member, outcome)
                 if refusal is not None:
@@ -144,7 +155,13 @@ class PodGroupTrial:
                 return GroupStatus(result, UNSCHEDULABLE)
 
     def _decide(
-        self, member: Member, on_trial: frozenset[str], placement: Placement, *, may_preempt: bool
+        self,
+        member: Member,
+        on_trial: frozenset[str],
+        placement: Placement,
+        *,
+        may_preempt: bool,
+        is_one_of_many: bool,
     ) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
         cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
@@ -156,7 +173,7 @@ class PodGroupTrial:
             refusal, generation = self._refusal, cycle.nodes.last_generation
             if refusal and (refusal.signature, refusal.generation) == (signature, generation):
                 return replace(refusal.outcome, pod=cycle.pod)
-            outcome = self._scheduler.decide(cycle, is_one_of_many=True)
+            outcome = self._scheduler.decide(cycle, is_one_of_many=is_one_of_many)
         else:
             outcome = extenders.decide(cycle, answer)
             may_preempt = may_preempt and extenders.may_preempt(cycle.pod)
