@@ -116,7 +116,7 @@ class FakeCluster(InMemoryApi):
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         self.events.append(RecordedEvent(pod.key, type, reason, note))
         if related is not None:

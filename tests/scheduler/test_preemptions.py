@@ -83,9 +83,9 @@ class World:
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
-        assert related is HIGH.pod
+        assert related is None, "as recorded of kube-scheduler"
         assert (profile, type, reason, action) == ("prof", "Normal", "Preempted", "Preempting")
         self.done.append(f"{pod.metadata.name}: {note}")
 

@@ -79,7 +79,8 @@ def ask_all(url: str) -> list[str]:
 
 def explain_known_pods(url: str) -> None:
     """Check the answers about pods that there are, whose names nobody would guess."""
-    (operation,) = (each for each in operations(url) if each.path.endswith("/{name}"))
+    path = "/explain/pods/{namespace}/{name}"
+    (operation,) = (each for each in operations(url) if each.path == path)
     for name in ("small", "big"):
         case = operation.Case(path_parameters={"namespace": "default", "name": name})
         answer = case.call(base_url=url)

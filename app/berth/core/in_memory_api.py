@@ -209,7 +209,7 @@ class InMemoryApi:
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         """Drop the event: nobody reads any here."""
 

@@ -32,7 +32,7 @@ class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, PodGroupReporter,
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
 

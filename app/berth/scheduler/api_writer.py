@@ -224,7 +224,7 @@ class ApiWriter:
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
         recorder = self._recorders[profile or pod.spec.scheduler_name]

@@ -354,6 +354,6 @@ class Preemptions:
             reason="Preempted",
             action="Preempting",
             note=f"Preempted by {pending.kind} {pending.uid} on node {pending.node}{suffix}",
-            related=pending.group or pending.preemptor.pod,
+            related=pending.group,
         )
         return True

@@ -20,7 +20,7 @@ class Reporter(Protocol):
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         """Record an event on *pod*, in the name of *profile*; *related* has caused it."""
 

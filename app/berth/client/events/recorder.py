@@ -96,7 +96,7 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
-        related: Pod | PodGroup | None = None,
+        related: PodGroup | None = None,
     ) -> None:
         """Record that something happened to *regarding*. Does not wait; may be called anywhere.
 
