@@ -96,7 +96,7 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
-        related: PodGroup | None = None,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Record that something happened to *regarding*. Does not wait; may be called anywhere.
 
