@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from berth.framework.node_table import CPU, MEMORY, NodeTable
 from berth.framework.pod_info import PodInfo
@@ -143,3 +146,25 @@ def test_what_follows_from_nodes_is_kept_until_one_changes_and_cannot_be_changed
 
     table.set_node(row, node("n1"))
     assert table.kept("labelled", lambda: table.labels.has("a")).tolist() == [False]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=60),
+    st.data(),
+)
+def test_the_rows_that_have_changed_since(changes: list[list[int]], data: st.DataObject) -> None:
+    """One pod alone is counted in another way than several at once."""
+    table = NodeTable()
+    for number in range(4):
+        table.add_node(node(f"n{number}"))
+    seen = [table.last_generation]
+    for at, rows in enumerate(changes):
+        pods = [PodInfo(pod(f"p{at}-{i}")) for i in range(len(rows))]
+        if len(rows) == 1:
+            table.add_pod(rows[0], pods[0])
+        else:
+            table.add_pods(rows, pods)
+        seen.append(table.last_generation)
+    since = data.draw(st.sampled_from(seen))
+    assert table.rows_changed_since(since) == np.flatnonzero(table.generation > since).tolist()

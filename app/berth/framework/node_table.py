@@ -1,9 +1,11 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
 import copy
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,10 @@ RowIndex = Sequence[int] | NDArray[np.intp]
 """Rows, one for each of something; a row may come several times."""
 
 
+LAST_CHANGED: Final = 32
+"""How many changes are remembered beside their generations."""
+
+
 class NodeTable:
     """All nodes, or some rows of another table, as columns.
 
@@ -62,6 +68,8 @@ class NodeTable:
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
         """Resource name to its index in ``allocatable`` and ``requested``."""
         self.last_generation = 0
+        self._last_changed: deque[int] = deque(maxlen=LAST_CHANGED)
+        """The rows of the last changes, one for each generation."""
         self.labels = LabelColumns(self.nodes)
         self.ports = PortIndex()
         self.images = ImageStates()
@@ -315,6 +323,7 @@ class NodeTable:
                 count(row, pod)
         self._columns.generation[index] = np.arange(len(index)) + (self.last_generation + 1)
         self.last_generation += len(index)
+        self._last_changed.clear()
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         template, columns = pod.template, self._columns
@@ -346,6 +355,15 @@ class NodeTable:
     def _touch(self, row: int) -> None:
         self.last_generation += 1
         self._columns.generation[row] = self.last_generation
+        self._last_changed.append(row)
+
+    def rows_changed_since(self, generation: int) -> list[int]:
+        """Return the rows whose generation is higher, in ascending order."""
+        count = self.last_generation - generation
+        if count <= len(self._last_changed):
+            return sorted(set(islice(reversed(self._last_changed), count)))
+        changed: list[int] = np.flatnonzero(self.generation > generation).tolist()
+        return changed
 
     def _resource_index(self, name: str) -> int:
         index = self.resources.get(name)
@@ -391,6 +409,7 @@ class NodeTable:
         part.resources = dict(self.resources)
         part._taint_sets, part._shares_taint_sets = self._taint_sets, True
         part.last_generation = self.last_generation
+        part._last_changed = deque(maxlen=LAST_CHANGED)
         part.labels = self.labels.take(index, part.nodes)
         part.ports = self.ports.take(index)
         part.images = self.images.take(index)

@@ -1,5 +1,6 @@
 """Who may look on while plugins are called; plugins know nothing of it."""
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 
@@ -18,6 +19,10 @@ class PluginObserver(Protocol):
 
     def ran_point(self, point: str, status: str, started: float) -> None:
         """All plugins of an extension point that had to be asked have been asked."""
+        ...
+
+    def ran_points(self, points: Iterable[str], status: str, started: float) -> None:
+        """The same of several extension points, whose plugins were asked in one go."""
         ...
 
     def ran_plugin(self, point: str, plugin: str, status: str, started: float) -> None:
@@ -41,6 +46,8 @@ class _Nobody:
         return False
 
     def ran_point(self, point: str, status: str, started: float) -> None: ...
+
+    def ran_points(self, points: Iterable[str], status: str, started: float) -> None: ...
 
     def ran_plugin(self, point: str, plugin: str, status: str, started: float) -> None: ...
 

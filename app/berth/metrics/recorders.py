@@ -4,7 +4,7 @@
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -136,6 +136,12 @@ class PluginMetrics:
     def ran_point(self, point: str, status: str, started: float) -> None:
         """An extension point's plugins have been asked since *started*, to end with *status*."""
         self._observe_point(self.now() - started, point, self._profile, status)
+
+    def ran_points(self, points: Iterable[str], status: str, started: float) -> None:
+        """The plugins of several extension points have been asked in one go."""
+        seconds = self.now() - started
+        for point in points:
+            self._observe_point(seconds, point, self._profile, status)
 
     def ran_plugin(self, point: str, plugin: str, status: str, started: float) -> None:
         """One plugin has been asked since *started*."""

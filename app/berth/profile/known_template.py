@@ -199,8 +199,9 @@ class KnownTemplate:
                 raise NotKnownError
             self.scored.append(Scored(plugin, normalizes(plugin) and not is_everywhere(answer)))
             columns.append(answer)
-        weights = [self.profile.weights[each.plugin.NAME] for each in self.scored]
-        self.weights = np.array(weights, np.int64)
+        self.names = [each.plugin.NAME for each in self.scored]
+        self.weights = np.array([self.profile.weights[name] for name in self.names], np.int64)
+        self.weights_column = self.weights[:, np.newaxis]
         shape = (len(columns), self._nodes.size)
         self.raw = np.array(columns, np.int64).reshape(shape)
         """What each of ``scored`` gives each row; shape (plugins, rows)."""
@@ -249,12 +250,12 @@ class KnownTemplate:
                 raise NotKnownError
         if nodes.last_generation == self._generation:
             return
-        (changed,) = (nodes.generation > self._generation).nonzero()
+        changed = nodes.rows_changed_since(self._generation)
         if len(changed) > FEW:
             raise NotKnownError
         was_feasible = self._candidates
         is_foreseen = True
-        for row in changed.tolist():
+        for row in changed:
             load = nodes.load(row)
             if load != (self._load_of.get(row) or self._loads.load(row)):
                 is_foreseen = self._take_in(row, load, may_ask=is_foreseen) and is_foreseen

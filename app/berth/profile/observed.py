@@ -49,8 +49,7 @@ class ObservedProfile(Profile):
         return self._observer.now()
 
     def end_known_cycle(self, points: Sequence[str], started: float) -> None:
-        for point in points:
-            self._observer.ran_point(point, SUCCESS, started)
+        self._observer.ran_points(points, SUCCESS, started)
 
     def filtering(self, diagnosis: Diagnosis) -> AbstractContextManager[None]:
         return _Filtering(diagnosis, self._observer)

@@ -123,7 +123,7 @@ class _Decision:
         name = cycle.nodes.name(row)
         if scores is None:
             return Placed(cycle.pod, profile.name, found, name)
-        best = np.flatnonzero(scores.total == scores.total.max())
+        (best,) = (scores.total == scores.total.max()).nonzero()
         return Placed(cycle.pod, profile.name, found, name, scores, best, num_best)
 
     # Filter.
@@ -208,17 +208,16 @@ class _Decision:
         # Those that the record of the decision may name, whether the chosen one is refused or not.
         top = best_places(total, best, NO_ROWS, at_most=len(candidates))
         if row not in (top if rows is None else rows[top]).tolist():
-            top = np.append(top, best[best_rows == row])
+            top = np.concatenate((top, best[best_rows == row]))
         top.sort()
         top_rows = top if rows is None else rows[top]
-        names = [each.plugin.NAME for each in known.scored]
         normals = (
             known.normal.take(top_rows, axis=1)
             if normal_of_known is None
             else normal_of_known.take(top, axis=1)
         )
-        raws = dict(zip(names, known.raw.take(top_rows, axis=1), strict=True))
-        weighted = dict(zip(names, normals * known.weights[:, np.newaxis], strict=True))
+        raws = dict(zip(known.names, known.raw.take(top_rows, axis=1), strict=True))
+        weighted = dict(zip(known.names, normals * known.weights_column, strict=True))
         for plugin, weight, raw, normal in asked:
             raws[plugin.NAME] = _at(raw, top)
             weighted[plugin.NAME] = _at(normal, top) * weight
