@@ -1,17 +1,16 @@
 """Groups that preempt, pod by pod or as one, on an embedded cluster (spec G19, 9-13 and 18)."""
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.embedded.scenario.running import run_file
-from tests.embedded.test_groups import (
+from tests.embedded.group_scenarios import (
     GANGS,
     TOPOLOGY,
     Object,
     bound,
+    check,
     condition,
     create,
     group,
@@ -228,7 +227,4 @@ CASES: Final = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_preemption(case: Object, tmp_path: Path) -> None:
-    path = tmp_path / "scenario.json"
-    path.write_text(json.dumps(case))
-    result, lines = run_file(path)
-    assert not result.failure, "\n".join(lines)
+    check(case, tmp_path)

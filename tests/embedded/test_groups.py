@@ -4,104 +4,34 @@ Each scenario runs the API server, the controllers, the scheduler and hollow nod
 does not wait.
 """
 
-import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from tests.embedded.scenario.running import run_file
+from tests.embedded.group_scenarios import (
+    LONG,
+    TOPOLOGY,
+    Object,
+    bound,
+    check,
+    condition,
+    create,
+    group,
+    never,
+    nodes,
+    pod,
+    pods,
+    scenario,
+    step,
+    told,
+)
 
-Object = dict[str, Any]
-
-GANGS: Final = ("GenericWorkload", "GangScheduling")
-TOPOLOGY: Final = (*GANGS, "TopologyAwareWorkloadScheduling")
-ALPHA: Final = "scheduling.k8s.io/v1alpha2"
 HELD: Final = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more"
     " plugins asked to wait and no plugin rejected pod"
 )
 DIFFERENT: Final = "all pods in a single pod group should have the same .spec.schedulerName set"
-LONG: Final = "5m"
-
-
-def group(name: str = "g", *, min_count: int | None = None, topology: str = "") -> Object:
-    """Make a gang; without *min_count* the policy is ``basic``."""
-    spec: Object = {
-        "schedulingPolicy": {"basic": {}}
-        if min_count is None
-        else {"gang": {"minCount": min_count}}
-    }
-    if topology:
-        spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
-    return {"apiVersion": ALPHA, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
-
-
-def pod(name: str, *, cpu: str = "1", of: str = "g", **spec: Any) -> Object:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    if of:
-        spec["schedulingGroup"] = {"podGroupName": of}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"group": of or "none"}},
-        "spec": {"containers": [container], **spec},
-    }
-
-
-def pods(*names: str, **more: Any) -> list[Object]:
-    return [pod(name, **more) for name in names]
-
-
-def nodes(name: str, count: int, cpu: str, **labels: str) -> Object:
-    return {"name": name, "count": count, "labels": labels, "allocatable": {"cpu": cpu}}
-
-
-def create(*objects: Object) -> Object:
-    return {"create": list(objects)}
-
-
-def bound(count: int | Object, of: str = "g", **more: Any) -> Object:
-    """So many pods of a group have nodes."""
-    return {"pods": {"selector": f"group={of}", "scheduled": True, "count": count, **more}}
-
-
-def told(name: str, message: str, **more: Any) -> Object:
-    """A pod's condition has this in its message."""
-    return {"pods": {"name": name, "scheduled": False, "message": message}, **more}
-
-
-def condition(field: str, value: str, of: str = "g", **more: Any) -> Object:
-    """A field of the group's condition is this."""
-    path = f'.status.conditions[?(@.type=="PodGroupScheduled")].{field}'
-    return {"objects": {"kind": "PodGroup", "name": of, "path": path, "equals": value}, **more}
-
-
-def step(name: str, *actions: Object, expect: list[Object], **more: Any) -> Object:
-    return {"name": name, "do": list(actions), "expect": expect, **more}
-
-
-def never(reason: str) -> Object:
-    return {"event": {"reason": reason}, "never": LONG}
-
-
-def scenario(
-    *groups_of_nodes: Object,
-    gates: tuple[str, ...] = GANGS,
-    profiles: list[Object] | None = None,
-    steps: list[Object],
-) -> Object:
-    configuration: Object = {"featureGates": dict.fromkeys(gates, True)}
-    if profiles is not None:
-        configuration["profiles"] = profiles
-    return {
-        "apiVersion": "berth.dev/v1alpha1",
-        "kind": "Scenario",
-        "cluster": {"nodes": list(groups_of_nodes), "schedulerConfiguration": configuration},
-        "steps": steps,
-    }
-
-
 RACKS: Final = (nodes("a-", 2, "2", rack="a"), nodes("b-", 3, "2", rack="b"))
 
 
@@ -314,42 +244,9 @@ CASES: Final = {
             step("Another starts", {"scheduler": "start"}, expect=[bound(2)]),
         ],
     ),
-    "22, tolerations by comparison": scenario(
-        {**nodes("n", 1, "8"), "taints": [{"key": "gpus", "value": "4", "effect": "NoSchedule"}]},
-        gates=("TaintTolerationComparisonOperators",),
-        steps=[
-            step(
-                "A taint of 4",
-                create(
-                    *(
-                        pod(
-                            name,
-                            of="",
-                            tolerations=[{"key": "gpus", "operator": operator, "value": value}],
-                        )
-                        for name, operator, value in (
-                            ("lt-8", "Lt", "8"),
-                            ("lt-4", "Lt", "4"),
-                            ("gt-3", "Gt", "3"),
-                        )
-                    )
-                ),
-                create(pod("bad", tolerations=[{"key": "gpus", "operator": "Lt", "value": "08"}]))
-                | {"refused": "must be a valid decimal integer in canonical form"},
-                expect=[
-                    {"pods": {"name": "lt-8", "scheduled": True}},
-                    {"pods": {"name": "gt-3", "scheduled": True}},
-                    told("lt-4", "untolerated taint"),
-                ],
-            )
-        ],
-    ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_groups(case: Object, tmp_path: Path) -> None:
-    path = tmp_path / "scenario.json"
-    path.write_text(json.dumps(case))
-    result, lines = run_file(path)
-    assert not result.failure, "\n".join(lines)
+    check(case, tmp_path)
