@@ -123,18 +123,24 @@ def _check_workload(spec: Object) -> Iterator[FieldError]:
     if len(templates) > MOST_TEMPLATES:
         yield field_errors.too_many(path, len(templates), MOST_TEMPLATES)
         return
-    seen = set()
+    seen: set[str] = set()
     for index, template in enumerate(templates):
-        here, name = f"{path}[{index}]", template.get("name")
-        if not name:
-            yield field_errors.required(f"{here}.name")
-        elif name in seen:
-            yield field_errors.duplicate(here, {"name": name})
-        else:
-            for problem in syntax.dns1123_label(name):
-                yield field_errors.invalid(f"{here}.name", name, problem)
-        seen.add(name)
+        here = f"{path}[{index}]"
+        yield from _check_name(template.get("name"), here, seen)
         yield from _check_group(template, here)
+
+
+def _check_name(name: str | None, path: str, seen: set[str]) -> Iterator[FieldError]:
+    """Evaluate the name of an item of a list by names; *seen* are those before it."""
+    if not name:
+        yield field_errors.required(f"{path}.name")
+        return
+    if name in seen:
+        yield field_errors.duplicate(path, {"name": name})
+        return
+    seen.add(name)
+    for problem in syntax.dns1123_label(name):
+        yield field_errors.invalid(f"{path}.name", name, problem)
 
 
 def _check_group(spec: Object, path: str) -> Iterator[FieldError]:
@@ -188,17 +194,10 @@ def _check_claims(claims: list[Object], path: str) -> Iterator[FieldError]:
     if len(claims) > MOST_CLAIMS:
         yield field_errors.too_many(path, len(claims), MOST_CLAIMS)
         return
-    seen = set()
+    seen: set[str] = set()
     for index, claim in enumerate(claims):
-        here, name = f"{path}[{index}]", claim.get("name")
-        if not name:
-            yield field_errors.required(f"{here}.name")
-        elif name in seen:
-            yield field_errors.duplicate(here, {"name": name})
-        else:
-            for problem in syntax.dns1123_label(name):
-                yield field_errors.invalid(f"{here}.name", name, problem)
-        seen.add(name)
+        here = f"{path}[{index}]"
+        yield from _check_name(claim.get("name"), here, seen)
         given = [source for source in CLAIM_SOURCES if claim.get(source) is not None]
         of = ", ".join(f"`{source}`" for source in CLAIM_SOURCES)
         if not given:
