@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container, node, pod
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
-from tests.scheduler.asking import entry, everybody, harness
+from tests.scheduler.asking import entry, everybody, harness, message
 from tests.scheduler.groups.building import GATES, condition_of, group, member, members
 
 
@@ -136,3 +136,33 @@ async def test_evictions_for_a_group(verbs: dict[str, str], evicted: bool) -> No
     await made.until_idle()
     assert ("default/low" not in made.cluster.pods) is evicted
     assert all(path == "/filter" for path, _ in network.requests)
+
+
+async def test_a_group_that_is_deleted_while_they_answer_fails_with_an_error() -> None:
+    """Spec G19, 20. Without extenders nothing can happen between the pop and the trial."""
+
+    doomed = [group(min_count=2)]
+
+    def answer(asked: Any) -> Any:
+        if doomed:
+            made.delete(doomed.pop())
+        return everybody(asked)
+
+    made, _ = groups({"/filter": answer}, entry(filterVerb="filter"))
+    made.put(node("a"), group(min_count=2), *members("p", "q"))
+    await made.until_idle()
+
+    why = (
+        'running Permit plugin "GangScheduling": failed to get podGroup default/g:'
+        ' podgroup.scheduling.k8s.io "g" not found'
+    )
+    others = f"failed to schedule other pod from a pod group: {why}"
+    assert sorted(message(made, name) for name in "pq") == [others, why]
+    assert made.placements() == {}
+    assert not made.cache.table.requested.any()
+
+    await made.pass_time(20)
+    assert made.queue.sub_queues.pending_counts()["gated"] == 2, "the next attempt finds no group"
+    made.put(group(min_count=2))
+    await made.until_idle()
+    assert made.placements() == {"p": "a", "q": "a"}
