@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import Final
@@ -20,6 +21,8 @@ from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
+MOST_SCORES: Final = 4 * TOP_NODES
+"""Up to so many nodes, a record keeps the scores of all."""
 _TAKEN: Final = np.iinfo(np.int64).min
 
 
@@ -43,6 +46,39 @@ class RankedNode(msgspec.Struct, frozen=True):
     """By plugin, normalised and times its weight."""
     extenders: int = 0
     """What extenders added to the total."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestNodes:
+    """The best nodes of an attempt, best first, as its scores were.
+
+    Few records are read, and to make :meth:`ranked` of each took a twentieth of a bound pod.
+    """
+
+    names: list[str]
+    scores: ScoreTable
+    places: NDArray[np.intp]
+    """Where the nodes are in the scores."""
+
+    def ranked(self) -> list[RankedNode]:
+        scores, places = self.scores, self.places
+        extenders = scores.extenders
+        return [
+            RankedNode(name, total, raw, weighted, points)
+            for name, total, raw, weighted, points in zip(
+                self.names,
+                scores.total[places].tolist(),
+                _per_node(scores.raw, places),
+                _per_node(scores.weighted, places),
+                [0] * len(places) if extenders is None else extenders[places].tolist(),
+                strict=True,
+            )
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BestNodes) and self.ranked() == other.ranked()
+
+    __hash__ = None  # type: ignore[assignment] # as of a list
 
 
 class DecisionRecord(msgspec.Struct, frozen=True):
@@ -73,12 +109,17 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     """How many other nodes had the same total as the chosen one."""
     weights: Mapping[str, int]
     """By plugin, those that applied to scores."""
-    top: list[RankedNode]
-    """The best nodes, best first; the chosen one is the first of its equals."""
+    best: BestNodes | None
+    """None: nothing was scored, or the best nodes are not recorded."""
     gang: str = ""
     """The name of the gang that the pod was tried with; empty if alone."""
     answered_by: str = ""
     """The pod ``namespace/name`` whose attempt answered for this one, which had none."""
+
+    @property
+    def top(self) -> list[RankedNode]:
+        """The best nodes, best first; the chosen one is the first of its equals."""
+        return [] if self.best is None else self.best.ranked()
 
 
 class Decisions:
@@ -120,10 +161,10 @@ class Decisions:
                 nominated_node=(failure.nomination.override or "") if failure else "",
                 equals=placed.equals if placed else 0,
                 weights=scores.weights if scores else {},
-                top=(
-                    _top(scores, placed.best, nodes, chosen=node_name)
+                best=(
+                    _best_nodes(scores, placed.best, nodes, chosen=node_name)
                     if scores and placed and self._ranks_nodes
-                    else []
+                    else None
                 ),
                 gang=outcome.gang,
             )
@@ -154,7 +195,7 @@ class Decisions:
                 nominated_node="",
                 equals=0,
                 weights={},
-                top=[],
+                best=None,
                 answered_by=failure.pod,
             )
         )
@@ -189,22 +230,27 @@ def _rejectors(diagnosis: Diagnosis) -> tuple[str, ...]:
     return tuple(sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins))
 
 
-def _top(
+def _best_nodes(
     scores: ScoreTable, equals: NDArray[np.intp], nodes: NodeTable, *, chosen: str
-) -> list[RankedNode]:
+) -> BestNodes:
     of_chosen = np.flatnonzero(scores.rows == nodes.row_of.get(chosen, -1))
-    best = best_places(scores.total, equals, of_chosen, at_most=len(scores.rows))
-    return [
-        RankedNode(nodes.name(row), total, raw, weighted, extenders)
-        for row, total, raw, weighted, extenders in zip(
-            scores.rows[best].tolist(),
-            scores.total[best].tolist(),
-            _per_node(scores.raw, best),
-            _per_node(scores.weighted, best),
-            [0] * len(best) if scores.extenders is None else scores.extenders[best].tolist(),
-            strict=True,
-        )
-    ]
+    places = best_places(scores.total, equals, of_chosen, at_most=len(scores.rows))
+    names = [nodes.name(row) for row in scores.rows[places].tolist()]
+    if len(scores.rows) > MOST_SCORES:
+        scores, places = _only(scores, places), np.arange(len(places))
+    return BestNodes(names, scores, places)
+
+
+def _only(scores: ScoreTable, places: NDArray[np.intp]) -> ScoreTable:
+    """Return what *scores* say of some *places*, so that the rest can be forgotten."""
+    return ScoreTable(
+        scores.rows[places],
+        {name: column.take(places) for name, column in scores.raw.items()},
+        {name: column.take(places) for name, column in scores.weighted.items()},
+        scores.total[places],
+        scores.weights,
+        None if scores.extenders is None else scores.extenders[places],
+    )
 
 
 def best_places(
