@@ -58,24 +58,15 @@ class NodeColumns(NamedTuple):
         """Return copies of *rows*."""
         return NodeColumns._make([column.take(rows, axis=-1) for column in self])
 
-    def with_replicas(
+    def add_replicas(
         self, template: PodTemplate, counts: Ints, resources: Mapping[str, int]
-    ) -> "NodeColumns":
-        """Return columns in which each slot has so many more pods of *template*.
-
-        What does not change is shared. *resources* tells where each resource is.
-        """
+    ) -> None:
+        """Count so many more pods of *template* in each slot; *resources* tells where each is."""
         native, non_zero = template.columns
-        size = len(counts)
-        requested = self.requested.copy()
-        non_zero_requested, pod_count = self.non_zero_requested.copy(), self.pod_count.copy()
-        requested[:3, :size] += native[:, np.newaxis] * counts
-        non_zero_requested[:, :size] += non_zero[:, np.newaxis] * counts
-        pod_count[:size] += counts
+        self.requested[:3] += native[:, np.newaxis] * counts
+        self.non_zero_requested[:] += non_zero[:, np.newaxis] * counts
+        self.pod_count[:] += counts
         for name, amount in template.requested.scalars.items():
-            index = resources.get(name, len(requested))
-            if index < len(requested):
-                requested[index, :size] += amount * counts
-        return self._replace(
-            requested=requested, non_zero_requested=non_zero_requested, pod_count=pod_count
-        )
+            index = resources.get(name, len(self.requested))
+            if index < len(self.requested):
+                self.requested[index] += amount * counts
