@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from berth.bench.instructions import why_not
 from berth.bench.results import Record
 from berth.commands.bench import main
 
@@ -20,8 +21,11 @@ def test_each_figure_is_a_json_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_table_begins_with_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(TOY) == 0
-    first, header, *rows = capsys.readouterr().out.splitlines()
+    first, *others = capsys.readouterr().out.splitlines()
     assert first.endswith("; runs: 2")
+    if reason := why_not():
+        assert others.pop(0) == f"Instructions are not counted: {reason}"
+    header, *rows = others
     assert header.split() == ["median", "min", "max", "unit"]
     assert len(rows) > 10
     assert all(" µs " in row for row in rows)

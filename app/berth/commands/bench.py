@@ -4,6 +4,7 @@ import argparse
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from berth.bench import (
     preemption,
     throughput,
 )
+from berth.bench.instructions import InstructionClock, counter_of, why_not
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
 from berth.clock import CpuClock, RealClock
@@ -49,6 +51,8 @@ async def _measure(given: argparse.Namespace, command: str) -> int:
     machine, is_table = Machine.here(), given.output == "table"
     if is_table:
         say(f"{machine}; runs: {given.runs}")
+        if reason := why_not():
+            say(f"Instructions are not counted: {reason}")
         say(HEADER)
     for step in given.steps(given):
         async for each in repeated(step, given.runs):
@@ -108,28 +112,32 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _engine(given: argparse.Namespace) -> Iterable[Step]:
-    decisions = partial(
-        engine.run,
-        IN_TREE,
-        clock=CpuClock(),
-        num_nodes=given.nodes,
-        num_pods=given.pods,
-        repetitions=given.repetitions,
-    )
-    preemptions = partial(
-        preemption.run,
-        IN_TREE,
-        clock=CpuClock(),
-        num_nodes=given.nodes,
-        repetitions=given.repetitions,
-    )
+    nodes, repetitions = given.nodes, given.repetitions
+    of_engine = partial(engine.run, IN_TREE, num_nodes=nodes, num_pods=given.pods)
+    of_preemption = partial(preemption.run, IN_TREE, num_nodes=nodes)
+    return [
+        partial(_decisions, partial(run, repetitions=repetitions), repetitions)
+        for run in (of_engine, of_preemption)
+    ]
 
-    async def figures(measure: Callable[[], Iterator[engine.Result]]) -> AsyncIterator[Figure]:
-        for result in measure():
-            outcome = f"{result.placed}/{given.repetitions} placed, worst {result.worst:.0f} µs"
-            yield figure(result.workload, result.median, "µs", outcome=outcome)
 
-    return [partial(figures, decisions), partial(figures, preemptions)]
+async def _decisions(
+    run: Callable[..., Iterator[engine.Result]], repetitions: int, **at: int | str
+) -> AsyncIterator[Figure]:
+    """Measure by CPU time, and once more by instructions where they are counted."""
+    counter = counter_of()
+    counted = run(clock=InstructionClock(counter)) if counter else repeat(None)
+    for result, instructions in zip(run(clock=CpuClock()), counted, strict=False):
+        yield figure(
+            result.workload,
+            result.median,
+            "µs",
+            outcome=f"{result.placed}/{repetitions} placed, worst {result.worst:.0f} µs",
+            instructions=instructions.median / 1e6 if instructions else None,
+            **at,
+        )
+    if counter:
+        counter.close()
 
 
 def _throughput(given: argparse.Namespace) -> Iterable[Step]:
