@@ -144,7 +144,7 @@ class HardSpread(list[HardDomains]):
     """What PreFilter found, by constraint, as pods are added and removed in thought."""
 
     answer: tuple[NodeTable, Verdict] | None = None
-    """What Filter says of the table that PreFilter looked at, as long as no pods are; not cloned."""
+    """What Filter says of the table that PreFilter saw, as long as no pods are; not cloned."""
 
     def clone(self) -> "HardSpread":
         return HardSpread(domains.clone() for domains in self)
