@@ -1,13 +1,16 @@
 """The arrays of a table of nodes, which are grown, cleared and gathered together."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.pod_info import PodTemplate
 from berth.framework.verdict import Ints, Mask
+
+NO_NODE: Final = np.iinfo(np.int64).max
+"""In place of what is left of a resource: so nobody looks for a reason there."""
 
 
 class NodeColumns(NamedTuple):
@@ -22,6 +25,8 @@ class NodeColumns(NamedTuple):
     allocatable: Ints
     requested: Ints
     non_zero_requested: Ints
+    free: Ints
+    """What follows from others: first ``allowed_pods - pod_count``, then the resources."""
 
     @classmethod
     def zeros(cls, slots: int, *, resources: int) -> "NodeColumns":
@@ -36,6 +41,7 @@ class NodeColumns(NamedTuple):
             allocatable=np.zeros((resources, slots), np.int64),
             requested=np.zeros((resources, slots), np.int64),
             non_zero_requested=np.zeros((2, slots), np.int64),
+            free=np.zeros((1 + resources, slots), np.int64),
         )
 
     @property
@@ -53,6 +59,12 @@ class NodeColumns(NamedTuple):
         """Make *row* a free slot."""
         for column in self:
             column[..., row] = 0
+        self.free[:4, row] = NO_NODE
+
+    def set_free(self, row: "int | slice | NDArray[np.intp]") -> None:
+        """Work out what is left on *row*, or on several."""
+        self.free[0, row] = self.allowed_pods[row] - self.pod_count[row]
+        self.free[1:, row] = self.allocatable[:, row] - self.requested[:, row]
 
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
@@ -70,3 +82,4 @@ class NodeColumns(NamedTuple):
             index = resources.get(name, len(self.requested))
             if index < len(self.requested):
                 self.requested[index] += amount * counts
+        self.set_free(slice(None))
