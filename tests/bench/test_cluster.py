@@ -13,23 +13,29 @@ async def test_every_measurement_is_made() -> None:
         nodes=5, pods=60, watchers=3, changes=4, gets=10, idle_seconds=0.5, is_kept=True
     )
 
-    rows = [row async for row in measure(settings, clock=RealClock())]
+    figures = [each async for each in measure(settings, clock=RealClock())]
 
-    assert [row.what for row in rows] == [
+    assert [each.label for each in figures if "idle, per renewal" not in each.name] == [
         "nodes registered",
-        "idle, 5 nodes, 0 pods",
+        "CPU of that and of the start",
+        "idle, pods=0",
+        "memory, pods=0",
         "pods created",
         "pods created and reported as running",
         "CPU of a pod until then, without heartbeats",
-        "idle, 5 nodes, 60 pods",
-        "get a pod",
-        "list all pods",
-        "list all pods as a Table",
-        "the same in pages of 500",
-        "change told to 3 watchers",
+        "idle, pods=60",
+        "memory, pods=60",
+        *(f"get a pod, {which}" for which in ("p50", "p90", "p99", "max")),
+        *(
+            f"{what}{which}"
+            for what in ("list all pods", "list all pods as a Table", "the same in pages of 500")
+            for which in ("", ", CPU", ", a get meanwhile, p50", ", a get meanwhile, max")
+        ),
+        *(f"change told to 3 watchers, {which}" for which in ("p50", "p90", "p99", "max")),
         "watch events delivered",
-        "memory, at most",
+        "CPU of a watch event",
+        "peak memory",
         "started again",
-        "memory, at most",
+        "peak memory after that",
     ]
-    assert all(any(digit in "123456789" for digit in row.value) for row in rows)
+    assert all(each.values[0] >= 0 for each in figures)

@@ -16,11 +16,11 @@ class Ticking(FakeClock):
 
 
 async def test_gangs_that_fit_are_placed_and_those_that_wait_are_not() -> None:
-    rows = [
-        row
-        async for row in measure(IN_TREE, clock=Ticking(), num_nodes=12, num_pods=5, sizes=SIZES)
+    figures = [
+        each
+        async for each in measure(IN_TREE, clock=Ticking(), num_nodes=12, num_pods=5, sizes=SIZES)
     ]
-    assert [row.came_of_it for row in rows] == [
+    assert [each.outcome for each in figures] == [
         *["4/4 placed"] * 5,
         "6/6 pods bound",
         "5/5 ready",

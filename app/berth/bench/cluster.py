@@ -11,22 +11,21 @@ Everything goes over TLS, as with ``berth up``.
 
 import asyncio
 import math
-import ssl
-import statistics
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from http.client import OK, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from berth.bench import workloads
+from berth.bench.api_server import BERTH, START_SECONDS, at_once
+from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.throughput import BERTH, START_SECONDS, at_once
+from berth.bench.results import Figure, figure, percentiles
+from berth.bench.watchers import MIB, ListOfAny, Watcher, read_pages
 from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of, find
 from berth.clock import Clock
@@ -46,7 +45,6 @@ HEARTBEATS: Final = ("leases", "nodes")
 SHOWN: Final = 5
 """Pods that an error names."""
 WRITING_VERBS: Final = ("DELETE", "PATCH", "POST", "PUT")
-MIB: Final = 2**20
 
 Given = Callable[[], Awaitable[object]]
 
@@ -56,8 +54,8 @@ class Settings:
     """How large the cluster is, and how long to look at it."""
 
     nodes: int = 5_000
-    pods: int = 50_000
-    watchers: int = 100
+    pods: int = CLUSTER_PODS
+    watchers: int = CLUSTER_WATCHERS
     changes: int = 500
     """Changes that every watcher is told of."""
     gets: int = 2_000
@@ -67,16 +65,8 @@ class Settings:
     """Keep the cluster on disk, and start it again at the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measurement, in words."""
-
-    what: str
-    value: str
-
-
-async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Row]:
-    """Start a cluster and yield what was measured, as it is; BenchError when that cannot be."""
+async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
+    """Start a cluster and measure it; BenchError when that cannot be."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
         async with _up(settings, Path(folder), clock=clock) as bench:
             for step in (
@@ -91,14 +81,14 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Row]:
                 bench.fan_out,
                 bench.check,
             ):
-                async for row in step():
-                    yield row
+                async for each in step():
+                    yield each
         if settings.is_kept:
             started = clock.monotonic()
             async with _up(settings, Path(folder), clock=clock) as bench:
-                yield Row("started again", f"{clock.monotonic() - started:.1f} s")
-                async for row in bench.check():
-                    yield row
+                yield figure("started again", clock.monotonic() - started, "s")
+                async for each in bench.check(" after that"):
+                    yield each
 
 
 @asynccontextmanager
@@ -148,27 +138,29 @@ class _Bench:
         self._idle_share = 0.0
         """Of a core, that heartbeats take."""
 
-    async def start_nodes(self) -> AsyncIterator[Row]:
+    async def start_nodes(self) -> AsyncIterator[Figure]:
         started = self._clock.monotonic()
         await self._until_nodes()
         seconds = self._clock.monotonic() - started
         used = self._process.cpu_seconds()
-        yield Row("nodes registered", f"{seconds:.1f} s, {used:.1f} s of CPU with the start")
+        yield figure("nodes registered", seconds, "s")
+        yield figure("CPU of that and of the start", used, "s")
 
-    async def idle(self) -> AsyncIterator[Row]:
+    async def idle(self) -> AsyncIterator[Figure]:
         await self._until_quiet()
         seconds = self._settings.idle_seconds
         before, renewals = self._process.cpu_seconds(), await self._renewals()
         await self._clock.sleep(seconds)
         used = self._process.cpu_seconds() - before
         renewals = await self._renewals() - renewals
-        share = self._idle_share = used / seconds
-        memory = self._process.memory() / MIB
-        what = f"idle, {self._settings.nodes} nodes, {self._pods} pods"
-        each = f", {used / renewals * 1e6:.0f} µs for a lease renewal" if renewals else ""
-        yield Row(what, f"{share:.1%} of a core{each}, {memory:.0f} MiB")
+        self._idle_share = used / seconds
+        yield figure("idle", self._idle_share * 100, "% of a CPU", pods=self._pods)
+        if renewals:
+            cost = used / renewals * 1e6
+            yield figure("idle, per renewal of a lease", cost, "µs", pods=self._pods)
+        yield figure("memory", self._process.memory() / MIB, "MiB", pods=self._pods)
 
-    async def create_pods(self) -> AsyncIterator[Row]:
+    async def create_pods(self) -> AsyncIterator[Figure]:
         names = [f"bench-{number:02}" for number in range(NAMESPACES)]
         for name in names:
             body = msgspec.json.encode({"metadata": {"name": name}})
@@ -190,29 +182,33 @@ class _Bench:
         heartbeats = self._idle_share * all_seconds
         used = (self._process.cpu_seconds() - before - heartbeats) / count
         self._pods = count
-        yield Row("pods created", f"{count / seconds:.0f}/s")
-        yield Row("pods created and reported as running", f"{count / all_seconds:.0f}/s")
-        yield Row("CPU of a pod until then, without heartbeats", f"{used * 1e6:.0f} µs")
+        yield figure("pods created", count / seconds, "1/s")
+        yield figure("pods created and reported as running", count / all_seconds, "1/s")
+        yield figure("CPU of a pod until then, without heartbeats", used * 1e6, "µs")
 
-    async def get(self) -> AsyncIterator[Row]:
-        yield Row("get a pod", _percentiles(await self._gets(self._settings.gets)))
+    async def get(self) -> AsyncIterator[Figure]:
+        for each in percentiles("get a pod", await self._gets(self._settings.gets)):
+            yield each
 
-    async def list_objects(self) -> AsyncIterator[Row]:
-        yield await self._listing("list all pods", "application/json")
+    async def list_objects(self) -> AsyncIterator[Figure]:
+        for each in await self._listing("list all pods", "application/json"):
+            yield each
 
-    async def list_table(self) -> AsyncIterator[Row]:
-        yield await self._listing("list all pods as a Table", TABLE)
+    async def list_table(self) -> AsyncIterator[Figure]:
+        for each in await self._listing("list all pods as a Table", TABLE):
+            yield each
 
-    async def list_pages(self) -> AsyncIterator[Row]:
-        yield await self._listing(f"the same in pages of {PAGE}", TABLE, limit=PAGE)
+    async def list_pages(self) -> AsyncIterator[Figure]:
+        for each in await self._listing(f"the same in pages of {PAGE}", TABLE, limit=PAGE):
+            yield each
 
-    async def fan_out(self) -> AsyncIterator[Row]:
+    async def fan_out(self) -> AsyncIterator[Figure]:
         """Change pods, each when all watchers were told of the one before."""
         settings = self._settings
-        watchers = [_Watcher(self._endpoint) for _ in range(settings.watchers)]
+        watchers = [Watcher(self._endpoint) for _ in range(settings.watchers)]
         try:
             answer = await self._client.request("GET", "/api/v1/pods", params={"limit": "1"})
-            version = msgspec.json.decode(answer, type=_List).metadata.resource_version
+            version = msgspec.json.decode(answer, type=ListOfAny).metadata.resource_version
             for watcher in watchers:
                 await watcher.start(version)
             await self._until_quiet()
@@ -229,9 +225,10 @@ class _Bench:
             for watcher in watchers:
                 watcher.close()
         told = settings.changes * settings.watchers
-        yield Row(f"change told to {settings.watchers} watchers", _percentiles(took))
-        cost = f"{used / told * 1e6:.1f} µs of CPU each"
-        yield Row("watch events delivered", f"{told / seconds:.0f}/s, {cost}")
+        for each in percentiles(f"change told to {settings.watchers} watchers", took):
+            yield each
+        yield figure("watch events delivered", told / seconds, "1/s")
+        yield figure("CPU of a watch event", used / told * 1e6, "µs")
 
     async def _change(self, number: int) -> None:
         body = msgspec.json.encode({"metadata": {"labels": {"changed": str(number)}}})
@@ -248,7 +245,7 @@ class _Bench:
             took.append(self._clock.monotonic() - started)
         return took
 
-    async def _listing(self, what: str, accept: str, limit: int = 0) -> Row:
+    async def _listing(self, what: str, accept: str, limit: int = 0) -> list[Figure]:
         """List all pods while somebody else gets single ones."""
         before, started = self._process.cpu_seconds(), self._clock.monotonic()
         listing = asyncio.create_task(self._list(accept, limit))
@@ -258,16 +255,16 @@ class _Bench:
         size = await listing
         seconds = self._clock.monotonic() - started
         used = self._process.cpu_seconds() - before
-        return Row(
-            what,
-            f"{seconds:.2f} s, {used:.2f} s of CPU, {size / 1e6:.0f} MB;"
-            f" a get meanwhile {_percentiles(waits)}, at most {max(waits) * 1e3:.0f}",
-        )
+        return [
+            figure(what, seconds, "s", outcome=f"{size / 1e6:.0f} MB"),
+            figure(f"{what}, CPU", used, "s"),
+            *percentiles(f"{what}, a get meanwhile", waits, percents=(50,)),
+        ]
 
     async def _list(self, accept: str, limit: int) -> int:
         """Read all pages, on a thread of their own; return their bytes."""
         headers = {"Accept": accept, "Authorization": await self._endpoint.authorization()}
-        return await asyncio.to_thread(_read_pages, self._endpoint, headers, limit)
+        return await asyncio.to_thread(read_pages, self._endpoint, headers, limit)
 
     async def _until_nodes(self) -> None:
         """Return when all nodes are registered."""
@@ -278,18 +275,18 @@ class _Bench:
                 raise BenchError(f"{found} nodes after {READY_SECONDS:.0f} s")
             await self._clock.sleep(LOOK_SECONDS)
 
-    async def check(self) -> AsyncIterator[Row]:
+    async def check(self, when: str = "") -> AsyncIterator[Figure]:
         """Raise BenchError unless all pods are there and run."""
         if await self._count("/api/v1/pods") != self._settings.pods:
             raise BenchError("there are not as many pods as were created")
         if waiting := await self._not_running():
             raise BenchError(f"there are pods that do not run: {waiting}")
-        yield Row("memory, at most", f"{self._process.peak_memory() / MIB:.0f} MiB")
+        yield figure(f"peak memory{when}", self._process.peak_memory() / MIB, "MiB")
 
     async def _count(self, path: str, **selection: str) -> int:
         """Count the objects; with a selector, tell only whether there are any."""
         answer = await self._client.request("GET", path, params={**selection, "limit": "1"})
-        found = msgspec.json.decode(answer, type=_List)
+        found = msgspec.json.decode(answer, type=ListOfAny)
         return len(found.items) + (found.metadata.remaining_item_count or 0)
 
     async def _until_running(self) -> None:
@@ -305,7 +302,7 @@ class _Bench:
         """Name some pods that do not run, with their status; "" when all do."""
         query = {"fieldSelector": "status.phase!=Running", "limit": str(SHOWN)}
         answer = await self._client.request("GET", "/api/v1/pods", params=query)
-        items = msgspec.json.decode(answer, type=_List).items
+        items = msgspec.json.decode(answer, type=ListOfAny).items
         pods = [msgspec.json.decode(item, type=_Pod) for item in items]
         return "; ".join(f"{each.metadata.name}: {each.status}" for each in pods)
 
@@ -348,80 +345,6 @@ class _Bench:
         ]
 
 
-class _Watcher:
-    """Counts the events of a watch of all pods. Reads bytes: a client that is cheap."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._reading: asyncio.Task[None] | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._count = 0
-        self._more = asyncio.Event()
-
-    async def start(self, version: str) -> None:
-        """Watch from *version* on; return when the server has accepted the watch."""
-        url = urlsplit(self._endpoint.url)
-        reader, writer = await asyncio.open_connection(
-            url.hostname, url.port, ssl=self._endpoint.tls, limit=4 * MIB
-        )
-        self._writer = writer
-        writer.write(
-            f"GET /api/v1/pods?watch=1&resourceVersion={version} HTTP/1.1\r\n"
-            f"Host: {url.netloc}\r\nAccept: application/json\r\n"
-            f"Authorization: {await self._endpoint.authorization()}\r\n\r\n".encode()
-        )
-        head = await reader.readuntil(b"\r\n\r\n")
-        if b" 200 " not in head.splitlines()[0]:
-            raise BenchError(f"watch: {head.decode()}")
-        self._reading = asyncio.create_task(self._read(reader), name="watcher")
-
-    async def seen(self, count: int) -> None:
-        """Return when there were so many events."""
-        while self._count < count:
-            self._more.clear()
-            await self._more.wait()
-
-    def close(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-        if self._writer is not None:
-            self._writer.close()
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        while line := await reader.readline():
-            if line.startswith(b'{"type":"MODIFIED"'):
-                self._count += 1
-                self._more.set()
-
-
-def _read_pages(endpoint: Endpoint, headers: Mapping[str, str], limit: int) -> int:
-    """List all pods; return the bytes of all answers."""
-    assert isinstance(endpoint.tls, ssl.SSLContext)
-    size, continue_token = 0, ""
-    with closing(HTTPSConnection(urlsplit(endpoint.url).netloc, context=endpoint.tls)) as http:
-        while True:
-            asked = {"limit": limit, "continue": continue_token} if limit else {}
-            http.request("GET", f"/api/v1/pods?{urlencode(asked)}", headers=dict(headers))
-            answer = http.getresponse()
-            if answer.status != OK:
-                raise BenchError(f"list: {answer.status} {answer.read()!r:.500}")
-            if not limit:
-                while part := answer.read(MIB):
-                    size += len(part)
-                return size
-            page = answer.read()
-            size += len(page)
-            continue_token = msgspec.json.decode(page, type=_List).metadata.continue_
-            if not continue_token:
-                return size
-
-
-class _ListMeta(msgspec.Struct, rename="camel", frozen=True):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int | None = None
-
-
 class _Name(msgspec.Struct, frozen=True):
     name: str
 
@@ -429,11 +352,6 @@ class _Name(msgspec.Struct, frozen=True):
 class _Pod(msgspec.Struct, frozen=True):
     metadata: _Name
     status: dict[str, Any] = {}
-
-
-class _List(msgspec.Struct, frozen=True):
-    metadata: _ListMeta = _ListMeta()
-    items: tuple[msgspec.Raw, ...] = ()
 
 
 def _pod(number: int, node: str) -> dict[str, Any]:
@@ -445,10 +363,3 @@ def _pod(number: int, node: str) -> dict[str, Any]:
 
 def _path(number: int) -> str:
     return f"/api/v1/namespaces/bench-{number % NAMESPACES:02}/pods/pod-{number:06}"
-
-
-def _percentiles(seconds: Sequence[float]) -> str:
-    if len(seconds) < 2:
-        return f"{seconds[0] * 1e3:.2f} ms"
-    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
-    return f"p50 {cuts[49] * 1e3:.2f} ms, p99 {cuts[98] * 1e3:.2f} ms"

@@ -1,8 +1,6 @@
 """``berth bench engine``: what one decision costs when every node is looked at."""
 
 import gc
-import os
-import platform
 import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,14 +96,3 @@ def default_profile(
     profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
     (profile,) = profiles.values()
     return profile
-
-
-def machine() -> str:
-    """Name the machine in one line, so that a number can be placed."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            model = next(line.split(":", 1)[1].strip() for line in info if "model name" in line)
-    except (OSError, StopIteration):
-        pass
-    return f"{model}, {os.cpu_count()} CPUs, Python {platform.python_version()}"

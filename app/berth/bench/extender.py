@@ -8,11 +8,9 @@
 import asyncio
 import http.client
 import random
-import statistics
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,8 +18,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from berth.bench import workloads
+from berth.bench.api_server import BERTH, START_SECONDS, api_server, create_nodes
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.throughput import BERTH, START_SECONDS, Settings, api_server, create_nodes
+from berth.bench.results import Figure, figure, percentiles
 from berth.clock import Clock
 
 WARM_UP: Final = 20
@@ -30,51 +29,27 @@ NODE_BYTES: Final = 3_000
 SAID: Final = "extender at "
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Milliseconds of each repetition."""
+async def measure(*, nodes: int, repetitions: int, clock: Clock) -> AsyncIterator[Figure]:
+    """Measure an extender process that has its caches filled; BenchError when that cannot be.
 
-    what: str
-    milliseconds: Sequence[float]
-
-    def percentile(self, percent: int) -> float:
-        return statistics.quantiles(self.milliseconds, n=100, method="inclusive")[percent - 1]
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """One question with whole nodes in it. Times are in milliseconds."""
-
-    what: str
-    size: int
-    """Bytes of the question."""
-    took: float
-    longest_wait: float
-    """Of all probes that were sent meanwhile, how long the slowest waited for its answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    times: tuple[Times, ...]
-    cpu: float
-    """Milliseconds that the extender computes for filter and prioritize together."""
-    stalls: tuple[Stall, ...]
-
-
-async def measure(*, nodes: int, repetitions: int, clock: Clock) -> Result:
-    """Measure an extender process that has its caches filled; BenchError when that cannot be."""
+    The longest wait is the slowest answer to probes that were sent during a request.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
-        settings = Settings(nodes=nodes)
-        async with api_server(settings, Path(folder), clock=clock) as (kubeconfig, client):
+        async with api_server(Path(folder), clock=clock) as (kubeconfig, client):
             await create_nodes(client, nodes)
             answer = msgspec.json.decode(await client.request("GET", "/api/v1/nodes"))
             rng = random.Random(1)
             async with _extender(kubeconfig, Path(folder), clock=clock) as (address, process):
                 calling = _Calling(address, answer["items"], clock=clock, rng=rng)
                 before = process.cpu_seconds()
-                times = await asyncio.to_thread(calling.with_names, repetitions)
-                cpu = 1e3 * (process.cpu_seconds() - before) / (WARM_UP + repetitions)
-                return Result(times, cpu, await calling.with_whole_nodes())
+                for what, seconds in await asyncio.to_thread(calling.with_names, repetitions):
+                    for each in percentiles(what, seconds):
+                        yield each
+                used = process.cpu_seconds() - before
+                cpu = used / (WARM_UP + repetitions) * 1e3
+                yield figure("CPU of the extender for filter and prioritize", cpu, "ms")
+                for each in await calling.with_whole_nodes():
+                    yield each
 
 
 @asynccontextmanager
@@ -124,8 +99,11 @@ class _Calling:
             "spec": spec,
         }
 
-    def with_names(self, repetitions: int) -> tuple[Times, ...]:
-        """Ask about all nodes by name: filter, then prioritize those that are left."""
+    def with_names(self, repetitions: int) -> list[tuple[str, Sequence[float]]]:
+        """Ask about all nodes by name: filter, then prioritize those that are left.
+
+        Return what was asked, and how many seconds each answer took.
+        """
         names = [node["metadata"]["name"] for node in self._nodes]
         filters, priorities = [], []
         with closing(http.client.HTTPConnection(self._address)) as connection:
@@ -136,20 +114,20 @@ class _Calling:
                 question = self._question({"Nodes": None, "NodeNames": rotated})
                 began = self._clock.monotonic()
                 left = _post(connection, "filter", question)
-                filters.append(1e3 * (self._clock.monotonic() - began))
+                filters.append(self._clock.monotonic() - began)
                 again = self._question({"Nodes": None, "NodeNames": _node_names(left)})
                 began = self._clock.monotonic()
                 _post(connection, "prioritize", again)
-                priorities.append(1e3 * (self._clock.monotonic() - began))
+                priorities.append(self._clock.monotonic() - began)
         filters, priorities = filters[WARM_UP:], priorities[WARM_UP:]
         both = [sum(pair) for pair in zip(filters, priorities, strict=True)]
-        return (
-            Times("filter", filters),
-            Times("prioritize", priorities),
-            Times("filter and prioritize", both),
-        )
+        return [
+            ("filter", filters),
+            ("prioritize", priorities),
+            ("filter and prioritize", both),
+        ]
 
-    async def with_whole_nodes(self) -> tuple[Stall, ...]:
+    async def with_whole_nodes(self) -> tuple[Figure, ...]:
         """Ask about all nodes by whole objects, those that berth knows and then newer ones."""
         for node in self._nodes:
             missing = NODE_BYTES - len(msgspec.json.encode(node))
@@ -158,9 +136,9 @@ class _Calling:
         for node in self._nodes:
             node["metadata"]["resourceVersion"] += "1"
             node["metadata"]["labels"]["newer"] = "true"
-        return (known, await self._stall("nodes all newer"))
+        return (*known, *await self._stall("nodes all newer"))
 
-    async def _stall(self, what: str) -> Stall:
+    async def _stall(self, what: str) -> tuple[Figure, ...]:
         question = self._question({"Nodes": {"metadata": {}, "items": self._nodes}})
         began = self._clock.monotonic()
         asking = asyncio.create_task(asyncio.to_thread(self._ask, question), name="ask")
@@ -168,7 +146,11 @@ class _Calling:
         while not asking.done():
             waits.append(await asyncio.to_thread(self._probe))
         await asking
-        return Stall(what, len(question), 1e3 * (self._clock.monotonic() - began), max(waits))
+        took, size = self._clock.monotonic() - began, f"{len(question) / 1e6:.1f} MB"
+        return (
+            figure(f"filter with whole nodes, {what}", took * 1e3, "ms", outcome=size),
+            figure(f"longest wait of others meanwhile, {what}", max(waits), "ms"),
+        )
 
     def _ask(self, question: bytes) -> None:
         with closing(http.client.HTTPConnection(self._address)) as connection:

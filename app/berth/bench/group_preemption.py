@@ -5,8 +5,9 @@ import gc
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
-from berth.bench.groups import Cluster, Row
+from berth.bench.groups import Cluster
 from berth.bench.preemption import HIGH, VICTIMS_PER_NODE, full_nodes
+from berth.bench.results import Figure, figure
 from berth.bench.workloads import Spec, requests
 from berth.clock import Clock
 from berth.profile.build import Registry
@@ -21,7 +22,7 @@ ASKED: Final[Mapping[str, tuple[Spec, ...]]] = {
 
 async def measure(
     registry: Registry, *, clock: Clock, num_nodes: int = 5_000, size: int = 256
-) -> AsyncIterator[Row]:
+) -> AsyncIterator[Figure]:
     """Measure one attempt for a gang of *size* pods by *clock*, best one that counts CPU time.
 
     An attempt is all between the queue and the order to evict the victims. The longest block is
@@ -36,11 +37,14 @@ async def measure(
         cluster.put_gang("gang", cluster.gang("gang", size, *specs), priority=HIGH)
         took, longest = await _attempt(cluster, clock)
         pending = cluster.core.preemptions.take()
-        yield Row(
+        evicted = len(pending.victims) if pending else 0
+        yield figure(
             f"gang of {size} preempts, pods {name}",
-            f"{took * 1e3:.0f} ms, longest block {longest * 1e3:.0f} ms",
-            f"{len(pending.victims) if pending else 0}/{num_nodes * VICTIMS_PER_NODE} evicted",
+            took * 1e3,
+            "ms",
+            outcome=f"{evicted}/{num_nodes * VICTIMS_PER_NODE} evicted",
         )
+        yield figure(f"gang of {size} preempts, pods {name}, longest block", longest * 1e3, "ms")
 
 
 async def _attempt(cluster: Cluster, clock: Clock) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from berth.bench.results import Figure, figure
 from berth.bench.workloads import WORKLOADS, Spec, nodes, pod, requests, running_pods
 from berth.clock import Clock, FakeClock
 from berth.config.load import from_object
@@ -70,17 +71,6 @@ class Sizes:
 DEFAULT_SIZES: Final = Sizes()
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the report."""
-
-    what: str
-    value: str
-    """With its unit."""
-    came_of_it: str
-    """How many pods were placed or bound: a number means nothing if they were not."""
-
-
 async def measure(
     registry: Registry,
     *,
@@ -88,7 +78,7 @@ async def measure(
     num_nodes: int = 5_000,
     num_pods: int = 10_000,
     sizes: Sizes = DEFAULT_SIZES,
-) -> AsyncIterator[Row]:
+) -> AsyncIterator[Figure]:
     """Measure by *clock*, best one that counts CPU time, on *num_nodes* with *num_pods* running."""
     measurements = _Measurements(
         lambda: Cluster(registry, num_nodes=num_nodes, num_pods=num_pods), clock, sizes
@@ -166,7 +156,7 @@ class _Measurements:
         self._clock = clock
         self._sizes = sizes
 
-    def trial(self, name: str, spec: Spec) -> Row:
+    def trial(self, name: str, spec: Spec) -> Figure:
         """Measure the trial of a gang, which is undone again; the fastest of some."""
         cluster, size = self._new(), self._sizes.trial
         cluster.put_gang("gang", cluster.gang("gang", size, spec))
@@ -186,11 +176,14 @@ class _Measurements:
                 trial.run(members, nominations)
                 undo(members)
             placed = sum(bool(each.host) for each in members)
-        return Row(
-            f"gang tried and undone, {name}", f"{min(took) * 1e3:.0f} ms", f"{placed}/{size} placed"
+        return figure(
+            f"gang of {size} tried and undone, {name}",
+            min(took) * 1e3,
+            "ms",
+            outcome=f"{placed}/{size} placed",
         )
 
-    async def gangs(self) -> Row:
+    async def gangs(self) -> Figure:
         """Measure gangs from the queue to their binds, which cost next to nothing here."""
         cluster, sizes = self._new(), self._sizes
         for n in range(sizes.gangs):
@@ -198,13 +191,14 @@ class _Measurements:
             cluster.put_gang(name, cluster.gang(name, sizes.gang, requests(10 + n, 16)))
         took = await self._took(cluster.until_idle)
         bound = cluster.num_bound()
-        return Row(
+        return figure(
             f"gangs of {sizes.gang} bound",
-            f"{sizes.gangs / took:.0f} per second",
-            f"{bound}/{sizes.gangs * sizes.gang} pods bound",
+            sizes.gangs / took,
+            "1/s",
+            outcome=f"{bound}/{sizes.gangs * sizes.gang} pods bound",
         )
 
-    def creation(self) -> Row:
+    def creation(self) -> Figure:
         """Measure what handling the events of a gang's pods costs, which arrive one by one."""
         cluster, size = self._new(), self._sizes.created
         pods = cluster.gang("gang", size, requests(10, 16))
@@ -212,13 +206,14 @@ class _Measurements:
         with self._timed(took):
             cluster.put_gang("gang", pods)
         ready = cluster.core.queue.sub_queues.pending_counts()["active"]
-        return Row(
-            f"gang of {size} created",
-            f"{took[0] / size * 1e6:.0f} µs per pod",
-            f"{ready}/{size} ready",
+        return figure(
+            f"gang of {size} created, per pod",
+            took[0] / size * 1e6,
+            "µs",
+            outcome=f"{ready}/{size} ready",
         )
 
-    async def beside_waiting(self) -> Row:
+    async def beside_waiting(self) -> Figure:
         """Measure pods without a group beside gangs that wait, against none beside."""
         took, bound = [], 0
         for gangs in (0, self._sizes.waiting):
@@ -229,21 +224,23 @@ class _Measurements:
             took.append(await self._took(cluster.until_idle))
             bound = cluster.num_bound()
         alone, beside = took
-        return Row(
-            f"single pods beside {self._sizes.waiting} gangs that wait",
-            f"{beside / alone:.2f} times",
-            f"{bound}/{self._sizes.singles} bound",
+        return figure(
+            f"single pods beside {self._sizes.waiting} gangs that wait, relative to none",
+            beside / alone,
+            "times",
+            outcome=f"{bound}/{self._sizes.singles} bound",
         )
 
-    async def idle(self) -> Row:
+    async def idle(self) -> Figure:
         """Measure what gangs cost that wait while nothing happens."""
         cluster = self._new()
         await self._wait(cluster, self._sizes.waiting)
         took = await self._took(lambda: cluster.pass_time(self._sizes.seconds))
-        return Row(
+        return figure(
             f"{self._sizes.waiting} gangs wait, nothing happens",
-            f"{took / self._sizes.seconds:.1%} of a CPU",
-            f"{cluster.num_bound()} bound",
+            took / self._sizes.seconds * 100,
+            "% of a CPU",
+            outcome=f"{cluster.num_bound()} bound",
         )
 
     async def _wait(self, cluster: Cluster, gangs: int) -> None:

@@ -1,0 +1,112 @@
+"""When pods get their nodes, as a watch tells, independently of who gives them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
+
+import msgspec
+
+from berth.bench.api_server import PODS_PATH
+from berth.bench.process import BenchError, Measured
+from berth.client.api_client import ApiClient
+from berth.clock import Clock
+
+LOOK_SECONDS: Final = 0.005
+STALL_SECONDS: Final = 60.0
+"""Without a bind for so long, no further ones are waited for."""
+
+
+class _Meta(msgspec.Struct, rename="camel", frozen=True):
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel", frozen=True):
+    node_name: str = ""
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a condition says that the pod fits nowhere."""
+        return any(condition.reason == "Unschedulable" for condition in self.status.conditions)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Pod
+
+
+class _List(msgspec.Struct):
+    metadata: _Meta = _Meta()
+    items: list[msgspec.Raw] = []
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+decode_list = msgspec.json.Decoder(_List).decode
+decode_pod = msgspec.json.Decoder(_Pod).decode
+
+
+class Binds:
+    """Pods that were seen to get a node while they were followed."""
+
+    def __init__(self, client: ApiClient, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._watching: asyncio.Task[None] | None = None
+        self.times: dict[str, float] = {}
+        """When each pod was first seen to have a node, monotonic seconds."""
+
+    async def until(self, enough: int, scheduler: Measured) -> None:
+        """Return when *enough* pods are bound, or some are and no more come."""
+        count, since = len(self.times), self._clock.monotonic()
+        while count < enough:
+            await self._clock.sleep(LOOK_SECONDS)
+            scheduler.check()
+            if self._watching is not None and self._watching.done():
+                self._watching.result()
+            now = self._clock.monotonic()
+            if len(self.times) > count:
+                count, since = len(self.times), now
+            elif now - since > STALL_SECONDS:
+                if not count:
+                    raise BenchError(
+                        f"no pod was bound within {STALL_SECONDS:.0f} s; the scheduler said:\n"
+                        f"{scheduler.last_words()}"
+                    )
+                return
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        """Follow pods until the end of the block; no bind after its begin is missed."""
+        answer = await self._client.request("GET", PODS_PATH, params={"limit": "1"})
+        version = decode_list(answer).metadata.resource_version
+        self._watching = asyncio.create_task(self._watch(version), name="watch binds")
+        try:
+            yield
+        finally:
+            self._watching.cancel()
+
+    async def _watch(self, version: str) -> None:
+        lines = self._client.watch(PODS_PATH, {"resourceVersion": version})
+        async with aclosing(lines):
+            async for line in lines:
+                if not line:
+                    continue
+                pod = _decode_event(line).object
+                if pod.spec.node_name:
+                    self.times.setdefault(pod.metadata.name, self._clock.monotonic())
+        raise BenchError("the API server ended the watch")

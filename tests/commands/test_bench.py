@@ -1,0 +1,31 @@
+"""``berth bench``: the arguments, and both forms of output."""
+
+import msgspec
+import pytest
+
+from berth import cli
+from berth.bench.instructions import why_not
+from berth.bench.results import Record
+
+TOY = ("engine", "--nodes=12", "--pods=5", "--repetitions=1", "--runs=2")
+
+
+def test_each_figure_is_a_json_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.execute("bench", [*TOY, "--output=json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    records = [msgspec.json.decode(line, type=Record) for line in lines]
+    assert len({record.name for record in records}) == len(records) > 10
+    assert {(record.bench, len(record.values)) for record in records} == {("engine", 2)}
+    assert {record.command for record in records} == {f"berth bench {' '.join(TOY)} --output=json"}
+
+
+def test_the_table_begins_with_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.execute("bench", TOY) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.endswith("; runs: 2")
+    if reason := why_not():
+        assert others.pop(0) == f"Instructions are not counted: {reason}"
+    header, *rows = others
+    assert header.split() == ["median", "min", "max", "unit"]
+    assert len(rows) > 10
+    assert all(" µs " in row for row in rows)
