@@ -25,7 +25,7 @@ class Clock(Protocol):
 
 
 class RealClock:
-    """The machine's clock. It is asked fifty times per pod, so no function of ours is in between."""
+    """The machine's clock, asked directly: it is fifty times per pod."""
 
     now = staticmethod(time.time)
     monotonic = staticmethod(time.perf_counter)
