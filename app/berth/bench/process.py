@@ -6,7 +6,9 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from berth.bench.instructions import Counter, counter_of
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 END_SECONDS: Final = 10.0
@@ -17,12 +19,37 @@ class BenchError(Exception):
     """The measurement could not be made; the message says why."""
 
 
+class Usage(NamedTuple):
+    """What a process has used, in all or between two moments."""
+
+    cpu: float
+    """Seconds, user and system."""
+    instructions: int | None
+    """In user mode; None if the kernel does not count them."""
+
+    def since(self, before: "Usage") -> "Usage":
+        if self.instructions is None or before.instructions is None:
+            return Usage(self.cpu - before.cpu, None)
+        return Usage(self.cpu - before.cpu, self.instructions - before.instructions)
+
+    def instructions_per(self, count: int) -> float | None:
+        return None if self.instructions is None else self.instructions / max(count, 1)
+
+
 class Measured:
     """A process that runs. Its output goes to the file *output*, read when something is wrong."""
 
-    def __init__(self, process: asyncio.subprocess.Process, output: Path) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, output: Path, counter: Counter | None = None
+    ) -> None:
         self._process = process
         self._output = output
+        self._counter = counter
+
+    def used(self) -> Usage:
+        """What the process and its descendants have used so far."""
+        instructions = None if self._counter is None else self._counter.read()
+        return Usage(self.cpu_seconds(), instructions)
 
     def cpu_seconds(self) -> float:
         """CPU time so far, user and system, of the process and its descendants.
@@ -72,9 +99,12 @@ async def running(command: Sequence[str], *, output: Path) -> AsyncIterator[Meas
             )
         except OSError as exc:
             raise BenchError(f"{command[0]}: {exc.strerror}") from exc
+    counter = counter_of(process.pid)
     try:
-        yield Measured(process, output)
+        yield Measured(process, output, counter)
     finally:
+        if counter is not None:
+            counter.close()
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
             try:

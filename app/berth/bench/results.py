@@ -3,14 +3,14 @@
 import os
 import platform
 import statistics
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from berth.release import version
 
-At = dict[str, int | str]
+At = Mapping[str, int | str]
 
 NAME_WIDTH: Final = 68
 MILLION: Final = 1e6

@@ -29,18 +29,11 @@ from berth.bench.api_server import (
     create_pods,
 )
 from berth.bench.binds import Binds, decode_list, decode_pod
+from berth.bench.names import WORKLOADS
 from berth.bench.process import Measured, running
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
-
-WORKLOADS: Final = {
-    "plain": "plain, all requests equal",
-    "zone-spread": "required zone spread",
-    "hostname-anti-affinity": "required anti-affinity on hostname",
-    "zone-affinity": "required zone affinity",
-}
-"""Names on the command line, to those of :mod:`berth.bench.workloads`. The pods are replicas."""
 
 HOPELESS: Final = "fits nowhere"
 
@@ -94,6 +87,8 @@ class Result:
     """After the last bind until all is quiet: events and watches that binds overtook."""
     peak_memory: int
     """Bytes."""
+    instructions: float | None = None
+    """From the first bind until quiet, per bound pod; None if the kernel does not count them."""
 
     @property
     def pods_per_second(self) -> float:
@@ -110,17 +105,19 @@ class Result:
 
     def figures(self) -> Iterator[Figure]:
         outcome = f"{self.bound}/{self.pods} bound, {self.events} events"
-        for name, value, unit in (
-            ("scheduler CPU per bound pod", self.cpu_per_pod * 1e3, "ms"),
-            ("the same with its start", self.cpu_per_pod_with_start * 1e3, "ms"),
-            ("pods bound per second", self.pods_per_second, "1/s"),
-            ("peak memory of the scheduler", self.peak_memory / 2**20, "MiB"),
-        ):
-            yield figure(name, value, unit, outcome=outcome, workload=self.workload)
+        at = {"workload": self.workload}
+        yield Figure(
+            "scheduler CPU per bound pod", "ms", (self.cpu_per_pod * 1e3,), at, outcome,
+            self.instructions,
+        )  # fmt: skip
+        with_start = self.cpu_per_pod_with_start * 1e3
+        yield Figure("scheduler CPU per bound pod, with its start", "ms", (with_start,), at)
+        yield Figure("pods bound per second", "1/s", (self.pods_per_second,), at)
+        yield Figure("peak memory of the scheduler", "MiB", (self.peak_memory / 2**20,), at)
 
 
 async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
-    """Measure one of :data:`WORKLOADS`; BenchError or ApiError when that is not possible."""
+    """Measure one of WORKLOADS; BenchError or ApiError when that is not possible."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
         server = api_server(Path(folder), clock=clock, kubeconfig=settings.kubeconfig)
         async with server as (kubeconfig, client):
@@ -153,11 +150,11 @@ async def _follow(
     """Follow a scheduler that was just started until it has nothing left to do."""
     started = clock.monotonic()
     await binds.until(1, scheduler)
-    at_first = scheduler.cpu_seconds()
+    at_first = scheduler.used()
     await binds.until(settings.pods, scheduler)
-    at_last = scheduler.cpu_seconds()
+    at_last = scheduler.used()
     await until_quiet(scheduler, clock=clock)
-    at_end = scheduler.cpu_seconds()
+    at_end = scheduler.used()
     times = binds.times.values()
     events = decode_list(await client.request("GET", EVENTS_PATH)).items
     pods = decode_list(await client.request("GET", PODS_PATH)).items
@@ -169,10 +166,11 @@ async def _follow(
         told=sum(decode_pod(pod).is_told for pod in pods),
         seconds=max(times) - min(times),
         since_start=max(times) - started,
-        cpu_before=at_first,
-        cpu_binding=at_last - at_first,
-        cpu_after=at_end - at_last,
+        cpu_before=at_first.cpu,
+        cpu_binding=at_last.since(at_first).cpu,
+        cpu_after=at_end.since(at_last).cpu,
         peak_memory=scheduler.peak_memory(),
+        instructions=at_end.since(at_first).instructions_per(len(times)),
     )
 
 
