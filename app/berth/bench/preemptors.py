@@ -7,7 +7,7 @@ no grace period, and are gone as soon as they are deleted.
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import Binds, decode_list
 from berth.bench.process import running
-from berth.bench.results import Figure, figure
+from berth.bench.results import At, Figure, figure
 from berth.bench.throughput import Settings, command, until_quiet
 from berth.bench.workloads import HOSTNAME, ZONE, Spec, requests
 from berth.client.api_client import ApiClient
@@ -60,7 +60,9 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                 await at_once(partial(create_node, client, _node(n)) for n in range(settings.nodes))
                 await at_once(partial(_create_running, client, pod) for pod in _victims(settings))
                 binds = Binds(client, clock=clock, selector=f"app={APP}")
-                start = running(command(settings, kubeconfig), output=Path(folder) / "scheduler.log")
+                start = running(
+                    command(settings, kubeconfig), output=Path(folder) / "scheduler.log"
+                )
                 async with binds.followed(), start as scheduler:
                     # It is ready when it has bound a pod that fits.
                     await create_pods(client, [_pending("fits", requests(100, 100))])
@@ -80,7 +82,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     bound = len(binds.times) - 1
     victims = settings.nodes * VICTIMS_PER_NODE + 1 + settings.pods - len(left)
     outcome = f"{bound}/{settings.pods} bound, {victims} victims, {len(events)} events"
-    at = {"nodes": settings.nodes, "pods": settings.pods}
+    at: At = {"nodes": settings.nodes, "pods": settings.pods}
     per_pod = cpu * 1e3 / max(bound, 1)
     yield figure("scheduler CPU per preempting pod", per_pod, "ms", outcome=outcome, **at)
     yield figure("preempting pods bound per second", bound / took, "1/s", **at)
@@ -88,10 +90,8 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
 
 async def _create_priority_class(client: ApiClient) -> None:
     body = msgspec.json.encode({"metadata": {"name": HIGH}, "value": 1_000})
-    try:
+    with suppress(AlreadyExistsError):
         await client.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body=body)
-    except AlreadyExistsError:
-        pass
 
 
 async def _create_running(client: ApiClient, pod: Object) -> None:
