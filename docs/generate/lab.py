@@ -5,9 +5,9 @@ from docs.generate import markdown
 from docs.generate.configuration import models
 
 INTRODUCTION = """\
-`berth lab` takes one `Lab` of the API version `berth.dev/v1alpha1`. [The policy lab](../lab.md) explains
-how to use it, and `examples/lab` has an example. Durations are written as in Go, such as `90s` or
-`1h30m`."""
+`berth lab` takes one `Lab` of the API version `berth.dev/v1alpha1`. [The policy lab](../lab.md)
+explains how to use it, and `examples/lab` has an example. Durations are written as in Go, such as
+`90s` or `1h30m`."""
 
 
 def page() -> str:
