@@ -2,22 +2,22 @@
 
 import argparse
 import logging
-import os
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from berth import log
 from berth.files import PUBLIC, write_file
+from berth.lab.curves import RunResult
+from berth.lab.load import LabFile
+from berth.lab.parallel import run_all
+from berth.lab.plots import check_library, draw
+from berth.lab.report import tables
+from berth.lab.summary import only, summarize
 from berth.tables import show, shown_live
-from berth.terminal import naming_file, positive, program, say, say_json
-
-if TYPE_CHECKING:
-    from berth.lab.curves import RunResult
-    from berth.lab.load import LabFile
+from berth.terminal import naming_file, say, say_json
 
 BAR: Final = 30
 """Characters of the bar."""
@@ -25,14 +25,7 @@ PIPE_WIDTH: Final = 160
 """Columns of a table that goes to no terminal."""
 
 
-def main(argv: Sequence[str]) -> int:
-    given = _parser().parse_args(argv)
-    from berth import log  # what is started is imported once it is known that it is wanted
-    from berth.lab.load import LabFile
-    from berth.lab.plots import check_library, draw
-    from berth.lab.report import tables
-    from berth.lab.summary import only, summarize
-
+def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
     if given.plots is not None:
         check_library()
@@ -52,10 +45,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _results(file: "LabFile", given: argparse.Namespace) -> "list[RunResult]":
+def _results(file: LabFile, given: argparse.Namespace) -> list[RunResult]:
     """Do all runs, and write what comes of each; those of a seed are in the order of the file."""
-    from berth.lab.parallel import run_all
-
     total = file.lab.seeds.count * len(file.lab.policies)
     results = []
     with shown_live(sys.stderr) as screen:
@@ -79,29 +70,3 @@ def progress(done: int, total: int, seconds: float) -> str:
     left = round(seconds / done * (total - done))
     bar = "#" * filled + "-" * (BAR - filled)
     return f"[{bar}] {done} of {total} runs, {left // 60}:{left % 60:02} left"
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=program("lab"),
-        allow_abbrev=False,
-        description="Schedule a workload by several policies, each from several seeds, and compare"
-        " what comes of it.",
-    )
-    parser.add_argument("file", type=Path, metavar="RUN.yaml", help="what is compared")
-    parser.add_argument(
-        "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
-        help="runs at a time; default: one for each CPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text",
-        help="tables, or a JSON line for each policy",
-    )  # fmt: skip
-    parser.add_argument(
-        "--results", type=Path, metavar="FILE", help="write a JSON line for each run to this file"
-    )
-    parser.add_argument(
-        "--plots", type=Path, metavar="DIR",
-        help="write an SVG for each measure to this folder; needs the extra `plots`",
-    )  # fmt: skip
-    return parser

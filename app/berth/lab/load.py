@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from berth.config import decode
-from berth.config.errors import ConfigError, model_problems
+from berth.config.errors import ConfigError
 from berth.config.load import from_object, load
+from berth.config.model_errors import model_problems
 from berth.config.presets import preset
 from berth.config.types import API_VERSION as CONFIGURATION_VERSION
 from berth.config.types import KIND as CONFIGURATION_KIND
