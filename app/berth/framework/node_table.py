@@ -190,6 +190,11 @@ class NodeTable:
 
     # Changes. Only the owner of the table calls these.
 
+    def _forget_kept(self) -> None:
+        """Forget what follows from nodes: one comes, goes or changes."""
+        self._kept.clear()
+        self.pod_counters.forget_domains()
+
     def add_node(self, node: Node, pods: dict[str, PodInfo] | None = None) -> int:
         """Give *node* a row, with *pods* (by uid) already on it; return the row."""
         if self._free:
@@ -203,7 +208,7 @@ class NodeTable:
             self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
-        self._kept.clear()
+        self._forget_kept()
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
@@ -219,7 +224,7 @@ class NodeTable:
         self.nodes[row] = node
         if old is not None and _same_facts(old, node):
             return
-        self._kept.clear()
+        self._forget_kept()
         capacity = node_allocatable(node)
         columns = self._columns
         columns.unschedulable[row] = node.spec.unschedulable
@@ -244,7 +249,7 @@ class NodeTable:
         for pod in self.pods[row].values():
             self.ports.remove(row, pod.template.host_ports)
             self.pod_counters.remove(row, pod)
-        self._kept.clear()
+        self._forget_kept()
         self.images.set_row(row, node.status.images, ())
         self.labels.set_row(row, {})
         self._set_taints(row, ())
