@@ -152,9 +152,11 @@ class InterPodAffinity(
         written = terms_of(pod.template)
         if written.error:
             return Status.unresolvable(f"parsing pod: {written.error}")
+        repelling = self._terms_about(pod, TermKind.REQUIRED_ANTI_AFFINITY, nodes)
+        if written is NO_TERMS and not repelling:
+            return SKIP
         terms = self._required(written.required_affinity, written.required_anti_affinity)
         counters, affinity = nodes.pod_counters, terms.affinity
-        repelling = self._terms_about(pod, TermKind.REQUIRED_ANTI_AFFINITY, nodes)
         required = Required(
             terms,
             affinity=DomainCounts.sum_up(
@@ -267,6 +269,8 @@ class InterPodAffinity(
                     (held.term.topology_key, factor * held.weight, counters.counts(held))
                     for held in self._terms_about(pod, kind, nodes)
                 )
+        if not found:
+            return SKIP
         scores = DomainCounts.sum_up(nodes, ((key, weight * pods) for key, weight, pods in found))
         # Weights may cancel each other out; the pod is scored as long as anybody had a say.
         if not scores and not DomainCounts.sum_up(nodes, ((key, pods) for key, _, pods in found)):
