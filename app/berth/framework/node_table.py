@@ -445,16 +445,18 @@ class NodeTable:
         part._row_memo = RowMemo()
         return part
 
-    def with_replicas(self, template: PodTemplate, counts: Ints) -> "NodeTable":
-        """Return this table with so many more pods of *template* on each row, as far as columns go.
+    def with_replicas(self, template: PodTemplate, rows: Ints, counts: Ints) -> "NodeTable":
+        """Return *rows*, each with so many more pods of *template*, as far as columns go.
 
-        Ports and the pods themselves are those of this table; of plugins only those may be asked
-        that go by load. Valid until this table changes.
+        A row may come several times. Of plugins only those may be asked that go by load: names,
+        labels, ports and the pods themselves are not those of *rows*.
         """
-        loaded = copy.copy(self)
-        loaded._columns = self._columns.with_replicas(template, counts, self.resources)
-        loaded._row_memo = RowMemo()
-        return loaded
+        part = copy.copy(self)
+        part.size = len(rows)
+        part._columns = self._columns.take(rows)
+        part._columns.add_replicas(template, counts, self.resources)
+        part._kept, part._row_memo = {}, RowMemo()
+        return part
 
     def load(self, row: int) -> bytes:
         """Return what the pods on *row* take, to be compared: all that plugins go by as "load"."""
