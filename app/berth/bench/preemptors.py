@@ -27,7 +27,7 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import Binds, decode_list
 from berth.bench.process import running
-from berth.bench.results import At, Figure, figure
+from berth.bench.results import Figure, figure
 from berth.bench.throughput import Settings, command, until_quiet
 from berth.bench.workloads import HOSTNAME, ZONE, Spec, requests
 from berth.client.api_client import ApiClient
@@ -82,10 +82,12 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     bound = len(binds.times) - 1
     victims = settings.nodes * VICTIMS_PER_NODE + 1 + settings.pods - len(left)
     outcome = f"{bound}/{settings.pods} bound, {victims} victims, {len(events)} events"
-    at: At = {"nodes": settings.nodes, "pods": settings.pods}
-    per_pod = cpu * 1e3 / max(bound, 1)
-    yield figure("scheduler CPU per preempting pod", per_pod, "ms", outcome=outcome, **at)
-    yield figure("preempting pods bound per second", bound / took, "1/s", **at)
+    nodes, pods, per_pod = settings.nodes, settings.pods, cpu * 1e3 / max(bound, 1)
+    for name, value, unit in (
+        ("scheduler CPU per preempting pod", per_pod, "ms"),
+        ("preempting pods bound per second", bound / took, "1/s"),
+    ):
+        yield figure(name, value, unit, outcome=outcome, nodes=nodes, pods=pods)
 
 
 async def _create_priority_class(client: ApiClient) -> None:
