@@ -81,6 +81,8 @@ class PodTemplate:
     @cached_property
     def fit_score_requests(self) -> Resources:
         """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
+        if self._is_plain and not resources.takes_defaults(self.pod):
+            return self.requested
         return resources.fit_score_requests(self.pod)
 
     @cached_property
