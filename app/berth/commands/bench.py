@@ -20,7 +20,7 @@ from berth.bench import (
     throughput,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
-from berth.bench.names import CROWDED, WORKLOADS
+from berth.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
 from berth.clock import CpuClock, RealClock
@@ -87,8 +87,14 @@ async def _decisions(
 
 
 def _throughput(given: argparse.Namespace) -> Iterable[Step]:
-    settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
-    if given.workload == CROWDED:
+    settings = throughput.Settings(
+        given.nodes,
+        given.pods,
+        given.kubeconfig,
+        given.cmd,
+        hopeless_differ=given.workload == CROWDED_DIFFERENT,
+    )
+    if given.workload in (CROWDED, CROWDED_DIFFERENT):
         return [partial(_crowded, settings)]
 
     async def figures(workload: str) -> AsyncIterator[Figure]:

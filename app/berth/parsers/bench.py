@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS, CROWDED, WORKLOADS
+from berth.bench.names import (
+    CLUSTER_PODS,
+    CLUSTER_WATCHERS,
+    CROWDED,
+    CROWDED_DIFFERENT,
+    WORKLOADS,
+)
 from berth.terminal import positive, program
 
 FEW: Final = 5
@@ -43,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--repetitions", type=positive, default=300)
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
-    many.add_argument("--workload", choices=[*WORKLOADS, CROWDED, "all"], default="plain")
+    many.add_argument(
+        "--workload", choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all"], default="plain"
+    )
     many.add_argument(
         "--kubeconfig", type=Path, metavar="FILE",
         help="an API server without node controllers; default: an embedded one",
