@@ -1,6 +1,7 @@
 """Pods that are bound to fail are tried after all others, and only these."""
 
 from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -173,7 +174,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(nodes, pods, nominated if draw(st.booleans()) else {})
 
 
-CONSTRAINTS = (
+CONSTRAINTS: Final[tuple[dict[str, Any], ...]] = (
     {},
     {"spread": [spread("zone", selector=selector({"app": "a"}))]},
     {"affinity": pod_anti_affinity(required=[pod_term({"app": "a"}, key="zone")])},
@@ -188,7 +189,7 @@ def test_what_fails_fails_for_more(
     cluster: Cluster,
     requests: tuple[int, int],
     more: tuple[int, int],
-    constraints: dict[str, object],
+    constraints: dict[str, Any],
 ) -> None:
     """The full attempt, preemption included, for the one pod and for the other."""
 
