@@ -17,6 +17,7 @@ from berth.bench import (
     group_preemption,
     groups,
     preemption,
+    steady,
     throughput,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
@@ -31,6 +32,8 @@ FEW: Final = 5
 """Runs of what takes seconds."""
 ONE: Final = 1
 """Runs of what takes minutes."""
+
+CMD_HELP: Final = "measure this scheduler command instead; {kubeconfig} in it is replaced"
 
 Steps = Callable[[argparse.Namespace], Iterable[Step]]
 """Makes of the arguments what is measured, step by step; all runs of a step come one after the
@@ -93,10 +96,24 @@ def _parser() -> argparse.ArgumentParser:
         "--kubeconfig", type=Path, metavar="FILE",
         help="an API server without node controllers; default: an embedded one",
     )  # fmt: skip
-    many.add_argument(
-        "--cmd", default="", metavar="COMMAND",
-        help="measure this scheduler command instead; {kubeconfig} in it is replaced",
+    many.add_argument("--cmd", default="", metavar="COMMAND", help=CMD_HELP)
+    even = steady.Settings()
+    at_rate = kind("steady", "measure how long pods wait at a given rate", _steady, runs=ONE)
+    at_rate.add_argument(
+        "--rate", type=float, default=even.rate, help=f"pods per second; default: {even.rate:g}"
+    )
+    at_rate.add_argument(
+        "--seconds", type=float, default=even.seconds, help=f"default: {even.seconds:g}"
+    )
+    at_rate.add_argument(
+        "--lifetime", type=float, default=even.lifetime, metavar="SECONDS",
+        help=f"delete each pod after so long; default: {even.lifetime:g}",
     )  # fmt: skip
+    at_rate.add_argument(
+        "--poisson", action="store_true", help="create pods at random moments, not evenly"
+    )
+    at_rate.add_argument("--seed", type=int, default=even.seed, help="of the random moments")
+    at_rate.add_argument("--cmd", default="", metavar="COMMAND", help=CMD_HELP)
     asked = kind("extender", "measure the extender over HTTP", _extender, runs=ONE)
     asked.add_argument("--repetitions", type=positive, default=300)
     together = kind("groups", "measure pod groups", _groups, runs=ONE)
@@ -152,6 +169,13 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
 
     names = [*throughput.WORKLOADS] if given.workload == "all" else [given.workload]
     return [partial(figures, name) for name in names]
+
+
+def _steady(given: argparse.Namespace) -> Iterable[Step]:
+    settings = steady.Settings(
+        given.nodes, given.rate, given.seconds, given.lifetime, given.poisson, given.seed, given.cmd
+    )
+    return [lambda: steady.measure(settings, clock=RealClock())]
 
 
 def _extender(given: argparse.Namespace) -> Iterable[Step]:
