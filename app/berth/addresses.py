@@ -1,5 +1,6 @@
-"""Where things answer by default, agreed on by those who listen and those who ask."""
+"""Where things are by default, agreed on by those who listen or write and those who ask."""
 
+from pathlib import Path
 from typing import Final
 
 LOOPBACK: Final = "127.0.0.1"
@@ -9,3 +10,9 @@ THIS_MACHINE: Final = ("localhost", LOOPBACK, "::1")
 
 UP_PORT: Final = 10261
 """Of the scheduler of ``berth up``: beside kube-scheduler's 10259, so that both can run at once."""
+
+EXTENDER_PORT: Final = 10262
+"""Of ``berth extender``."""
+
+KUBECONFIG: Final = Path("berth.kubeconfig")
+"""Where ``berth up`` and ``berth cluster`` write one, and other commands look for it."""

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "bench": "measure scheduling on this machine",
     "version": "print the version",
 }
-"""Each is a module of :mod:`berth.commands`."""
+"""Each is a module of :mod:`berth.parsers`, and one of :mod:`berth.commands`."""
 
 HELP: Final = ("-h", "--help")
 
@@ -54,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
     if name not in COMMANDS:
         return _complain(_unknown(name), status=2)
     try:
-        status: int = import_module(f"berth.commands.{name}").main(rest)
+        return execute(name, rest)
     except UserError as exc:
         return _complain(f"{program(name)}: {exc}", status=2)
     except ApiError as exc:
@@ -66,6 +66,15 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def execute(command: str, argv: Sequence[str]) -> int:
+    """Run *command*; return its exit status, or raise what :func:`run` tells people.
+
+    What it does is imported only after *argv* was parsed: help and wrong usage are told at once.
+    """
+    given = import_module(f"berth.parsers.{command}").parse(argv)
+    status: int = import_module(f"berth.commands.{command}").run(given)
     return status
 
 

@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 _NANOSECONDS = {
     "ns": 1,
@@ -98,9 +99,11 @@ class Duration:
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls, _source: Any, _handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+        cls, _source: Any, _handler: "GetCoreSchemaHandler"
+    ) -> "CoreSchema":
         """In JSON a duration is a string and nothing else; Python code passes a Duration."""
+        from pydantic_core import core_schema  # here: flags have durations, and no use for it
+
         return core_schema.json_or_python_schema(
             json_schema=core_schema.no_info_after_validator_function(
                 cls.parse, core_schema.str_schema(strict=True)

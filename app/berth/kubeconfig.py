@@ -22,9 +22,6 @@ from berth.files import write_file
 NAME: Final = "berth"
 """Of the cluster, the context, and the extension."""
 
-DEFAULT_PATH: Final = Path("berth.kubeconfig")
-"""Where ``berth up`` writes one, and other commands look for it."""
-
 LISTS: Final = ("clusters", "users", "contexts")
 
 

@@ -39,7 +39,7 @@ def page() -> str:
         "## Exit status",
         STATUS,
         *sections,
-        source="the argument parsers of berth.commands",
+        source="berth.parsers",
     )
 
 

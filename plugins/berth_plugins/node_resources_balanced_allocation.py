@@ -18,9 +18,10 @@ from berth.framework.interface import (
 )
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import Rows
+from berth.framework.row_memo import EVERY_ROW
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints
+from berth_plugins.shared.cpu_and_memory import CpuAndMemory, weights_of
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
@@ -73,6 +74,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     ) -> None:
         super().__init__(args, handle)
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+        self._weights = weights_of(self._resources)
         handle = handle or Handle(NodeTable())
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
 
@@ -86,26 +88,28 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.requested
+        if self._weights is not None and (kept := CpuAndMemory.of(nodes)) is not None:
+            scores = kept.balanced_allocation(requests)
+            if scores is not None:
+                return scores
         devices = self._devices.counts_for(requests, nodes)
+        scored = scored_resources(
+            nodes, self._resources, requests, EVERY_ROW, non_zero=False, devices=devices
+        )
+        return balanced_allocation(scored, nodes.size)
 
-        def gain(rows: Rows) -> Ints:
-            scored = scored_resources(
-                nodes, self._resources, requests, rows, non_zero=False, devices=devices
-            )
-            of = [resource.capacity.float_divisor for resource in scored]
-            with_pod = [_fraction(r.requested, f) for r, f in zip(scored, of, strict=True)]
-            without = [_fraction(r.used, f) for r, f in zip(scored, of, strict=True)]
-            size = nodes.size if isinstance(rows, slice) else len(rows)
-            gain = _balance(scored, with_pod, size) - _balance(scored, without, size)
-            half = MAX_NODE_SCORE // 2
-            gain += half
-            gain >>= 1  # halves, rounded down; no gain is below -half
-            gain += half
-            return gain
 
-        if devices is not None:  # they are taken and given back without a change of the row
-            return gain(slice(None))
-        return nodes.per_row((self, pod.template, len(nodes.resources)), gain)
+def balanced_allocation(resources: Sequence[ScoredResource], rows: int) -> Ints:
+    """Return the scores of so many rows by *resources*."""
+    of = [resource.capacity.float_divisor for resource in resources]
+    with_pod = [_fraction(r.requested, f) for r, f in zip(resources, of, strict=True)]
+    without = [_fraction(r.used, f) for r, f in zip(resources, of, strict=True)]
+    gain = _balance(resources, with_pod, rows) - _balance(resources, without, rows)
+    half = MAX_NODE_SCORE // 2
+    gain += half
+    gain >>= 1  # halves, rounded down; no gain is below -half
+    gain += half
+    return gain
 
 
 def _fraction(amounts: Ints, divisor: Floats) -> Floats:

@@ -37,18 +37,19 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
+from berth.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import Rows
+from berth.framework.row_memo import EVERY_ROW
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth.objects import resources
 from berth.objects.devices import DeviceClass
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources, is_extended
+from berth_plugins.shared.cpu_and_memory import CpuAndMemory, weights_of
 from berth_plugins.shared.device_classes import DeviceClassResolver, device_classes, resource_names
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
@@ -64,8 +65,10 @@ from berth_plugins.shared.resource_allocation import (
 )
 
 TOO_MANY_PODS: Final = "Too many pods"
-_EVERYWHERE: Final = ("cpu", "memory", "ephemeral-storage")
+_NATIVE_INDEX: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE}
 """What every node has some of."""
+NO_NEED: Final = int(np.iinfo(np.int64).min)
+"""As little is left everywhere."""
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"
@@ -206,6 +209,7 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = args.scoring_strategy.compiled()
+        self._weights = weights_of(self._resources) if self._strategy is least_allocated else None
         handle = handle or Handle(NodeTable())
         self._classes = device_classes(handle)
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
@@ -218,13 +222,22 @@ class NodeResourcesFit(
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        requests = pod.template.incoming_requested
+        native = _native_needs(requests)
+        short = nodes.free[: len(native)] < native
+        is_short = bool(short.any())
+        if not is_short and not requests.scalars:
+            return PASS
         rejections = []
-        full = nodes.pod_count >= nodes.allowed_pods
-        if full.any():
-            rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, full))
+        if is_short and short[0].any():
+            rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, short[0]))
         for need in self._needs_of(pod):
-            backed = self._is_backed(need)
-            rejections.extend(_lacks(nodes, need, backed_by_devices=backed))
+            index = _NATIVE_INDEX.get(need.name)
+            if index is None:
+                backed = self._is_backed(need)
+                rejections.extend(_lacks_of_scalar(nodes, need, backed_by_devices=backed))
+            elif is_short:
+                rejections.extend(_lacks(short[1 + index], nodes.allocatable[index], need))
         return Verdict(tuple(rejections))
 
     def explain(
@@ -246,7 +259,7 @@ class NodeResourcesFit(
         clauses = []
         for need in self._needs_of(pod):
             yield
-            if need.name in _EVERYWHERE or self._is_backed(need):
+            if need.name in _NATIVE_INDEX or self._is_backed(need):
                 continue
             rows = nodes.resource_rows(need.name)
             having = nodes.no_rows() if rows is None else nodes.exists & (rows[0] > 0)
@@ -287,17 +300,15 @@ class NodeResourcesFit(
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.fit_score_requests
+        if self._weights is not None and (kept := CpuAndMemory.of(nodes)) is not None:
+            scores = kept.least_allocated(requests, self._weights)
+            if scores is not None:
+                return scores
         devices = self._devices.counts_for(requests, nodes)
-
-        def of_rows(rows: Rows) -> Scores:
-            scored = scored_resources(
-                nodes, self._resources, requests, rows, non_zero=True, devices=devices
-            )
-            return self._strategy(scored, nodes.size if isinstance(rows, slice) else len(rows))
-
-        if devices is not None:  # they are taken and given back without a change of the row
-            return of_rows(slice(None))
-        return nodes.per_row((self, pod.template, len(nodes.resources)), of_rows)
+        scored = scored_resources(
+            nodes, self._resources, requests, EVERY_ROW, non_zero=True, devices=devices
+        )
+        return self._strategy(scored, nodes.size)
 
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:
         """Prefer the parts of the cluster that would be fuller, whatever the strategy (G10.5)."""
@@ -331,11 +342,20 @@ class NodeResourcesFit(
         return events
 
 
-def _lacks(nodes: NodeTable, need: Need, *, backed_by_devices: bool) -> Iterator[Rejection]:
-    """Yield the rows where less than *need* is left: those where evicting pods may help, if any,
-    and those where nothing can.
+def _native_needs(requests: Resources) -> Ints:
+    """Return what must be left of ``nodes.free``, from its first row to the last that matters."""
+    needs = [1, requests.milli_cpu or NO_NEED, requests.memory or NO_NEED]
+    if requests.ephemeral_storage:
+        needs.append(requests.ephemeral_storage)
+    return np.array(needs, np.int64)[:, np.newaxis]
 
-    A resource *backed_by_devices* is DynamicResources' matter where the node itself has none.
+
+def _lacks_of_scalar(
+    nodes: NodeTable, need: Need, *, backed_by_devices: bool
+) -> Iterator[Rejection]:
+    """Yield the rows where less than *need* is left of a resource that is not native.
+
+    One *backed_by_devices* is DynamicResources' matter where the node itself has none.
     """
     rows = nodes.resource_rows(need.name)
     if rows is None and backed_by_devices:
@@ -348,6 +368,12 @@ def _lacks(nodes: NodeTable, need: Need, *, backed_by_devices: bool) -> Iterator
     short = allocatable - requested < need.amount
     if backed_by_devices:
         short &= allocatable > 0
+    yield from _lacks(short, allocatable, need)
+
+
+def _lacks(short: Mask, allocatable: Ints, need: Need) -> Iterator[Rejection]:
+    """Yield those of the *short* rows where evicting pods may help, if any, and those where nothing
+    can."""
     if not short.any():
         return
     never = short & (allocatable < need.amount)
@@ -380,7 +406,7 @@ def _lack(need: Need, allocatable: int, *, free: int) -> Detail:
     name, missing = need.name, need.amount - free
     needed = amount_in_words(name, need.amount, round_up=True)
     lacking = amount_in_words(name, missing, round_up=True)
-    if not allocatable and name not in _EVERYWHERE:
+    if not allocatable and name not in _NATIVE_INDEX:
         return Detail(f"has no {name}")
     is_too_small = allocatable < need.amount
     change = Change(

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from berth.bench import crowded
+from berth.bench.names import WORKLOADS
 from berth.bench.process import BenchError
-from berth.bench.throughput import WORKLOADS, Settings, measure
+from berth.bench.throughput import Settings, measure
 from berth.clock import RealClock
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -57,10 +57,10 @@ def test_half_a_character_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_what_a_server_says(
     text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_argv: object) -> int:
+    def refuse(_given: object) -> int:
         raise ApiError(500, "InternalError", f"the server says {text}")
 
-    monkeypatch.setattr(version, "main", refuse)
+    monkeypatch.setattr(version, "run", refuse)
     assert cli.run(["version"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert not misread(line)

@@ -23,8 +23,9 @@ from berth.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
 from berth.config.load import default_configuration, load
 from berth.config.types import API_VERSION, KubeSchedulerConfiguration
 from berth.flags import kube_scheduler
-from berth.flags.feature_gates import with_gates
 from berth.profile.build import args_models
+from berth.settings.feature_gates import with_gates
+from berth.settings.kube_scheduler import apply_flags
 from berth_plugins.registry import IN_TREE
 
 _METRICS: Final = Path(__file__).parents[1] / "metrics/recorded/metrics.jsonl"
@@ -143,7 +144,7 @@ def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool
     gates = ("NodeDeclaredFeatures", *dependents)
     argv = [f"--feature-gates={gate}={str(enabled).lower()}" for gate in gates]
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
-    adjust = partial(kube_scheduler.apply_flags, options=options)
+    adjust = partial(apply_flags, options=options)
     config = default_configuration(args_models(IN_TREE), adjust=adjust)
     plugins = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
     assert ("NodeDeclaredFeatures" in plugins) is enabled
@@ -182,7 +183,7 @@ featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
 """
     argv = ["--feature-gates=ComponentFlagz=false"]
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
-    adjust = partial(kube_scheduler.apply_flags, options=options)
+    adjust = partial(apply_flags, options=options)
     config = load(text, source="file", args_models=args_models(IN_TREE), adjust=adjust)
     features = enabled_features(config.feature_gates)
     assert "TaintTolerationComparisonOperators" in features

@@ -13,8 +13,9 @@ from berth.config.load import default_configuration
 from berth.config.options import Options
 from berth.config.types import ClientConnection, KubeSchedulerConfiguration, LeaderElection
 from berth.duration import Duration
-from berth.flags.kube_scheduler import apply_flags, make_parser, parse
+from berth.flags.kube_scheduler import make_parser, parse
 from berth.plugin_sources import KnownPlugins
+from berth.settings.kube_scheduler import apply_flags
 
 FILE = """
 apiVersion: kubescheduler.config.k8s.io/v1

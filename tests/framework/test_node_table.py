@@ -168,3 +168,40 @@ def test_the_rows_that_have_changed_since(changes: list[list[int]], data: st.Dat
         seen.append(table.last_generation)
     since = data.draw(st.sampled_from(seen))
     assert table.rows_changed_since(since) == np.flatnonzero(table.generation > since).tolist()
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(["a node", "a pod", "pods", "no pod", "another node"]),
+        )
+    )
+)
+def test_what_is_left_follows_from_what_there_is(steps: list[tuple[int, str]]) -> None:
+    table = NodeTable()
+    rows = [table.add_node(node(f"n{i}", cpu=4, pods=8)) for i in range(4)]
+    for at, (i, step) in enumerate(steps):
+        on_it = list(table.pods[rows[i]].values())
+        new = PodInfo(pod(f"p{at}", cpu=1, requests={"example.com/gpu": i}))
+        match step:
+            case "a node":
+                allocatable = {"example.com/gpu": at}
+                table.set_node(rows[i], node(f"n{i}", cpu=at, allocatable=allocatable))
+            case "a pod":
+                table.add_pod(rows[i], new)
+            case "pods":
+                many = [PodInfo(pod(f"p{at}-{n}", memory="1Mi")) for n in range(10)]
+                table.add_pods([rows[i]] * 10, many)
+            case "no pod" if on_it:
+                table.remove_pod(rows[i], on_it[0])
+            case "another node":
+                table.remove_node(rows[i])
+                rows[i] = table.add_node(node(f"n{i}", cpu=2))
+        grown = table.with_replicas(new.template, np.arange(table.size))
+        for each in (table, grown, table.take(rows[:2])):
+            assert each.free[0].tolist() == (each.allowed_pods - each.pod_count).tolist()
+            assert each.free[1:].tolist() == (each.allocatable - each.requested).tolist()
+    table.remove_node(rows[0])
+    assert (table.free[:4, rows[0]] > 2**62).all()

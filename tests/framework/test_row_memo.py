@@ -11,7 +11,7 @@ from berth.cache.cache import Cache
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import ScorePlugin
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import MOST_KEPT, RowMemo, Rows
+from berth.framework.row_memo import Columns, RowMemo, Rows
 from berth.framework.status import Status
 from berth.framework.verdict import Ints
 from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -22,20 +22,29 @@ WIDTH = 40
 
 
 class Counted:
-    """A column that is the generation itself; notes which rows it was asked for."""
+    """Columns that are the generation itself; notes which rows they were asked for."""
 
     def __init__(self, generation: Ints) -> None:
         self.generation = generation
         self.asked: list[Rows] = []
 
-    def __call__(self, rows: Rows) -> Ints:
+    def __call__(self, rows: Rows) -> Columns:
         self.asked.append(rows)
-        return self.generation[rows].copy()
+        column = self.generation[rows].copy()
+        return column, np.array([column, -column])
 
 
 def column(memo: RowMemo, key: str, counted: Counted) -> list[int]:
-    last = int(counted.generation.max(initial=0))
-    values: list[int] = memo.column(key, counted.generation, last, counted).tolist()
+    """Return the first of the columns; the second has two rows that follow from it."""
+    found, both = memo.columns(
+        key,
+        counted,
+        rows=len(counted.generation),
+        last_generation=int(counted.generation.max(initial=0)),
+        changed_since=lambda since: np.flatnonzero(counted.generation > since).tolist(),
+    )
+    values: list[int] = found.tolist()
+    assert both.tolist() == [values, (-found).tolist()]
     return values
 
 
@@ -74,15 +83,17 @@ def test_a_longer_table_is_computed_anew() -> None:
     assert column(memo, "a", longer) == longer.generation.tolist()
 
 
-def test_what_was_asked_for_longest_ago_is_forgotten_first() -> None:
+def test_columns_are_computed_anew_after_a_failure() -> None:
     memo, counted = RowMemo(), Counted(np.arange(1, WIDTH + 1))
-    for key in ("first", *map(str, range(MOST_KEPT - 1)), "first", "one more"):
-        column(memo, key, counted)
-    asked = len(counted.asked)
-    column(memo, "first", counted)
-    assert len(counted.asked) == asked
-    column(memo, "0", counted)
-    assert len(counted.asked) == asked + 1
+    column(memo, "a", counted)
+
+    def fail(_rows: Rows) -> Columns:
+        raise ValueError("not these")
+
+    with pytest.raises(ValueError, match="not these"):
+        memo.columns("a", fail, rows=WIDTH, last_generation=WIDTH + 1, changed_since=lambda _: [0])
+    assert column(memo, "a", counted) == counted.generation.tolist()
+    assert counted.asked == [slice(None), slice(None)]
 
 
 @given(seed=st.integers(0, 10_000), steps=st.integers(1, 25))

@@ -2,13 +2,12 @@
 
 import logging
 from pathlib import Path
-from typing import Final
 
 import pytest
 import yaml
 
+from berth import cli
 from berth.client.connect import ConnectError
-from berth.commands import explain, extender, run, simulate
 from berth.config.load import load
 from berth.errors import UserError
 from berth.profile.build import args_models, check_profiles
@@ -17,9 +16,6 @@ from tests.builders import node, pod, service
 from tests.harness import Harness
 from tests.helm.cases import CASES, EVERYTHING, of_mode
 from tests.helm.rendering import Values, deployment, notes, of_kind, render, walk
-
-COMMANDS: Final = {"run": run.main, "extender": extender.main}
-ASKING: Final = {"explain": explain.main, "simulate": simulate.main}
 
 all_cases = pytest.mark.parametrize(
     "values", [pytest.param(values, id=name) for name, values in CASES.items()]
@@ -87,7 +83,7 @@ def test_berth_understands_the_flags(
     for name, text in files.items():
         (tmp_path / name.removeprefix("/")).write_text(text, encoding="utf-8")
     with pytest.raises(ConnectError, match="this is not a pod of a cluster"):
-        COMMANDS[command]([flag.replace("=/etc/", f"={tmp_path}/etc/") for flag in flags])
+        cli.execute(command, [flag.replace("=/etc/", f"={tmp_path}/etc/") for flag in flags])
 
 
 async def placed_by(preset: str) -> list[str]:
@@ -122,7 +118,7 @@ def test_commands_in_the_notes_are_understood(mode: str) -> None:
     for _, command, *arguments in commands:
         arguments[arguments.index("--kubeconfig") + 1] = "/nowhere/config"
         with pytest.raises(UserError, match=r"(?i)no such file"):
-            ASKING[command](arguments)
+            cli.execute(command, arguments)
 
 
 @pytest.mark.parametrize(

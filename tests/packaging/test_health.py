@@ -13,7 +13,7 @@ from berth.commands.health import probe
 from berth.embedded.cluster import EmbeddedCluster
 from berth.terminal import CommandError
 
-URL = httpx.URL("https://127.0.0.1:10259/readyz")
+URL = "https://127.0.0.1:10259/readyz"
 
 
 def refuse(request: httpx.Request) -> httpx.Response:
@@ -26,7 +26,7 @@ def hang(request: httpx.Request) -> httpx.Response:
 
 def test_ready() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
-        assert request.url == URL
+        assert str(request.url) == URL
         return httpx.Response(200, text="ok")
 
     assert probe(URL, transport=httpx.MockTransport(answer)) == "ok"

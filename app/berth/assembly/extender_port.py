@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from starlette.types import ASGIApp
 
@@ -25,8 +25,6 @@ from berth.same_machine import SameMachine
 from berth.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.server.extender.access import ExtenderAccess
 from berth.terminal import UsageError, naming_port, say
-
-DEFAULT_PORT: Final = 10262
 
 ExtenderPort: TypeAlias = HttpServer | SecureServer
 """What listens; to be run and stopped."""

@@ -5,10 +5,10 @@ import os
 import ssl
 from pathlib import Path
 
-from berth.addresses import LOOPBACK, UP_PORT
+from berth.addresses import KUBECONFIG, LOOPBACK, UP_PORT
 from berth.client.connect import Endpoint, from_kubeconfig, is_file
 from berth.clock import RealClock
-from berth.kubeconfig import DEFAULT_PATH, scheduler_in, usual_path
+from berth.kubeconfig import scheduler_in, usual_path
 from berth.scheduler_client import RunningScheduler
 from berth.terminal import UsageError
 
@@ -46,7 +46,7 @@ def usual_kubeconfig(context: str | None) -> str | None:
 
     Who names a context means one of kubectl's.
     """
-    environment, here, home = os.environ.get("KUBECONFIG", ""), str(DEFAULT_PATH), str(usual_path())
+    environment, here, home = os.environ.get("KUBECONFIG", ""), str(KUBECONFIG), str(usual_path())
     if any(map(is_file, environment.split(os.pathsep))):
         return environment
     is_of_ours = bool(scheduler_in(home, context=context))

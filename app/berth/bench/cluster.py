@@ -22,6 +22,7 @@ import msgspec
 
 from berth.bench import workloads
 from berth.bench.api_server import BERTH, START_SECONDS, at_once
+from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS
 from berth.bench.process import BenchError, Measured, running
 from berth.bench.results import Figure, figure, percentiles
 from berth.bench.watchers import MIB, ListOfAny, Watcher, read_pages
@@ -53,8 +54,8 @@ class Settings:
     """How large the cluster is, and how long to look at it."""
 
     nodes: int = 5_000
-    pods: int = 50_000
-    watchers: int = 100
+    pods: int = CLUSTER_PODS
+    watchers: int = CLUSTER_WATCHERS
     changes: int = 500
     """Changes that every watcher is told of."""
     gets: int = 2_000

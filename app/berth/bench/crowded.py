@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from berth.bench import throughput
+from berth.bench.names import CROWDED
 from berth.bench.throughput import Result, Settings
 from berth.clock import Clock
 
-NAME = "crowded"
 HOPELESS_PER_POD = 10
 """So many pods that fit nowhere come with each one that does."""
 
@@ -16,4 +16,4 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Result]:
     """Measure plain pods alone, then the same ones in a crowd; errors as in throughput."""
     yield replace(await throughput.measure("plain", settings, clock=clock), workload="alone")
     crowd = replace(settings, hopeless=HOPELESS_PER_POD * settings.pods)
-    yield replace(await throughput.measure("plain", crowd, clock=clock), workload=NAME)
+    yield replace(await throughput.measure("plain", crowd, clock=clock), workload=CROWDED)

@@ -45,11 +45,11 @@ FIRST: Final = "first"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    nodes: int = 5_000
-    rate: float = 300.0
+    nodes: int
+    rate: float
     """Pods created per second."""
-    seconds: float = 60.0
-    lifetime: float = 10.0
+    seconds: float
+    lifetime: float
     """Seconds from the creation of a pod until it is deleted."""
     is_poisson: bool = False
     """Pods come at random moments instead of evenly."""

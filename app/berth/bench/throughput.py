@@ -28,18 +28,11 @@ from berth.bench.api_server import (
     scheduler_command,
 )
 from berth.bench.binds import Binds, decode_list, decode_pod
+from berth.bench.names import WORKLOADS
 from berth.bench.process import Measured, running
 from berth.bench.results import Figure
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
-
-WORKLOADS: Final = {
-    "plain": "plain, all requests equal",
-    "zone-spread": "required zone spread",
-    "hostname-anti-affinity": "required anti-affinity on hostname",
-    "zone-affinity": "required zone affinity",
-}
-"""Names on the command line, to those of :mod:`berth.bench.workloads`. The pods are replicas."""
 
 HOPELESS: Final = "fits nowhere"
 
@@ -117,7 +110,7 @@ class Result:
 
 
 async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
-    """Measure one of :data:`WORKLOADS`; BenchError or ApiError when that is not possible."""
+    """Measure one of WORKLOADS; BenchError or ApiError when that is not possible."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
         server = api_server(Path(folder), clock=clock, kubeconfig=settings.kubeconfig)
         async with server as (kubeconfig, client):

@@ -1,7 +1,8 @@
-"""The commands of ``berth``, a module each: parse flags, call, and print for people.
+"""The commands of ``berth``, a module each: make what the arguments ask for, and print for people.
 
-What lives here: the flags of one command, and what it prints. What must not: anything that another
-module could want. ``berth.cli`` imports a command when it is called, so that none pays for the
-imports of the others. Neighbours: ``berth.flags`` (flags that several commands have),
-``berth.assembly`` (runs a scheduler), ``berth.embedded`` (runs a cluster).
+What lives here: what one command does, and what it prints. What must not: its arguments, and
+anything that another module could want. ``berth.cli`` imports a command when it is called, so that
+none pays for the imports of the others. Neighbours: ``berth.parsers`` (the arguments),
+``berth.settings`` (what shared flags ask for), ``berth.assembly`` (runs a scheduler),
+``berth.embedded`` (runs a cluster).
 """

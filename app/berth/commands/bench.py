@@ -2,10 +2,9 @@
 
 import argparse
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
-from pathlib import Path
 from typing import Final
 
 from berth import log
@@ -17,115 +16,56 @@ from berth.bench import (
     group_preemption,
     groups,
     preemption,
+    startup,
     steady,
     throughput,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
+from berth.bench.names import CROWDED, WORKLOADS
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
+from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
-from berth.terminal import CommandError, positive, program, say, say_json
+from berth.terminal import CommandError, say, say_json
 from berth_plugins.registry import IN_TREE
 
-FEW: Final = 5
-"""Runs of what takes seconds."""
-ONE: Final = 1
-"""Runs of what takes minutes."""
-
-CMD_HELP: Final = "measure this scheduler command instead; {kubeconfig} in it is replaced"
+SCALED: Final = (
+    "plain, all requests equal",
+    "plain, all requests different",
+    "required zone spread",
+    "required zone affinity",
+    "required anti-affinity on hostname",
+)
+"""The kinds of pods of ``berth bench scale``."""
 
 Steps = Callable[[argparse.Namespace], Iterable[Step]]
 """Makes of the arguments what is measured, step by step; all runs of a step come one after the
 other."""
 
 
-def main(argv: Sequence[str]) -> int:
-    given = _parser().parse_args(argv)
+def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
-    command = " ".join((program("bench"), *argv))
     try:
-        return in_loop(_measure(given, command))
+        return in_loop(_measure(given))
     except BenchError as exc:
         raise CommandError(str(exc)) from exc
 
 
-async def _measure(given: argparse.Namespace, command: str) -> int:
+async def _measure(given: argparse.Namespace) -> int:
     machine, is_table = Machine.here(), given.output == "table"
     if is_table:
         say(f"{machine}; runs: {given.runs}")
         if reason := why_not():
             say(f"Instructions are not counted: {reason}")
         say(HEADER)
-    for step in given.steps(given):
+    for step in STEPS[given.what](given):
         async for each in repeated(step, given.runs):
             if is_table:
                 say(as_row(each))
             else:
-                say_json(as_json(each, bench=given.what, command=command, machine=machine))
+                say_json(as_json(each, bench=given.what, command=given.command, machine=machine))
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program("bench"), allow_abbrev=False)
-    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-
-    def kind(name: str, does: str, steps: Steps, *, runs: int) -> argparse.ArgumentParser:
-        added = kinds.add_parser(name, allow_abbrev=False, help=does)
-        added.add_argument("--nodes", type=positive, default=5_000, help="default: 5000")
-        added.add_argument(
-            "--runs", type=positive, default=runs,
-            help=f"measure so many times, and print medians; default: {runs}",
-        )  # fmt: skip
-        added.add_argument(
-            "--output", choices=["table", "json"], default="table",
-            help="output format; json: a line for each figure",
-        )  # fmt: skip
-        added.set_defaults(steps=steps)
-        return added
-
-    one = kind("engine", "measure decisions in one process", _engine, runs=FEW)
-    one.add_argument("--pods", type=int, default=10_000, help="number of running pods")
-    one.add_argument("--repetitions", type=positive, default=300)
-    many = kind("throughput", "measure a scheduler process", _throughput, runs=ONE)
-    many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
-    many.add_argument(
-        "--workload", choices=[*throughput.WORKLOADS, crowded.NAME, "all"], default="plain"
-    )
-    many.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE",
-        help="an API server without node controllers; default: an embedded one",
-    )  # fmt: skip
-    many.add_argument("--cmd", default="", metavar="COMMAND", help=CMD_HELP)
-    even = steady.Settings()
-    at_rate = kind("steady", "measure how long pods wait at a given rate", _steady, runs=ONE)
-    at_rate.add_argument(
-        "--rate", type=float, default=even.rate, help=f"pods per second; default: {even.rate:g}"
-    )
-    at_rate.add_argument(
-        "--seconds", type=float, default=even.seconds, help=f"default: {even.seconds:g}"
-    )
-    at_rate.add_argument(
-        "--lifetime", type=float, default=even.lifetime, metavar="SECONDS",
-        help=f"delete each pod after so long; default: {even.lifetime:g}",
-    )  # fmt: skip
-    at_rate.add_argument(
-        "--poisson", action="store_true", help="create pods at random moments, not evenly"
-    )
-    at_rate.add_argument("--seed", type=int, default=even.seed, help="of the random moments")
-    at_rate.add_argument("--cmd", default="", metavar="COMMAND", help=CMD_HELP)
-    asked = kind("extender", "measure the extender over HTTP", _extender, runs=ONE)
-    asked.add_argument("--repetitions", type=positive, default=300)
-    together = kind("groups", "measure pod groups", _groups, runs=ONE)
-    together.add_argument("--pods", type=int, default=10_000, help="number of running pods")
-    defaults = cluster.Settings()
-    large = kind("cluster", "measure a large `berth up`", _cluster, runs=ONE)
-    large.add_argument("--pods", type=positive, default=defaults.pods)
-    large.add_argument("--watchers", type=positive, default=defaults.watchers)
-    large.add_argument(
-        "--keep", action="store_true", help="with `--data-dir`, and start it again at the end"
-    )
-    return parser
 
 
 def _engine(given: argparse.Namespace) -> Iterable[Step]:
@@ -159,7 +99,7 @@ async def _decisions(
 
 def _throughput(given: argparse.Namespace) -> Iterable[Step]:
     settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
-    if given.workload == crowded.NAME:
+    if given.workload == CROWDED:
         return [partial(_crowded, settings)]
 
     async def figures(workload: str) -> AsyncIterator[Figure]:
@@ -167,7 +107,7 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
         for each in result.figures():
             yield each
 
-    names = [*throughput.WORKLOADS] if given.workload == "all" else [given.workload]
+    names = [*WORKLOADS] if given.workload == "all" else [given.workload]
     return [partial(figures, name) for name in names]
 
 
@@ -176,6 +116,27 @@ def _steady(given: argparse.Namespace) -> Iterable[Step]:
         given.nodes, given.rate, given.seconds, given.lifetime, given.poisson, given.seed, given.cmd
     )
     return [lambda: steady.measure(settings, clock=RealClock())]
+
+
+def _startup(given: argparse.Namespace) -> Iterable[Step]:
+    return [lambda: startup.measure(nodes=given.nodes, command=given.cmd, clock=RealClock())]
+
+
+def _scale(given: argparse.Namespace) -> Iterable[Step]:
+    """All kinds of pods at each size of the cluster."""
+
+    def step(nodes: int, pods: int) -> AsyncIterator[Figure]:
+        run = partial(
+            engine.run,
+            IN_TREE,
+            num_nodes=nodes,
+            num_pods=pods,
+            repetitions=given.repetitions,
+            workloads=[each for each in ENGINE_WORKLOADS if each.name in SCALED],
+        )
+        return _decisions(run, given.repetitions, nodes=nodes, pods=pods)
+
+    return [partial(step, nodes, pods) for nodes in given.nodes for pods in given.pods]
 
 
 def _extender(given: argparse.Namespace) -> Iterable[Step]:
@@ -219,3 +180,15 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
         ("start to last bind", crowd.since_start / alone.since_start),
     ):
         yield figure(f"{name}, crowded relative to alone", ratio, "times")
+
+
+STEPS: Final[Mapping[str, Steps]] = {
+    "engine": _engine,
+    "throughput": _throughput,
+    "steady": _steady,
+    "startup": _startup,
+    "scale": _scale,
+    "extender": _extender,
+    "groups": _groups,
+    "cluster": _cluster,
+}

@@ -3,44 +3,16 @@
 import argparse
 import ipaddress
 import logging
-from collections.abc import Sequence
-from pathlib import Path
 
 from berth import log
-from berth.addresses import LOOPBACK
 from berth.clock import RealClock
-from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
+from berth.cluster.http.in_flight import InFlightLimits
 from berth.event_loop import in_loop, sparing_survivors
-from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster, kubeconfig_out
-from berth.terminal import UsageError, naming_port, positive, program, say
+from berth.settings.embedded_cluster import embedded_cluster, kubeconfig_out
+from berth.terminal import UsageError, naming_port, say
 
 
-def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog=program("cluster"), allow_abbrev=False)
-    add_cluster_flags(parser)
-    parser.add_argument(
-        "--bind-address", type=_address, default=LOOPBACK, metavar="IP",
-        help="listen on this address; 0.0.0.0 or :: for all addresses; default: %(default)s",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tls-san", nargs="+", action="extend", default=[], metavar="NAME",
-        help="additional host names and addresses for the certificate",
-    )  # fmt: skip
-    parser.add_argument(
-        "--credentials-dir", type=Path, metavar="FOLDER",
-        help="write credentials with limited permissions to this folder: scheduler/kubeconfig,"
-        " kubelets/kubeconfig, and monitoring/token for reading metrics",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-requests-inflight", type=positive, default=DEFAULT.read_only, metavar="N",
-        help="reading requests in progress at a time, except watches and those of administrators"
-        " and system components; others get status 429; default: %(default)s",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-mutating-requests-inflight", type=positive, default=DEFAULT.mutating, metavar="N",
-        help="the same for writing requests; default: %(default)s",
-    )  # fmt: skip
-    given = parser.parse_args(argv)
+def run(given: argparse.Namespace) -> int:
     if given.insecure and not ipaddress.ip_address(given.bind_address).is_loopback:
         raise UsageError(
             f"--bind-address {given.bind_address}: --insecure grants all permissions to every"
@@ -66,11 +38,3 @@ def main(argv: Sequence[str]) -> int:
 
     with naming_port(given.port, flag="--port"):
         return in_loop(sparing_survivors(serving(), RealClock()))
-
-
-def _address(text: str) -> str:
-    """Read an IP address."""
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from exc

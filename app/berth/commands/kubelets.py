@@ -3,7 +3,6 @@
 import argparse
 import logging
 import random
-from collections.abc import Sequence
 
 from berth import log
 from berth.client.connect import connect
@@ -11,18 +10,10 @@ from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.event_loop import in_loop
-from berth.flags.embedded_cluster import add_node_flags, kubelet_configuration, node_template
-from berth.terminal import program
+from berth.settings.embedded_cluster import kubelet_configuration, node_template
 
 
-def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog=program("kubelets"), allow_abbrev=False)
-    add_node_flags(parser, nodes=1)
-    parser.add_argument("--kubeconfig", help="the kubeconfig of the API server")
-    parser.add_argument(
-        "--master", help="the address of the API server; takes precedence over the kubeconfig"
-    )
-    given = parser.parse_args(argv)
+def run(given: argparse.Namespace) -> int:
     log.setup(logging.INFO)
     settings = Settings(
         given.nodes,

@@ -1,10 +1,9 @@
 """``berth run``: the scheduler, against any API server, alone or as one of several replicas."""
 
+import argparse
 import logging
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from berth import log as logs
 from berth.assembly.scheduler_process import run_scheduler
@@ -12,30 +11,21 @@ from berth.commands import version
 from berth.config.configz import to_yaml
 from berth.event_loop import in_loop
 from berth.files import write_file
-from berth.flags import configuration, extender_port, kube_scheduler
-from berth.terminal import naming_file, program
+from berth.parsers.run import EXTENDER
+from berth.settings.configuration import configuration_source
+from berth.settings.extender_port import extender_port
+from berth.settings.kube_scheduler import apply_flags
+from berth.terminal import naming_file
 
 log = logging.getLogger(__name__)
 
-EXTENDER: Final = "extender-"
-"""How the flags of the extender port begin."""
 
-
-def main(argv: Sequence[str]) -> int:
-    parser = kube_scheduler.make_parser(program("run"))
-    extender_port.add_flags(parser, prefix=EXTENDER, default=None)
-    configuration.add_plugin_flags(parser)
-    configuration.add_preset_flag(parser)
-    parser.add_argument(
-        "--no-scheduling", action="store_true",
-        help="Do not schedule, write, or take part in leader election; only answer requests"
-        " such as /simulate.",
-    )  # fmt: skip
-    options = kube_scheduler.parse(parser, argv)
-    given = parser.parse_args(kube_scheduler.spelled(argv))
-    extender = extender_port.settings(given, prefix=EXTENDER)
+def run(given: argparse.Namespace) -> int:
+    options = given.options
+    extender = extender_port(given, prefix=EXTENDER)
     if options.version != "false":
-        return version.main(("--raw",) if options.version == "raw" else ())
+        version.tell(raw=options.version == "raw")
+        return 0
     logs.setup_by_flags(
         options.logs.v,
         format=options.logs.logging_format,
@@ -47,10 +37,10 @@ def main(argv: Sequence[str]) -> int:
             "--kubeconfig is ignored with --config; set clientConnection.kubeconfig in the file",
             extra={"config": options.config, "kubeconfig": options.deprecated.kubeconfig},
         )
-    source = configuration.source(
+    source = configuration_source(
         given,
         file=options.config,
-        adjust=partial(kube_scheduler.apply_flags, options=options),
+        adjust=partial(apply_flags, options=options),
     )
     loaded = source.load()
     if options.write_config_to:

@@ -2,98 +2,38 @@
 
 import argparse
 import logging
-import math
 import random
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from berth import log
-from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
 from berth.cluster.kubelet.stages.load import load as load_stages
-from berth.embedded.loading import DEFAULT_NAMESPACE
-from berth.embedded.sources import gather, why_not
-from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
+from berth.embedded.sources import gather
+from berth.embedded.up import Up, UpOptions
 from berth.event_loop import in_loop, sparing_survivors
-from berth.flags import configuration
-from berth.flags.embedded_cluster import (
-    add_cluster_flags,
-    add_node_flags,
+from berth.parsers.up import SAMPLE_NODES
+from berth.settings.configuration import configuration_source, known_plugins
+from berth.settings.embedded_cluster import (
     embedded_cluster,
     kubeconfig_out,
     kubelet_configuration,
     node_template,
 )
-from berth.flags.feature_gates import with_gates
-from berth.terminal import naming_port, port, program, say
+from berth.settings.feature_gates import with_gates
+from berth.terminal import naming_port, say
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules whose lines answer a changed file or a signal; they are logged from info on."""
 
 
-def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
-    add_node_flags(parser, nodes=SAMPLE_NODES, besides="--node-group")
-    parser.add_argument(
-        "--node-group", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
-        help="scale the node groups in these files: nodes are added for pods that fit nowhere, and"
-        " removed when nobody needs them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--load", type=_source, nargs="+", action="extend", default=[], metavar="FILE",
-        help="create the objects in these YAML or JSON manifests: files, folders with all that is"
-        " below them, or - for standard input. What other objects need is created first",
-    )  # fmt: skip
-    parser.add_argument(
-        "--namespace", default=DEFAULT_NAMESPACE, metavar="NAME",
-        help="namespace of loaded objects without one, created if necessary; default: %(default)s",
-    )  # fmt: skip
-    parser.add_argument("--sample", action="store_true", help="create a sample workload")
-    parser.add_argument(
-        "--scenario", type=Path, metavar="FILE",
-        help="run the steps of this file on its cluster, and say what came of them. The status is 1"
-        " if an expectation is not met",
-    )  # fmt: skip
-    parser.add_argument(
-        "--speed", type=_speed, metavar="N",
-        help="with --scenario: run at most N times as fast as real time; 0: as fast as possible."
-        " Default: what the file says",
-    )  # fmt: skip
-    parser.add_argument(
-        "--exit", action="store_true", help="with --scenario: end with its last step"
-    )
-    add_cluster_flags(parser)
-    parser.add_argument(
-        "--debug-port", type=port, default=UP_PORT, metavar="PORT",
-        help="port of the scheduler on loopback, for berth explain; default: %(default)s",
-    )  # fmt: skip
-    parser.add_argument(
-        "--config", default="",
-        help="read the configuration from this file; reloaded on SIGHUP, and when it or a file"
-        " in --plugin-dir changes",
-    )  # fmt: skip
-    configuration.add_preset_flag(parser)
-    configuration.add_plugin_flags(parser)
-    parser.add_argument(
-        "--exit-when-idle", action="store_true",
-        help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
-        " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
-        " reported, and change the status only if they are pods or make pods",
-    )  # fmt: skip
-    parser.add_argument(
-        "-v", type=int, default=0, help="log level; 4 and higher log debug messages"
-    )
-    given = parser.parse_args(argv)
+def run(given: argparse.Namespace) -> int:
     if given.scenario is not None:
-        return _run_scenario(parser, given)
-    if given.exit or given.speed is not None:
-        parser.error("--speed and --exit require --scenario")
-    source = configuration.source(given, adjust=partial(with_gates, gates=given.feature_gates))
+        return _run_scenario(given)
+    source = configuration_source(given, adjust=partial(with_gates, gates=given.feature_gates))
     config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
@@ -135,21 +75,12 @@ def main(argv: Sequence[str]) -> int:
         return in_loop(sparing_survivors(service.run(), RealClock()))
 
 
-def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+def _run_scenario(given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
     from berth.embedded.scenario.load import ScenarioFile
     from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
 
-    for name in (
-        "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
-        "config", "preset", "exit_when_idle",
-    ):  # fmt: skip
-        if getattr(given, name) != parser.get_default(name):
-            flag = f"--{name.replace('_', '-')}"
-            parser.error(f"{flag} cannot be combined with --scenario, which describes all of it")
-    if given.data_dir is not None:
-        parser.error("--data-dir cannot be combined with --scenario, which begins anew")
-    plugins = configuration.known_plugins(given)
+    plugins = known_plugins(given)
     file = ScenarioFile(given.scenario, plugins)
     log.setup(logging.DEBUG if given.v >= 4 else logging.ERROR)
     clock, rng = VirtualClock(RealClock().now()), random.Random(file.scenario.seed)
@@ -186,18 +117,3 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
 
     with naming_port(given.port, flag="--port"):
         return in_loop(sparing_survivors(run(), RealClock()), new_event_loop=new_event_loop)
-
-
-def _speed(text: str) -> float:
-    """Read an argument that is a number and not negative."""
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} must be a number from 0 on")
-    return number
-
-
-def _source(text: str) -> str:
-    """Read an argument of ``--load``."""
-    if why := why_not(text):
-        raise argparse.ArgumentTypeError(why)
-    return text

@@ -2,12 +2,8 @@
 
 from collections.abc import Iterable
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
 from berth import field_errors
 from berth.errors import UserError
-from berth.field_errors import join
 from berth.redaction import redacted, redacted_object
 
 
@@ -66,27 +62,3 @@ def _without_secrets(value: object, path: str) -> object:
     if isinstance(value, str | int | float | list | dict | tuple | None):
         return redacted_object(value, name=path)
     return value
-
-
-def model_problems(error: ValidationError, path: str = "") -> list[str]:
-    """Translate pydantic's findings about the value at *path*."""
-    details = error.errors(include_url=False)
-    # Not a finding but a consequence: a default that follows a field which is itself wrong.
-    return [_problem(d, path) for d in details if d["type"] != "default_factory_not_called"]
-
-
-def _problem(detail: ErrorDetails, path: str) -> str:
-    where = join(path, *detail["loc"])
-    match detail["type"]:
-        case "extra_forbidden":
-            return unknown_field(where)
-        case "missing":
-            return required(where)
-        case "literal_error" | "enum":
-            expected = str(detail.get("ctx", {}).get("expected", "")).replace("'", '"')
-            value = shown(detail["input"], where)
-            return f"{where}: Unsupported value: {value}: supported: {expected}"
-        case "value_error":
-            return invalid(where, detail["input"], str(detail["ctx"]["error"]))
-        case _:
-            return invalid(where, detail["input"], detail["msg"][0].lower() + detail["msg"][1:])

@@ -10,6 +10,7 @@ from berth.config import decode, errors, validation
 from berth.config.defaults import ArgsModels, apply_defaults, args_kind, complete_args
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import enabled_features
+from berth.config.model_errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.types import (
     API_VERSION,
@@ -120,7 +121,7 @@ def _decoded(
     try:
         return _validated(fields)
     except ValidationError as error:
-        problems += errors.model_problems(error)
+        problems += model_problems(error)
         details = error.errors(include_url=False)
         if any(detail["type"] != "extra_forbidden" for detail in details):
             raise ConfigError(source, problems) from error
@@ -164,7 +165,7 @@ def _check_args(
         try:
             complete = complete_args(name, args, args_models[name], features)
         except ValidationError as error:
-            problems.extend(errors.model_problems(error, path))
+            problems.extend(model_problems(error, path))
             return plugin_config
         return plugin_config.model_copy(update={"args": complete})
 

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from berth.addresses import KUBECONFIG
 from berth.embedded.cluster import EmbeddedCluster
-from berth.kubeconfig import DEFAULT_PATH, merged, path_beside, usual_path, write_kubeconfig
+from berth.kubeconfig import merged, path_beside, usual_path, write_kubeconfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class KubeconfigOut:
     """Which kubeconfigs are written."""
 
     path: Path | None = None
-    """None: DEFAULT_PATH, or one beside it while another process has its cluster there."""
+    """None: KUBECONFIG, or one beside it while another process has its cluster there."""
     merge: bool = False
     """Also add it to the kubeconfig that kubectl uses, while the cluster runs."""
 
@@ -25,7 +26,7 @@ class KubeconfigOut:
         *scheduler* is the URL of the scheduler of *cluster*. Raises OSError and KubeconfigError.
         """
         access = cluster.access(scheduler=scheduler)
-        path = (self.path or path_beside(DEFAULT_PATH)).absolute()
+        path = (self.path or path_beside(KUBECONFIG)).absolute()
         write_kubeconfig(path, access)
         if self.merge:
             with merged(usual_path(), access) as context:

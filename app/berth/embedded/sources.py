@@ -42,16 +42,6 @@ class Gathered:
             self.problems.append(str(exc))
 
 
-def why_not(source: str) -> str:
-    """Return why a source cannot be loaded, whatever there is, and what to do; empty if it can."""
-    if not source.startswith(("http://", "https://")):
-        return ""
-    return (
-        f"{source}: manifests are not downloaded, so that what runs is what you have seen;"
-        f" use `curl -L {source} | berth up --load -`, or run `kubectl apply -f {source}` later"
-    )
-
-
 def gather(sources: Sequence[str]) -> Gathered:
     """Read files, all manifests in folders, and standard input (``-``)."""
     gathered = Gathered()

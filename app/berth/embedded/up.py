@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from berth.autoscaler.autoscaler import ClusterAutoscaler
     from berth.autoscaler.node_groups import NodeGroups
 
-SAMPLE_NODES: Final = 20
 LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
 LOOK_SHARE: Final = 0.02

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from berth.objects.pod import Pod
+if TYPE_CHECKING:
+    from berth.objects.pod import Pod
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pod": ("pods", "po"),
@@ -46,7 +47,7 @@ class Workload:
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"
 
-    def has(self, pod: Pod, namespace: str) -> bool:
+    def has(self, pod: "Pod", namespace: str) -> bool:
         """Whether *pod* is one of the workload's in *namespace*, and has not finished.
 
         A Deployment is told by its ReplicaSet, which has its name and the hash that is a label of

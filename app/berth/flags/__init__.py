@@ -1,5 +1,5 @@
-"""Flags that several commands share, and what they mean.
+"""Flags that several commands share.
 
-What lives here: a module per subject, which adds flags to a parser and makes settings of what was
-given. What must not: doing what the flags ask for (``berth.assembly``, ``berth.embedded``).
+What lives here: a module per subject, which adds flags to a parser. What must not: making what the
+flags ask for (``berth.settings``), and imports that take long: see ``berth.parsers``.
 """

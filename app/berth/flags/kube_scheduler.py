@@ -1,4 +1,4 @@
-"""kube-scheduler's command line: how it is parsed, and what it overrides (spec §7.2)."""
+"""kube-scheduler's command line: how it is parsed (spec §7.2)."""
 
 import argparse
 import re
@@ -8,30 +8,10 @@ from typing import Any, Final
 
 from berth import log
 from berth.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
-from berth.config.types import KubeSchedulerConfiguration
 from berth.duration import Duration
-from berth.flags.feature_gates import Merge, boolean, feature_gates, with_gates
+from berth.flags.feature_gates import Merge, boolean, feature_gates
 from berth.release import PREVIOUS_RELEASE, RELEASE
 
-_LEADER_ELECTION = {
-    "leader_elect": "leader_elect",
-    "leader_elect_lease_duration": "lease_duration",
-    "leader_elect_renew_deadline": "renew_deadline",
-    "leader_elect_retry_period": "retry_period",
-    "leader_elect_resource_lock": "resource_lock",
-    "leader_elect_resource_name": "resource_name",
-    "leader_elect_resource_namespace": "resource_namespace",
-}
-_CLIENT_CONNECTION = {
-    "kubeconfig": "kubeconfig",
-    "kube_api_content_type": "content_type",
-    "kube_api_qps": "qps",
-    "kube_api_burst": "burst",
-}
-_PROFILING = {
-    "profiling": "enable_profiling",
-    "contention_profiling": "enable_contention_profiling",
-}
 _VERSION: Final = re.compile(r"1\.\d+")
 
 
@@ -72,10 +52,15 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Options:
     """Parse the flags in *argv*; as argparse does, write about mistakes and exit with 2."""
-    parsed = options(parser.parse_args(spelled(argv)))
-    for problem in _problems(parsed):
+    return checked_options(parser, parser.parse_args(spelled(argv)))
+
+
+def checked_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
+    """Return what *parser* has found of kube-scheduler's flags; of mistakes as :func:`parse`."""
+    found = options(given)
+    for problem in _problems(found):
         parser.error(problem)
-    return parsed
+    return found
 
 
 def _problems(given: Options) -> Iterator[str]:
@@ -127,33 +112,6 @@ def options(namespace: argparse.Namespace) -> Options:
     """Return what *namespace* has of kube-scheduler's flags, the others at their defaults."""
     names = {flag.name for flag in flag_fields()}
     return Options.of({name: value for name, value in vars(namespace).items() if name in names})
-
-
-def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSchedulerConfiguration:
-    """Override *config* by the flags that were given.
-
-    Those of leader election and feature gates always win; the deprecated ones only count without a
-    file. Raises ConfigError for feature gates that cannot be had.
-    """
-    top: dict[str, Any] = {}
-    client: dict[str, Any] = {}
-    if not options.config:
-        top = _given(options, _PROFILING)
-        client = _given(options, _CLIENT_CONNECTION)
-    election = _given(options, _LEADER_ELECTION)
-    config = with_gates(config, gates=options.versions.feature_gates)
-    return config.model_copy(
-        update={
-            **top,
-            "client_connection": config.client_connection.model_copy(update=client),
-            "leader_election": config.leader_election.model_copy(update=election),
-        }
-    )
-
-
-def _given(options: Options, targets: dict[str, str]) -> dict[str, Any]:
-    values = options.values()
-    return {target: values[flag] for flag, target in targets.items() if flag in options.explicit}
 
 
 def _default(option: Field[Any]) -> Any:

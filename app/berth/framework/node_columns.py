@@ -1,13 +1,16 @@
 """The arrays of a table of nodes, which are grown, cleared and gathered together."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.pod_info import PodTemplate
 from berth.framework.verdict import Ints, Mask
+
+NO_NODE: Final = np.iinfo(np.int64).max
+"""In place of what is left of a resource: so nobody looks for a reason there."""
 
 
 class NodeColumns(NamedTuple):
@@ -22,6 +25,8 @@ class NodeColumns(NamedTuple):
     allocatable: Ints
     requested: Ints
     non_zero_requested: Ints
+    free: Ints
+    """What follows from others: first ``allowed_pods - pod_count``, then the resources."""
 
     @classmethod
     def zeros(cls, slots: int, *, resources: int) -> "NodeColumns":
@@ -36,6 +41,7 @@ class NodeColumns(NamedTuple):
             allocatable=np.zeros((resources, slots), np.int64),
             requested=np.zeros((resources, slots), np.int64),
             non_zero_requested=np.zeros((2, slots), np.int64),
+            free=np.zeros((1 + resources, slots), np.int64),
         )
 
     @property
@@ -53,6 +59,12 @@ class NodeColumns(NamedTuple):
         """Make *row* a free slot."""
         for column in self:
             column[..., row] = 0
+        self.free[:4, row] = NO_NODE
+
+    def set_free(self, row: "int | NDArray[np.intp]") -> None:
+        """Work out what is left on *row*, or on several."""
+        self.free[0, row] = self.allowed_pods[row] - self.pod_count[row]
+        self.free[1:, row] = self.allocatable[:, row] - self.requested[:, row]
 
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
@@ -69,13 +81,20 @@ class NodeColumns(NamedTuple):
         size = len(counts)
         requested = self.requested.copy()
         non_zero_requested, pod_count = self.non_zero_requested.copy(), self.pod_count.copy()
+        free = self.free.copy()
         requested[:3, :size] += native[:, np.newaxis] * counts
+        free[1:4, :size] -= native[:, np.newaxis] * counts
         non_zero_requested[:, :size] += non_zero[:, np.newaxis] * counts
         pod_count[:size] += counts
+        free[0, :size] -= counts
         for name, amount in template.requested.scalars.items():
             index = resources.get(name, len(requested))
             if index < len(requested):
                 requested[index, :size] += amount * counts
+                free[1 + index, :size] -= amount * counts
         return self._replace(
-            requested=requested, non_zero_requested=non_zero_requested, pod_count=pod_count
+            requested=requested,
+            non_zero_requested=non_zero_requested,
+            pod_count=pod_count,
+            free=free,
         )

@@ -18,7 +18,7 @@ from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.pods_of_part import PodsByUid, PodsOfPart
 from berth.framework.port_index import PortIndex
-from berth.framework.row_memo import RowMemo, Rows
+from berth.framework.row_memo import Columns, RowMemo, Rows
 from berth.framework.value_ids import ValueIds
 from berth.framework.verdict import Ints, Mask
 from berth.objects.node import Node, Taint
@@ -119,6 +119,15 @@ class NodeTable:
         return self._columns.non_zero_requested[:, : self.size]
 
     @property
+    def free(self) -> Ints:
+        """How many pods more each node takes, then what is left of each resource.
+
+        That is ``allowed_pods - pod_count`` and ``allocatable - requested``; shape
+        (1 + resources, slots). Free slots lack neither pods nor native resources.
+        """
+        return self._columns.free[:, : self.size]
+
+    @property
     def allowed_pods(self) -> Ints:
         """How many pods each node takes."""
         return self._columns.allowed_pods[: self.size]
@@ -181,6 +190,11 @@ class NodeTable:
 
     # Changes. Only the owner of the table calls these.
 
+    def _forget_kept(self) -> None:
+        """Forget what follows from nodes: one comes, goes or changes."""
+        self._kept.clear()
+        self.pod_counters.forget_domains()
+
     def add_node(self, node: Node, pods: dict[str, PodInfo] | None = None) -> int:
         """Give *node* a row, with *pods* (by uid) already on it; return the row."""
         if self._free:
@@ -194,7 +208,7 @@ class NodeTable:
             self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
-        self._kept.clear()
+        self._forget_kept()
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
@@ -210,12 +224,12 @@ class NodeTable:
         self.nodes[row] = node
         if old is not None and _same_facts(old, node):
             return
-        self._kept.clear()
+        self._forget_kept()
         capacity = node_allocatable(node)
         columns = self._columns
         columns.unschedulable[row] = node.spec.unschedulable
         self._set_taints(row, node.spec.taints)
-        columns.allowed_pods[row] = capacity.allowed_pods
+        columns.allowed_pods[row] = max(capacity.allowed_pods, 0)
         columns.allocatable[:, row] = 0
         columns.allocatable[CPU, row] = capacity.milli_cpu
         columns.allocatable[MEMORY, row] = capacity.memory
@@ -223,6 +237,7 @@ class NodeTable:
         for name, amount in capacity.scalars.items():
             index = self._resource_index(name)  # may replace the columns
             self._columns.allocatable[index, row] = amount
+        self._columns.set_free(row)
         self.labels.set_row(row, node.metadata.labels)
         self.images.set_row(row, old.status.images if old else (), node.status.images)
         self._touch(row)
@@ -234,7 +249,7 @@ class NodeTable:
         for pod in self.pods[row].values():
             self.ports.remove(row, pod.template.host_ports)
             self.pod_counters.remove(row, pod)
-        self._kept.clear()
+        self._forget_kept()
         self.images.set_row(row, node.status.images, ())
         self.labels.set_row(row, {})
         self._set_taints(row, ())
@@ -313,6 +328,7 @@ class NodeTable:
             for column, amount in zip(columns, amounts * sign, strict=False):
                 np.add.at(column, index, amount)
         np.add.at(self._columns.pod_count, index, sign)
+        self._columns.set_free(index)
         special = pods.is_special
         if special.any():
             for row, pod in zip(index[special].tolist(), pods.take(special), strict=True):
@@ -332,10 +348,13 @@ class NodeTable:
             # Whole-array arithmetic: it wraps silently, where NumPy's scalars would warn.
             columns.requested[:3, row] += native
             columns.non_zero_requested[:, row] += non_zero
+            columns.free[1:4, row] -= native
         else:
             columns.requested[:3, row] -= native
             columns.non_zero_requested[:, row] -= non_zero
+            columns.free[1:4, row] += native
         columns.pod_count[row] += sign
+        columns.free[0, row] -= sign
         self._count_special(row, template, sign)
         if sign > 0:
             self.pod_counters.add(row, pod)
@@ -348,6 +367,7 @@ class NodeTable:
         for name, amount in template.requested.scalars.items():
             index = self._resource_index(name)
             self._columns.requested[index : index + 1, row] += sign * amount
+            self._columns.free[index + 1 : index + 2, row] -= sign * amount
         if template.host_ports:
             change = self.ports.add if sign > 0 else self.ports.remove
             change(row, template.host_ports)
@@ -382,12 +402,18 @@ class NodeTable:
         of_row = self._columns.taint_set
         of_row[row] = self._taint_sets.exchange(int(of_row[row]), taints)
 
-    def per_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
-        """Return one value per slot, of which only those of changed rows are computed again.
+    def per_row(self, key: Hashable, compute: Callable[[Rows], Columns]) -> Columns:
+        """Return columns with one value per slot, computed again only for rows that have changed.
 
-        See :meth:`berth.framework.row_memo.RowMemo.column`.
+        See :meth:`berth.framework.row_memo.RowMemo.columns`.
         """
-        return self._row_memo.column(key, self.generation, self.last_generation, compute)
+        return self._row_memo.columns(
+            key,
+            compute,
+            rows=self.size,
+            last_generation=self.last_generation,
+            changed_since=self.rows_changed_since,
+        )
 
     # Parts of the table.
 

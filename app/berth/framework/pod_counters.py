@@ -2,16 +2,18 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from berth.framework.affinity_terms import HeldTerm, TermKind, terms_of
+from berth.framework.label_columns import LabelColumns
 from berth.framework.pod_info import PodInfo
+from berth.framework.pods_by_domain import PodsByDomain
 from berth.framework.replicas import Column, ReplicaIndex, Replicas
 from berth.framework.selector_index import SelectorIndex
-from berth.framework.verdict import Ints
+from berth.framework.verdict import Ints, Mask
 from berth.objects.selectors import Selector
 
 MAX_COLUMNS: Final = 256
@@ -27,6 +29,14 @@ class PodMatcher:
     selector: Selector
     skip_terminating: bool
     """Whether pods with a ``deletionTimestamp`` are left out."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        content = (self.namespaces, self.selector, self.skip_terminating)
+        object.__setattr__(self, "_hash", hash(content))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def matches(
         self, namespace: str, labels: Mapping[str, str], *, terminating: bool = False
@@ -74,6 +84,8 @@ class PodCounters:
         """Goes up when a pod that has terms of (anti)affinity comes or goes."""
         self._replicas = ReplicaIndex()
         self._columns: OrderedDict[Counted, Column] = OrderedDict()
+        self._by_domain: dict[tuple[Counted, str, int], PodsByDomain] = {}
+        """By what is counted, label, and identity of the mask of rows; the last used at the end."""
         self._matchers: SelectorIndex[PodMatcher] = SelectorIndex()
         self._holders: dict[HeldTerm, int] = {}
         self._terms: dict[TermKind, SelectorIndex[HeldTerm]] = {
@@ -84,12 +96,35 @@ class PodCounters:
 
     def counts(self, counted: Counted) -> Ints:
         """Return, per row, how many pods *counted* is about. Valid within the attempt."""
+        return self._column(counted).counts(len(self._pods))
+
+    def by_domain(
+        self, counted: Counted, labels: LabelColumns, key: str, *, among: Mask
+    ) -> PodsByDomain:
+        """Return, per domain of the label *key*, how many pods *counted* is about on *among*.
+
+        Cheap if *among* is the same array as the last time (see :meth:`NodeTable.kept`). Valid
+        within the attempt.
+        """
+        column, asked = self._column(counted), (counted, key, id(among))
+        found = self._by_domain.pop(asked, None)
+        if found is not None and found.counts_for(column, among):
+            found.catch_up()
+        else:
+            found = PodsByDomain(
+                column, labels.ids(key), values=len(labels.values(key)), among=among
+            )
+            if len(self._by_domain) >= self._limit:
+                del self._by_domain[next(iter(self._by_domain))]
+        self._by_domain[asked] = found
+        return found
+
+    def _column(self, counted: Counted) -> Column:
         column = self._columns.get(counted)
         if column is None:
-            column = self._make(counted)
-        else:
-            self._columns.move_to_end(counted)
-        return column.counts(len(self._pods))
+            return self._make(counted)
+        self._columns.move_to_end(counted)
+        return column
 
     def terms_about(
         self,
@@ -113,6 +148,10 @@ class PodCounters:
         return self._is_built
 
     # Changes. Only the table calls these.
+
+    def forget_domains(self) -> None:
+        """Start again with domains: a node has come, gone or changed."""
+        self._by_domain.clear()
 
     def add(self, row: int, pod: PodInfo) -> None:
         """Count a pod that came to *row*."""

@@ -1,7 +1,8 @@
 """Running replicas, counted together by node, and found by what selectors ask for."""
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TypeVar
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -13,17 +14,33 @@ from berth.objects.selectors import Operator, Selector
 K = TypeVar("K", bound=Hashable)
 
 
+CHANGES_KEPT: Final = 32
+"""How many changes of a column are remembered."""
+
+
 class Column:
     """How many pods of some kind are on each row."""
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_changes", "_counts", "version")
 
     def __init__(self, counts: Ints) -> None:
         self._counts = counts
+        self._changes: deque[tuple[int, int]] = deque(maxlen=CHANGES_KEPT)
+        self.version = 0
+        """How often a count has changed."""
 
     def change(self, row: int, by: int) -> None:
         self._reach(row + 1)
         self._counts[row] += by
+        self._changes.append((row, by))
+        self.version += 1
+
+    def changes_since(self, version: int) -> Sequence[tuple[int, int]] | None:
+        """Return the rows that changed after *version*, and by how much; None: too many to tell."""
+        count = self.version - version
+        if not count:
+            return ()
+        return None if count > len(self._changes) else [*self._changes][-count:]
 
     def counts(self, size: int) -> Ints:
         """Return the counts of the first *size* rows, not to be written."""

@@ -1,16 +1,19 @@
 """Topology spread constraints, compiled from what users write, and what they count (spec §5.12)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
-import numpy as np
+import msgspec
 
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_counters import PodMatcher
 from berth.framework.pod_info import PodTemplate
+from berth.framework.pods_by_domain import PodsByDomain
 from berth.framework.verdict import Ints, Mask
 from berth.objects.pod import TopologySpreadConstraint
-from berth.objects.selectors import Selector, compile_selector, selector_from_map
+from berth.objects.selectors import NOTHING, Selector, compile_selector, selector_from_map
 from berth_plugins.shared.node_rows import rows_repelling, rows_required
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
@@ -39,14 +42,19 @@ class SpreadConstraint:
         meta = template.pod.metadata
         return self.counted.matches(meta.namespace, meta.labels)
 
-    def counts(self, nodes: NodeTable) -> Ints:
-        """Return, per row, how many pods there are to spread.
+    def pods(self, nodes: NodeTable) -> Ints:
+        """Return, per row, how many pods there are to spread."""
+        return nodes.pod_counters.counts(self._found)
 
-        A selector that matches everything finds none, as in kube-scheduler.
-        """
-        if self.counted.selector.is_empty:
-            return np.zeros(nodes.size, np.int64)
-        return nodes.pod_counters.counts(self.counted)
+    def pods_by_domain(self, nodes: NodeTable, *, among: Mask) -> PodsByDomain:
+        """Return, per domain, how many pods there are to spread on the rows *among*."""
+        counters = nodes.pod_counters
+        return counters.by_domain(self._found, nodes.labels, self.topology_key, among=among)
+
+    @property
+    def _found(self) -> PodMatcher:
+        """The pods that are found: a selector that matches everything finds none, as upstream."""
+        return NO_PODS if self.counted.selector.is_empty else self.counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +70,16 @@ class SpreadConstraints:
 
 
 NONE = SpreadConstraints()
+NO_PODS: Final = PodMatcher(frozenset(), NOTHING, skip_terminating=True)
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[TopologySpreadConstraint, ...]).decode
 
 
 def own_constraints(template: PodTemplate) -> SpreadConstraints:
     """Return the constraints that pods of *template* are written with."""
-    return template.memo(
-        "own spread constraints",
-        lambda: compile_constraints(template.pod.spec.topology_spread_constraints, template),
-    )
+    written = template.pod.spec.topology_spread_constraints
+    return template.memo("own spread constraints", lambda: compile_constraints(written, template))
 
 
 def compile_constraints(
@@ -80,16 +90,30 @@ def compile_constraints(
 ) -> SpreadConstraints:
     """Compile constraints for pods of *template*; *selector* takes the place of theirs.
 
-    As in kube-scheduler, one that says neither DoNotSchedule nor ScheduleAnyway is passed over.
+    What was compiled before is looked up by content. As in kube-scheduler, one that says neither
+    DoNotSchedule nor ScheduleAnyway is passed over.
     """
+    meta = template.pod.metadata
+    return _compile_all(_encode(written), meta.namespace, tuple(meta.labels.items()), selector)
+
+
+@lru_cache(maxsize=4096)
+def _compile_all(
+    encoded: bytes,
+    namespace: str,
+    of_pod: tuple[tuple[str, str], ...],
+    selector: Selector | None,
+) -> SpreadConstraints:
+    """Compile encoded constraints: bytes can be a key, what they encode cannot."""
+    labels = dict(of_pod)
     hard: list[SpreadConstraint] = []
     soft: list[SpreadConstraint] = []
     lists = {DO_NOT_SCHEDULE: hard, SCHEDULE_ANYWAY: soft}
-    for constraint in written:
+    for constraint in _decode(encoded):
         if constraint.when_unsatisfiable not in lists:
             continue
         try:
-            compiled = _compile(constraint, template, selector)
+            compiled = _compile(constraint, namespace, labels, selector)
         except ValueError as exc:
             key = constraint.topology_key
             return SpreadConstraints(error=f"topology spread constraint on {key!r}: {exc}")
@@ -98,9 +122,11 @@ def compile_constraints(
 
 
 def _compile(
-    written: TopologySpreadConstraint, template: PodTemplate, selector: Selector | None
+    written: TopologySpreadConstraint,
+    namespace: str,
+    labels: Mapping[str, str],
+    selector: Selector | None,
 ) -> SpreadConstraint:
-    namespace, labels = template.pod.metadata.namespace, template.pod.metadata.labels
     if selector is None:
         selector = compile_selector(written.label_selector)
         same = {key: labels[key] for key in written.match_label_keys if key in labels}
@@ -117,12 +143,16 @@ def _compile(
     )
 
 
-def rows_with_labels(nodes: NodeTable, keys: Iterable[str]) -> Mask:
-    """Return the rows that have all labels *keys*."""
-    found = nodes.exists
-    for key in keys:
-        found = found & nodes.labels.has(key)
-    return found
+def rows_with_labels(nodes: NodeTable, keys: tuple[str, ...]) -> Mask:
+    """Return the rows that have all labels *keys*. Not to be changed."""
+
+    def find() -> Mask:
+        found = nodes.exists.copy()
+        for key in keys:
+            found &= nodes.labels.has(key)
+        return found
+
+    return nodes.kept(("rows with labels", keys), find)
 
 
 def included_rows(
@@ -130,18 +160,28 @@ def included_rows(
     template: PodTemplate,
     constraint: SpreadConstraint,
     *,
-    among: Mask,
+    keys: tuple[str, ...],
     comparisons: bool = False,
 ) -> Mask:
-    """Return the rows *among* some that *constraint* looks at, by its inclusion policies.
+    """Return the rows with labels *keys* that *constraint*'s inclusion policies leave.
 
-    *comparisons* as in :func:`berth.objects.taints.tolerates`.
+    Not to be changed; the same array until a node changes. *comparisons* as in
+    :func:`berth.objects.taints.tolerates`.
     """
-    required = template.required_node_affinity
-    if constraint.honors_affinity and required is not None:
-        among = among & rows_required(nodes, required)
-    if constraint.honors_taints:
-        repelling = rows_repelling(nodes, template, comparisons=comparisons)
-        if repelling is not None:
-            among = among & ~repelling
-    return among
+    required = template.required_node_affinity if constraint.honors_affinity else None
+    tolerations = template.pod.spec.tolerations if constraint.honors_taints else None
+    labelled = rows_with_labels(nodes, keys)
+    if required is None and tolerations is None:
+        return labelled
+
+    def find() -> Mask:
+        among = labelled
+        if required is not None:
+            among = among & rows_required(nodes, required)
+        if tolerations is not None:
+            repelling = rows_repelling(nodes, template, comparisons=comparisons)
+            if repelling is not None:
+                among = among & ~repelling
+        return among
+
+    return nodes.kept(("included rows", keys, required, tolerations), find)

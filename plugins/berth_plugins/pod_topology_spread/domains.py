@@ -1,26 +1,20 @@
-"""How many pods there are to spread in each topology domain, for filtering and for scoring.
+"""How many pods there are to spread in each topology domain, for filtering.
 
 Domains are named by the ids of label values, which a part of a table shares with the whole.
 """
 
-import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from berth.framework.label_columns import Ids
 from berth.framework.node_table import NodeTable
+from berth.framework.pods_by_domain import NO_COUNT, PodsByDomain
 from berth.framework.row_memo import EVERY_ROW
 from berth.framework.verdict import Ints, Mask, Rows
 from berth_plugins.pod_topology_spread.constraints import SpreadConstraint
 
-HOSTNAME: Final = "kubernetes.io/hostname"
-
-NO_DOMAIN: Final = 0
-"""The id of nodes that lack the label."""
-
-_NO_COUNT: Final = 2**31 - 1
+CriticalPaths = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -36,32 +30,31 @@ class HardDomains:
     constraint: SpreadConstraint
     counts: Ints
     """By domain, as they are; clones share them."""
+    has_nodes: Mask
+    """By domain, whether there is any such domain, and not merely one without nodes that count."""
     domains: int
     """How many there are, those without pods included."""
-    critical_paths: tuple[tuple[int, int], tuple[int, int]]
-    """The pods of the two domains with fewest, and those domains; fewest first."""
+    fewest_pods: int
+    """The pods of the domain with fewest."""
     changes: Ints | None = None
     """By row of an overlay, how many pods were added there in thought; None: it is none yet."""
+    _critical_paths: CriticalPaths | None = None
 
     @classmethod
-    def over(
-        cls, nodes: NodeTable, constraint: SpreadConstraint, *, included: Mask
-    ) -> "HardDomains":
-        """Count the pods on the rows *included*, all of which have the label."""
-        key = constraint.topology_key
-        values = len(nodes.labels.values(key))
-        ids = np.where(included, nodes.labels.ids(key), NO_DOMAIN)
-        counts = _sums(ids, constraint.counts(nodes), values)
-        counts[NO_DOMAIN] = 0
-        has_nodes = np.bincount(ids, minlength=values) > 0
-        has_nodes[NO_DOMAIN] = False
-        left = np.where(has_nodes, counts, _NO_COUNT)
-        first = int(left.argmin())
-        fewest = int(left[first])
-        left[first] = _NO_COUNT
-        second = int(left.argmin())
-        paths = ((fewest, first), (int(left[second]), second))
-        return cls(constraint, counts, int(np.count_nonzero(has_nodes)), paths)
+    def of(cls, constraint: SpreadConstraint, pods: PodsByDomain) -> "HardDomains":
+        return cls(constraint, pods.counts, pods.has_nodes, pods.domains, pods.fewest)
+
+    @property
+    def critical_paths(self) -> CriticalPaths:
+        """The pods of the two domains with fewest, and those domains; fewest first."""
+        if self._critical_paths is None:
+            left = np.where(self.has_nodes, self.counts, NO_COUNT)
+            first = int(left.argmin())
+            fewest = int(left[first])
+            left[first] = NO_COUNT
+            second = int(left.argmin())
+            self._critical_paths = ((fewest, first), (int(left[second]), second))
+        return self._critical_paths
 
     def change(self, nodes: NodeTable, rows: Rows, *, by: Ints) -> None:
         """Count pods that are added to *rows* of an overlay or, where *by* is negative, removed."""
@@ -74,16 +67,24 @@ class HardDomains:
         counts = self.counts.take(self._ids(nodes, rows))
         return counts if self.changes is None else counts + self.changes[rows]
 
-    def min_match(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints | int:
-        """Return how many pods there are in the domain with fewest, in the eyes of each row.
+    @property
+    def lacks_domains(self) -> bool:
+        """Whether there are fewer than ``minDomains``: there might as well be one without pods."""
+        return self.domains < self.constraint.min_domains
 
-        With fewer than ``minDomains`` domains there might as well be one without pods.
-        """
-        if self.domains < self.constraint.min_domains:
+    @property
+    def limit(self) -> int:
+        """How many pods the domain of a node may have at most, as they are."""
+        fewest = 0 if self.lacks_domains else self.fewest_pods
+        return self.constraint.max_skew - self.constraint.matches_itself + fewest
+
+    def min_match(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints | int:
+        """Return how many pods there are in the domain with fewest, in the eyes of each row."""
+        if self.lacks_domains:
             return 0
-        (fewest, first), (second_fewest, _) = self.critical_paths
         if self.changes is None:
-            return fewest
+            return self.fewest_pods
+        (fewest, first), (second_fewest, _) = self.critical_paths
         of_others = np.where(self._ids(nodes, rows) == first, second_fewest, fewest)
         seen = np.minimum(self.counts_of(nodes, rows), of_others)
         return np.where(self.changes[rows] == 0, fewest, seen)
@@ -102,56 +103,14 @@ class HardDomains:
         others = (path for path in self.critical_paths if path[1] != own)
         return min((int(self.counts_of(nodes, at)[0]), own), *others)
 
-    def _ids(self, nodes: NodeTable, rows: slice) -> NDArray[np.intp]:
+    def _ids(self, nodes: NodeTable, rows: slice) -> Ids:
         return nodes.labels.ids(self.constraint.topology_key)[rows]
 
     def clone(self) -> "HardDomains":
-        return replace(self, changes=None if self.changes is None else self.changes.copy())
+        """Return a copy for an overlay. The critical paths, which those ask for, are shared."""
+        changes = None if self.changes is None else self.changes.copy()
+        return replace(self, changes=changes, _critical_paths=self.critical_paths)
 
     def take_rows(self, rows: Rows) -> "HardDomains":
-        return replace(self, changes=None if self.changes is None else self.changes[rows])
-
-
-@dataclass(frozen=True, slots=True)
-class SoftDomains:
-    """What the pods of a constraint cost a node."""
-
-    constraint: SpreadConstraint
-    weight: float
-    """What one pod costs: more where there are many domains, for each has few pods then."""
-    counts: Ints
-    """By row, how many pods its domain has; for host names, how many are on the node itself."""
-
-    @classmethod
-    def over(
-        cls, nodes: NodeTable, constraint: SpreadConstraint, *, included: Mask, scored: Mask
-    ) -> "SoftDomains":
-        """Count the pods on the rows *included*, in the domains of the rows to be *scored*.
-
-        Nodes that lack the label are a domain together with those where it is empty.
-        """
-        key, pods = constraint.topology_key, constraint.counts(nodes)
-        if key == HOSTNAME:
-            return cls(constraint, _weight(int(np.count_nonzero(scored))), pods)
-        ids, empty = nodes.labels.ids(key), nodes.labels.id(key, "")
-        if empty is not None:
-            ids = np.where(ids == empty, NO_DOMAIN, ids)
-        values = len(nodes.labels.values(key))
-        domains = int(np.count_nonzero(np.bincount(ids[scored])))
-        counts = _sums(ids, pods * included, values)
-        return cls(constraint, _weight(domains), counts.take(ids))
-
-    def costs(self, nodes: NodeTable) -> NDArray[np.float64]:
-        """Return the cost by row; 0 where the label is missing."""
-        costs = self.counts * self.weight + float(self.constraint.max_skew - 1)
-        return np.where(nodes.labels.has(self.constraint.topology_key), costs, 0.0)
-
-
-def _weight(domains: int) -> float:
-    return math.log(domains + 2)
-
-
-def _sums(ids: NDArray[np.intp], amounts: Ints, values: int) -> Ints:
-    """Add up *amounts*, one per row, by the ids of their domains."""
-    # In floats, which is exact up to 2**53.
-    return np.bincount(ids, weights=amounts, minlength=values).astype(np.int64)
+        changes = None if self.changes is None else self.changes[rows]
+        return replace(self, changes=changes, _critical_paths=self.critical_paths)

@@ -5,7 +5,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from berth.framework.cycle_state import CycleState
@@ -32,8 +31,9 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
+from berth.framework.pods_by_domain import NO_DOMAIN
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth.framework.verdict import PASS, Mask, Rows, Verdict
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod, TopologySpreadConstraint
@@ -47,8 +47,9 @@ from berth_plugins.pod_topology_spread.constraints import (
     own_constraints,
     rows_with_labels,
 )
+from berth_plugins.pod_topology_spread.costs import HOSTNAME, SoftDomains, rows_lacking, total
 from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
-from berth_plugins.pod_topology_spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
+from berth_plugins.pod_topology_spread.domains import HardDomains
 
 SKEWED: Final = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 MISSING_LABEL: Final = Status.unresolvable(
@@ -142,6 +143,9 @@ class PodTopologySpreadArgs(PluginArgs):
 class HardSpread(list[HardDomains]):
     """What PreFilter found, by constraint, as pods are added and removed in thought."""
 
+    answer: tuple[NodeTable, Verdict] | None = None
+    """What Filter says of the table that PreFilter saw, as long as no pods are; not cloned."""
+
     def clone(self) -> "HardSpread":
         return HardSpread(domains.clone() for domains in self)
 
@@ -153,7 +157,7 @@ class SoftSpread(NamedTuple):
     """What PreScore found."""
 
     of_constraints: Sequence[SoftDomains]
-    keys_required: Sequence[str]
+    keys_required: tuple[str, ...]
     """Nodes that lack one of these labels are ignored."""
 
 
@@ -208,10 +212,10 @@ class PodTopologySpread(
         )
 
     def _included(
-        self, nodes: NodeTable, pod: PodInfo, constraint: SpreadConstraint, among: Mask
+        self, nodes: NodeTable, pod: PodInfo, constraint: SpreadConstraint, keys: tuple[str, ...]
     ) -> Mask:
         return included_rows(
-            nodes, pod.template, constraint, among=among, comparisons=self._comparisons
+            nodes, pod.template, constraint, keys=keys, comparisons=self._comparisons
         )
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
@@ -226,13 +230,14 @@ class PodTopologySpread(
             return Status.error(constraints.error)
         if not constraints.hard:
             return SKIP
-        labelled = rows_with_labels(nodes, _keys(constraints.hard))
-        spread = HardSpread()
+        keys = _keys(constraints.hard)
+        spread, skewed = HardSpread(), []
         for hard in constraints.hard:
-            included = included_rows(
-                nodes, pod.template, hard, among=labelled, comparisons=self._comparisons
-            )
-            spread.append(HardDomains.over(nodes, hard, included=included))
+            pods = hard.pods_by_domain(nodes, among=self._included(nodes, pod, hard, keys))
+            domains = HardDomains.of(hard, pods)
+            spread.append(domains)
+            skewed.append(pods.rows_over(domains.limit))
+        spread.answer = nodes, _verdict(nodes, keys, skewed)
         state.write(self.NAME, spread)
         return None
 
@@ -258,24 +263,21 @@ class PodTopologySpread(
     ) -> None:
         """Count *pods*, terminating or not, once more or less on those of *rows* that count."""
         spread: HardSpread = state.read(self.NAME)
-        labelled = rows_with_labels(nodes, _keys(domains.constraint for domains in spread))
+        spread.answer = None
+        keys = _keys(domains.constraint for domains in spread)
         for domains in spread:
             constraint = domains.constraint
-            included = included_rows(
-                nodes, pod.template, constraint, among=labelled, comparisons=self._comparisons
-            )
+            included = self._included(nodes, pod, constraint, keys)
             counted = pods.per_template(constraint.is_about)
             domains.change(nodes, rows, by=by * counted * included[rows])
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         spread: HardSpread = state.read(self.NAME)
-        missing, skewed = nodes.no_rows(), nodes.no_rows()
-        for domains in spread:  # a node is told the first reason only
-            ids = nodes.labels.ids(domains.constraint.topology_key)
-            missing |= (ids == NO_DOMAIN) & ~skewed
-            skewed |= (domains.skews(nodes) > domains.constraint.max_skew) & ~missing
-        of_labels = Verdict.reject(MISSING_LABEL, where=missing)
-        return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=skewed).rejections)
+        if spread.answer is not None and spread.answer[0] is nodes:
+            return spread.answer[1]
+        keys = _keys(domains.constraint for domains in spread)
+        skewed = [domains.skews(nodes) > domains.constraint.max_skew for domains in spread]
+        return _verdict(nodes, keys, skewed)
 
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
@@ -295,36 +297,35 @@ class PodTopologySpread(
         # System defaults suit any node; other constraints mean nodes that have all the labels.
         by_system = self._system_defaulted and not pod.pod.spec.topology_spread_constraints
         keys = () if by_system else _keys(constraints.soft)
-        labelled = rows_with_labels(nodes, keys)
-        scored = state.feasible & labelled
-        found = []
-        for soft in constraints.soft:
-            included = included_rows(
-                nodes, pod.template, soft, among=labelled, comparisons=self._comparisons
+        scored = state.feasible & rows_with_labels(nodes, keys)
+        found = [
+            SoftDomains.over(
+                nodes, soft, included=self._included(nodes, pod, soft, keys), scored=scored
             )
-            found.append(SoftDomains.over(nodes, soft, included=included, scored=scored))
+            for soft in constraints.soft
+        ]
         state.write(f"{self.NAME}.score", SoftSpread(found, keys))
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         spread: SoftSpread = state.read(f"{self.NAME}.score")
-        total = np.zeros(nodes.size)
-        for domains in spread.of_constraints:
-            total += domains.costs(nodes)
-        scores = rounded(total)
-        for key in spread.keys_required:
-            scores[~nodes.labels.has(key)] = _IGNORED
+        scores = total(nodes, spread.of_constraints)
+        ignored = rows_lacking(nodes, spread.keys_required)
+        if ignored is not None:
+            scores[ignored] = _IGNORED
         return scores
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         """Turn costs around: ``100 * (highest + lowest - cost) / highest``; ignored nodes get 0."""
-        costs = scores[scores != _IGNORED]
-        highest = costs.max(initial=0)
-        if highest:
-            normal = MAX_NODE_SCORE * (highest + costs.min() - scores) // highest
-        else:
-            normal = np.full_like(scores, MAX_NODE_SCORE)
-        return np.where(scores == _IGNORED, 0, normal)
+        highest = int(scores.max(initial=0))
+        if not highest:
+            return np.where(scores == _IGNORED, 0, MAX_NODE_SCORE)
+        lowest, ignored = int(scores.min()), None
+        if lowest == _IGNORED:
+            ignored = scores == _IGNORED
+            lowest = int(scores.min(where=~ignored, initial=highest))
+        normal: Scores = MAX_NODE_SCORE * (highest + lowest - scores) // highest
+        return normal if ignored is None else np.where(ignored, 0, normal)
 
     # Events.
 
@@ -386,6 +387,23 @@ class PodTopologySpread(
         return QueueingHint.QUEUE if after is not None and retainted else QueueingHint.SKIP
 
 
+def _verdict(nodes: NodeTable, keys: tuple[str, ...], skewed: Sequence[Mask]) -> Verdict:
+    """Return what constraints hold against rows that lack their labels or would be *skewed*.
+
+    A node is told the first reason only.
+    """
+    lacking = rows_lacking(nodes, keys)
+    if lacking is None:
+        where = skewed[0] if len(skewed) == 1 else np.logical_or.reduce(skewed)
+        return Verdict.reject(SKEWED, where=where) if where.any() else PASS
+    missing, where = nodes.no_rows(), nodes.no_rows()
+    for key, of_constraint in zip(keys, skewed, strict=True):
+        missing |= ~nodes.labels.has(key) & ~where
+        where |= of_constraint & ~missing
+    of_labels = Verdict.reject(MISSING_LABEL, where=missing)
+    return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=where).rejections)
+
+
 def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell what one constraint holds against *row*: it has no domain, or too many pods there."""
     constraint = domains.constraint
@@ -418,12 +436,6 @@ def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[De
         f" with this one skew {skew}: maxSkew is {constraint.max_skew}",
         change,
     )
-
-
-def rounded(costs: NDArray[np.float64]) -> Ints:
-    """Round *costs*, none negative, half up."""
-    whole = np.floor(costs)
-    return whole.astype(np.int64) + (costs - whole >= 0.5)
 
 
 def _keys(constraints: Iterable[SpreadConstraint]) -> tuple[str, ...]:

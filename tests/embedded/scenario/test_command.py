@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from berth.commands import up
+from berth import cli
 from tests.embedded.scenario.running import HEAD
 
 LAST_STEP = "steps:\n- name: s\n  expect:\n  - objects: {kind: Node, count: %d}\n    within: 1h\n"
@@ -38,7 +38,7 @@ def test_flags_that_do_not_fit(
     flags: Sequence[str], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        up.main(flags)
+        cli.execute("up", flags)
     assert why in capsys.readouterr().err
 
 
@@ -53,7 +53,7 @@ def test_the_status_says_whether_it_passed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "three.yaml").write_text(HEAD + LAST_STEP % nodes)
-    assert up.main(["--scenario=three.yaml", "--exit", "--debug-port=0"]) == status
+    assert cli.execute("up", ["--scenario=three.yaml", "--exit", "--debug-port=0"]) == status
     told = capsys.readouterr().out
     assert "try: kubectl --kubeconfig" in told
     assert ("passed: 1 of 1" if status == 0 else "failed: 0 of 1") in told

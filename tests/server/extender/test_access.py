@@ -20,7 +20,7 @@ from berth.clock import FakeClock, RealClock
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
 from berth.embedded.cluster import EmbeddedCluster
-from berth.flags.extender_port import add_flags, settings
+from berth.flags.extender_port import add_flags
 from berth.http_server import PEER_CERTIFICATE
 from berth.server.access.authentication import Authenticator
 from berth.server.access.client_authorities import ClientAuthorities
@@ -29,6 +29,7 @@ from berth.server.application import Application
 from berth.server.extender.access import ExtenderAccess
 from berth.server.extender.application import extender_application
 from berth.server.health import extender_probes
+from berth.settings.extender_port import extender_port as extender_port_of
 from tests.client.fake_api import FakeApi
 from tests.server.access.issuing import Authority, der, written
 
@@ -77,7 +78,7 @@ class Scene:
         """Serve with *flags*; yield the URL."""
         parser = ArgumentParser()
         add_flags(parser, default=0)
-        asked = settings(parser.parse_args(flags))
+        asked = extender_port_of(parser.parse_args(flags))
         assert asked is not None
         async with AsyncExitStack() as cleanup:
             api = await self.cluster.connect("test", user=SCHEDULER)

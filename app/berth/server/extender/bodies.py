@@ -9,8 +9,6 @@ from starlette.responses import Response
 
 from berth.server.bodies import LONGEST_SHOWN, BodyError, read_body, require_json, too_large
 
-MAX_BODY_BYTES: Final = 32 * 2**20
-"""Twice what 5,000 nodes take, whole and uncompressed. Each MiB takes the event loop some ms."""
 COMPRESS_FROM: Final = 256 * 2**10
 """Smaller answers are sent faster than they are compressed."""
 LONGEST_ACCEPTED: Final = 1_000

@@ -11,10 +11,11 @@ import pytest
 from berth.clock import FakeClock
 from berth.config.errors import ConfigError
 from berth.config.types import KubeSchedulerConfiguration
-from berth.flags.configuration import ENVIRONMENT, add_plugin_flags, known_plugins, source
+from berth.flags.configuration import ENVIRONMENT, add_plugin_flags
 from berth.framework.interface import Plugin
 from berth.plugin_sources import KnownPlugins, files_in
 from berth.service.reload import Reloader
+from berth.settings.configuration import configuration_source, known_plugins
 
 PLUGINS = """
 from berth.framework.interface import PluginArgs
@@ -79,7 +80,7 @@ def read(
 ) -> tuple[KubeSchedulerConfiguration, KnownPlugins]:
     path = folder.parent / "config.yaml"
     path.write_text(CONFIG.format(scored=scored, configured=configured, args=args))
-    return source(flags("--plugin-dir", str(folder)), file=str(path)).load()
+    return configuration_source(flags("--plugin-dir", str(folder)), file=str(path)).load()
 
 
 def test_args_are_completed_by_the_plugins_own_model(folder: Path) -> None:
@@ -172,7 +173,9 @@ class Scene:
         self.counts: Counter[str] = Counter()
         self.reloader = Reloader(
             self.config,
-            load=source(flags("--plugin-dir", str(folder)), file=str(self.config)).load,
+            load=configuration_source(
+                flags("--plugin-dir", str(folder)), file=str(self.config)
+            ).load,
             replace=lambda loaded: self.in_force.append(loaded[1].registry["WithArgs"]),
             also=lambda: files_in([folder]),
             count=lambda result: self.counts.update([result]),
@@ -238,7 +241,7 @@ def test_plugins_that_do_not_fit_together_are_told_of_the_file(folder: Path) -> 
     path.write_text(UNSORTED)
 
     with pytest.raises(ConfigError) as error:
-        source(flags(), file=str(path)).load()
+        configuration_source(flags(), file=str(path)).load()
 
     assert str(error.value) == (
         f"{path}: profiles[0].plugins.queueSort: Invalid value: []: exactly one queue sort plugin"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from berth.cluster.access.tokens import TokenFileError
-from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
+from berth.flags.embedded_cluster import add_cluster_flags
+from berth.settings.embedded_cluster import embedded_cluster
 
 
 def parsed(*argv: str) -> argparse.Namespace:

@@ -1,0 +1,107 @@
+"""The arguments of ``berth bench``."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS, CROWDED, WORKLOADS
+from berth.terminal import positive, program
+
+FEW: Final = 5
+"""Runs of what takes seconds."""
+ONE: Final = 1
+"""Runs of what takes minutes."""
+
+
+SIZES: Final = (1_000, 5_000, 20_000, 50_000, 130_000)
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse *argv*; ``command`` is the whole command line, for results."""
+    given = _parser().parse_args(argv)
+    given.command = " ".join((program("bench"), *argv))
+    return given
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program("bench"), allow_abbrev=False)
+    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+
+    def kind(
+        name: str, does: str, *, runs: int, nodes: Sequence[int] = ()
+    ) -> argparse.ArgumentParser:
+        added = kinds.add_parser(name, allow_abbrev=False, help=does)
+        if nodes:
+            added.add_argument(
+                "--nodes", type=numbers, default=nodes, metavar="NODES[,NODES...]",
+                help=f"sizes of the cluster; default: {','.join(map(str, nodes))}",
+            )  # fmt: skip
+        else:
+            added.add_argument("--nodes", type=positive, default=5_000, help="default: 5000")
+        added.add_argument(
+            "--runs", type=positive, default=runs,
+            help=f"measure so many times, and print medians; default: {runs}",
+        )  # fmt: skip
+        added.add_argument(
+            "--output", choices=["table", "json"], default="table",
+            help="output format; json: a line for each figure",
+        )  # fmt: skip
+        return added
+
+    one = kind("engine", "measure decisions in one process", runs=FEW)
+    one.add_argument("--pods", type=int, default=10_000, help="number of running pods")
+    one.add_argument("--repetitions", type=positive, default=300)
+    many = kind("throughput", "measure a scheduler process", runs=ONE)
+    many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
+    many.add_argument("--workload", choices=[*WORKLOADS, CROWDED, "all"], default="plain")
+    many.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE",
+        help="an API server without node controllers; default: an embedded one",
+    )  # fmt: skip
+    _add_cmd(many)
+    at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)
+    at_rate.add_argument("--rate", type=float, default=300.0, help="pods per second; default: 300")
+    at_rate.add_argument("--seconds", type=float, default=60.0, help="default: 60")
+    at_rate.add_argument(
+        "--lifetime", type=float, default=10.0, metavar="SECONDS",
+        help="delete each pod after so long; default: 10",
+    )  # fmt: skip
+    at_rate.add_argument(
+        "--poisson", action="store_true", help="create pods at random moments, not evenly"
+    )
+    at_rate.add_argument("--seed", type=int, default=1, help="of the random moments")
+    _add_cmd(at_rate)
+    first = kind("startup", "measure from process start, or Lease, to the first bind", runs=FEW)
+    _add_cmd(first)
+    sizes = kind(
+        "scale", "measure decisions at several sizes of the cluster", runs=FEW, nodes=SIZES
+    )
+    sizes.add_argument(
+        "--pods", type=numbers, default=[10_000], metavar="PODS[,PODS...]",
+        help="numbers of running pods; default: 10000",
+    )  # fmt: skip
+    sizes.add_argument("--repetitions", type=positive, default=100)
+    asked = kind("extender", "measure the extender over HTTP", runs=ONE)
+    asked.add_argument("--repetitions", type=positive, default=300)
+    together = kind("groups", "measure pod groups", runs=ONE)
+    together.add_argument("--pods", type=int, default=10_000, help="number of running pods")
+    large = kind("cluster", "measure a large `berth up`", runs=ONE)
+    large.add_argument("--pods", type=positive, default=CLUSTER_PODS)
+    large.add_argument("--watchers", type=positive, default=CLUSTER_WATCHERS)
+    large.add_argument(
+        "--keep", action="store_true", help="with `--data-dir`, and start it again at the end"
+    )
+    return parser
+
+
+def _add_cmd(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cmd", default="", metavar="COMMAND",
+        help="measure this scheduler command instead; {kubeconfig} in it is replaced",
+    )  # fmt: skip
+
+
+def numbers(text: str) -> list[int]:
+    """Read numbers with commas between them."""
+    return [positive(each) for each in text.split(",")]

@@ -1,0 +1,27 @@
+"""The arguments of ``berth run``."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from berth.flags import configuration, extender_port, kube_scheduler
+from berth.terminal import program
+
+EXTENDER: Final = "extender-"
+"""How the flags of the extender port begin."""
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse *argv*; ``options`` has the flags of kube-scheduler, as its Options."""
+    parser = kube_scheduler.make_parser(program("run"))
+    extender_port.add_flags(parser, prefix=EXTENDER, default=None)
+    configuration.add_plugin_flags(parser)
+    configuration.add_preset_flag(parser)
+    parser.add_argument(
+        "--no-scheduling", action="store_true",
+        help="Do not schedule, write, or take part in leader election; only answer requests"
+        " such as /simulate.",
+    )  # fmt: skip
+    given = parser.parse_args(kube_scheduler.spelled(argv))
+    given.options = kube_scheduler.checked_options(parser, given)
+    return given

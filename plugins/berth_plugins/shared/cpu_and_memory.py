@@ -1,0 +1,131 @@
+"""The scores by cpu and memory, which profiles have by default, in float64.
+
+NumPy divides float64 ten times as fast as int64. What does not depend on the pod is kept by row.
+The answers are those of :mod:`berth_plugins.shared.resource_allocation`: for amounts up to
+:data:`MOST` a hundred times as much is an integer that float64 holds, and the quotient of two such
+integers, rounded to float64, has the same integer part as the exact one.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.interface import MAX_NODE_SCORE
+from berth.framework.node_table import NodeTable
+from berth.framework.row_memo import Rows
+from berth.framework.verdict import Ints
+from berth.objects.resources import Resources
+from berth_plugins.shared.resource_allocation import ResourceSpec
+
+Floats = NDArray[np.float64]
+SmallInts = NDArray[np.int32]
+
+MOST: Final = 2**46
+"""In the units of a table: 64 TiB."""
+
+
+class TooMuchError(Exception):
+    """Some amount is negative or more than :data:`MOST`."""
+
+
+def weights_of(resources: Sequence[ResourceSpec]) -> tuple[int, int] | None:
+    """Return the weights of cpu and memory if these are the *resources*, in this order."""
+    if [resource.name for resource in resources] != ["cpu", "memory"]:
+        return None
+    cpu, memory = resources
+    return cpu.effective_weight, memory.effective_weight
+
+
+class CpuAndMemory(NamedTuple):
+    """Cpu and memory of all rows; shape (2, slots) unless it says otherwise."""
+
+    allocatable: Floats
+    nothing: Floats
+    """Zeros: NumPy compares two arrays twice as fast as an array and a number."""
+    free: Floats
+    """What is left, times a hundred; pods that request none count with defaults."""
+    used: Floats
+    """What pods request."""
+    balance: SmallInts
+    """The balance (spec §5.9) without any other pod; shape (slots,)."""
+
+    @classmethod
+    def of(cls, nodes: NodeTable) -> "CpuAndMemory | None":
+        """Return what is kept of *nodes*; None unless all of them have both, in moderation."""
+        capacity = nodes.kept(CpuAndMemory, partial(_capacity, nodes))
+        if capacity is None:
+            return None
+        try:
+            loads = nodes.per_row(CpuAndMemory, partial(_loads, nodes, capacity[0]))
+        except TooMuchError:
+            return None
+        return cls(*capacity, *loads)
+
+    def least_allocated(self, requests: Resources, weights: tuple[int, int]) -> Ints | None:
+        """Score as the strategy of this name; None if the requests are too large for that."""
+        cpu, memory = requests.milli_cpu, requests.memory
+        if cpu > MOST or memory > MOST:
+            return None
+        percent = self.free - _column(MAX_NODE_SCORE * cpu, MAX_NODE_SCORE * memory)
+        np.maximum(percent, self.nothing, out=percent)
+        percent /= self.allocatable
+        of_resources = percent.astype(np.int32)
+        if weights != (1, 1):
+            of_resources *= np.array(weights, np.int32)[:, np.newaxis]
+        total = of_resources[0] + of_resources[1]
+        total //= sum(weights)
+        scores: Ints = total.astype(np.int64)
+        return scores
+
+    def balanced_allocation(self, requests: Resources) -> Ints | None:
+        """Score as NodeResourcesBalancedAllocation; None if the requests are too large for that."""
+        cpu, memory = requests.milli_cpu, requests.memory
+        if cpu > MOST or memory > MOST:
+            return None
+        gain = _balance(self.used + _column(cpu, memory), self.allocatable)
+        gain -= self.balance
+        gain += 3 * MAX_NODE_SCORE // 2
+        gain >>= 1  # 50 and half of 50 + gain, rounded down
+        return gain.astype(np.int64)
+
+
+def _capacity(nodes: NodeTable) -> tuple[Floats, Floats] | None:
+    allocatable = np.where(nodes.exists, nodes.allocatable[:2], 1)
+    if allocatable.min(initial=1) < 1 or allocatable.max(initial=1) > MOST:
+        return None
+    return allocatable.astype(np.float64), np.zeros(allocatable.shape)
+
+
+def _loads(nodes: NodeTable, allocatable: Floats, rows: Rows) -> tuple[Floats, Floats, SmallInts]:
+    requested, non_zero = nodes.requested[:2, rows], nodes.non_zero_requested[:, rows]
+    # As unsigned numbers the negative ones are large.
+    if max(int(each.view(np.uint64).max(initial=0)) for each in (requested, non_zero)) > MOST:
+        raise TooMuchError
+    allocatable = allocatable[:, rows]
+    free = allocatable - non_zero
+    free *= MAX_NODE_SCORE
+    used = requested.astype(np.float64)
+    return free, used, _balance(used.copy(), allocatable)
+
+
+def _balance(used: Floats, allocatable: Floats) -> SmallInts:
+    """Return ``int((1 - |f0 - f1| / 2) * 100)``, ``f = min(used / allocatable, 1)``, per row.
+
+    Bit by bit: halves and doubles are exact, so the rounding is the same. *used* is used up.
+    """
+    np.minimum(used, allocatable, out=used)
+    used /= allocatable
+    difference = used[0]
+    difference -= used[1]
+    np.abs(difference, out=difference)
+    np.subtract(2.0, difference, out=difference)
+    difference *= MAX_NODE_SCORE / 2
+    balance: SmallInts = difference.astype(np.int32)
+    return balance
+
+
+def _column(cpu: int, memory: int) -> Floats:
+    return np.array(((cpu,), (memory,)), np.float64)
