@@ -199,7 +199,8 @@ def test_what_is_left_follows_from_what_there_is(steps: list[tuple[int, str]]) -
             case "another node":
                 table.remove_node(rows[i])
                 rows[i] = table.add_node(node(f"n{i}", cpu=2))
-        grown = table.with_replicas(new.template, np.arange(table.size))
+        every = np.arange(table.size)
+        grown = table.with_replicas(new.template, every, every)
         for each in (table, grown, table.take(rows[:2])):
             assert each.free[0].tolist() == (each.allowed_pods - each.pod_count).tolist()
             assert each.free[1:].tolist() == (each.allocatable - each.requested).tolist()

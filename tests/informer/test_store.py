@@ -54,7 +54,7 @@ def test_the_handler_can_rebuild_the_store_from_what_it_is_told(
             case ("remove", dict() as one):
                 store.remove(identity_of(one).key, one)
             case ("replace", list() as listed, keep):
-                wanted = {identity_of(one).key: (identity_of(one), one) for one in listed}
+                wanted = {identity_of(one).key: one for one in listed}
                 kept = {f"ns/{name}" for name in keep}
                 before = store.objects.keys() - wanted.keys()
                 for _ in store.replace(wanted, keep=kept):

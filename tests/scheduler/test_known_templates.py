@@ -227,13 +227,15 @@ async def check_one_world(seed: int) -> None:
                 await pair.until_idle()
                 pair.fail_binds(fail=False)
             case _:
-                fields = rng.choice(templates)
+                some = rng.sample(templates, rng.choice([1, 1, 3]))  # one, or in turns
                 make = member if rng.random() < 0.3 else pod
                 for _ in range(rng.randint(1, 12)):
                     created += 1
-                    pair.put(make(f"p{created}", **fields))
+                    pair.put(make(f"p{created}", **some[created % len(some)]))
                     if rng.random() < 0.1:
                         await pair.until_idle()
+                    if rng.random() < 0.1:
+                        pair.delete(rng.choice([*pair.both[1].cluster.pods]))
         await pair.until_idle()
     pair.check(seed)
 

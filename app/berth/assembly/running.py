@@ -10,6 +10,7 @@ from pathlib import Path
 from berth.assembly.configuration import ConfigurationSource
 from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
+from berth.event_loop import sparing_survivors
 from berth.plugin_sources import files_in
 from berth.service.reload import Reloader
 from berth.tasks import forever
@@ -36,7 +37,8 @@ async def run_until_terminated(
                 tasks.create_task(forever(name, each), name=name)
             await run_and_reload(run, service, source)
 
-    await until_terminated(run_all(), on_request=service.begin_termination)
+    running = until_terminated(run_all(), on_request=service.begin_termination)
+    await sparing_survivors(running, RealClock())
 
 
 async def run_and_reload(

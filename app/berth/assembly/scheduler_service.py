@@ -30,7 +30,6 @@ from berth.framework.listers import Listers
 from berth.framework.pod_reader import pod_reader
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
-from berth.memory import keep_objects
 from berth.metrics.collectors import (
     BreakerCollector,
     CacheCollector,
@@ -283,7 +282,6 @@ class SchedulerService:
         """Keep the caches equal to the API server's state, and do *then* once they are."""
 
         async def begin() -> None:
-            keep_objects()
             self.is_synced = True
             log.info("caches are filled", extra=self.cache.counts())
             for name, run in {

@@ -13,6 +13,7 @@ from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.pod_group import group_of
+from berth.objects.sharing import NODE_PARTS, share
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class Cache:
             return
         old = self.table.nodes[row]
         assert old is not None, node.metadata.name
+        share(old, node, NODE_PARTS)
         self._tree.update(old, node)
         self.table.set_node(row, node)
 

@@ -39,6 +39,11 @@ class Response(NamedTuple):
     body: bytes
 
 
+def header_lines(headers: Mapping[str, str]) -> bytes:
+    """Return *headers* as they are sent, each with the end of its line."""
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
+
+
 class Connections:
     """Makes and keeps connections to the server at *url*, whose path comes before all targets.
 
@@ -50,9 +55,9 @@ class Connections:
     ) -> None:
         """*server_hostname* is the name that the certificate must have, None: that of *url*."""
         parts = urlsplit(url)
-        self.path = parts.path.rstrip("/")
-        self.host = parts.netloc.rpartition("@")[2]
-        """What the Host header says."""
+        host = parts.netloc.rpartition("@")[2]
+        self.path = parts.path.rstrip("/").encode("latin-1")
+        self.host_line = f"Host: {host}\r\n".encode("latin-1")
         self._is_secure = parts.scheme == "https"
         self._name = parts.hostname or ""
         self._port = parts.port or (443 if self._is_secure else 80)
@@ -127,24 +132,30 @@ class Connection(asyncio.Protocol):
         method: str,
         target: str,
         *,
-        headers: Mapping[str, str],
+        headers: bytes,
         body: bytes | None,
         timeout: float,
     ) -> Response:
         """Send a request and return the answer. *target* is quoted, *timeout* is in seconds.
 
-        Raises UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
+        *headers* are :func:`header_lines` without Host and Content-Length. Raises
+        UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
         """
-        lines = [f"{method} {self._pool.path}{target} HTTP/1.1", f"Host: {self._pool.host}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None:
-            lines.append(f"Content-Length: {len(body)}")
-        head = "\r\n".join([*lines, "\r\n"]).encode("latin-1")
+        length = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
+        request = b"%b %b%b HTTP/1.1\r\n%b%b%b\r\n%b" % (
+            method.encode("latin-1"),
+            self._pool.path,
+            target.encode("latin-1"),
+            self._pool.host_line,
+            headers,
+            length,
+            body or b"",
+        )
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Response] = loop.create_future()
         self._waiting = waiting
         too_late = loop.call_later(timeout, self._give_up, waiting)
-        self._transport.write(head if body is None else head + body)
+        self._transport.write(request)
         try:
             return await waiting
         finally:

@@ -28,10 +28,16 @@ class TokenBucket:
         self._filled_at = now
         return max(-self._tokens / self._qps, 0.0)
 
-    async def take(self) -> None:
-        """Return when a request may leave. ``waits`` and ``waited_seconds`` count the delays."""
+    async def take(self) -> float:
+        """Return when a request may leave, with the seconds that it waited.
+
+        ``waits`` and ``waited_seconds`` count the delays.
+        """
         delay = self.reserve()
-        if delay > 0:
-            self.waits += 1
-            self.waited_seconds += delay
-            await self._clock.sleep(delay)
+        if delay <= 0:
+            return 0.0
+        self.waits += 1
+        self.waited_seconds += delay
+        asked = self._clock.monotonic()
+        await self._clock.sleep(delay)
+        return self._clock.monotonic() - asked

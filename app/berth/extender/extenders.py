@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
-import msgspec
-
 from berth.extender import whole_objects
 from berth.extender.errors import ExtenderError
 from berth.extender.extender import Extender
@@ -22,6 +20,7 @@ from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.shared_parts import node_decoder, pod_decoder
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class Extenders:
             return whole_objects.decode_pod
         if self._all:
             return whole_objects.decode_waiting_pod
-        return msgspec.json.Decoder(Pod).decode
+        return pod_decoder()
 
     @property
     def decode_node(self) -> Callable[[bytes], Node]:
@@ -82,7 +81,7 @@ class Extenders:
                 e.config.filter_verb or e.config.prioritize_verb
             ):
                 return whole_objects.decode_node
-        return msgspec.json.Decoder(Node).decode
+        return node_decoder()
 
     # Asking.
 

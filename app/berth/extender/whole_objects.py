@@ -11,9 +11,10 @@ import msgspec
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.shared_parts import node_decoder, pod_decoder
 
-_decode_pod = msgspec.json.Decoder(Pod).decode
-_decode_node = msgspec.json.Decoder(Node).decode
+_decode_pod = pod_decoder()
+_decode_node = node_decoder()
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 

@@ -73,6 +73,14 @@ class PodTerms:
     """The same, each distinct term once."""
     error: str = ""
     """What is wrong with a term as written; the list that it is in counts as empty."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        content = self.required_affinity, self.required_anti_affinity, self.preferred, self.error
+        object.__setattr__(self, "_hash", hash(content))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 NO_TERMS: Final = PodTerms()

@@ -61,7 +61,7 @@ class NodeColumns(NamedTuple):
             column[..., row] = 0
         self.free[:4, row] = NO_NODE
 
-    def set_free(self, row: "int | NDArray[np.intp]") -> None:
+    def set_free(self, row: "int | slice | NDArray[np.intp]") -> None:
         """Work out what is left on *row*, or on several."""
         self.free[0, row] = self.allowed_pods[row] - self.pod_count[row]
         self.free[1:, row] = self.allocatable[:, row] - self.requested[:, row]
@@ -70,31 +70,16 @@ class NodeColumns(NamedTuple):
         """Return copies of *rows*."""
         return NodeColumns._make([column.take(rows, axis=-1) for column in self])
 
-    def with_replicas(
+    def add_replicas(
         self, template: PodTemplate, counts: Ints, resources: Mapping[str, int]
-    ) -> "NodeColumns":
-        """Return columns in which each slot has so many more pods of *template*.
-
-        What does not change is shared. *resources* tells where each resource is.
-        """
+    ) -> None:
+        """Count so many more pods of *template* in each slot; *resources* tells where each is."""
         native, non_zero = template.columns
-        size = len(counts)
-        requested = self.requested.copy()
-        non_zero_requested, pod_count = self.non_zero_requested.copy(), self.pod_count.copy()
-        free = self.free.copy()
-        requested[:3, :size] += native[:, np.newaxis] * counts
-        free[1:4, :size] -= native[:, np.newaxis] * counts
-        non_zero_requested[:, :size] += non_zero[:, np.newaxis] * counts
-        pod_count[:size] += counts
-        free[0, :size] -= counts
+        self.requested[:3] += native[:, np.newaxis] * counts
+        self.non_zero_requested[:] += non_zero[:, np.newaxis] * counts
+        self.pod_count[:] += counts
         for name, amount in template.requested.scalars.items():
-            index = resources.get(name, len(requested))
-            if index < len(requested):
-                requested[index, :size] += amount * counts
-                free[1 + index, :size] -= amount * counts
-        return self._replace(
-            requested=requested,
-            non_zero_requested=non_zero_requested,
-            pod_count=pod_count,
-            free=free,
-        )
+            index = resources.get(name, len(self.requested))
+            if index < len(self.requested):
+                self.requested[index] += amount * counts
+        self.set_free(slice(None))

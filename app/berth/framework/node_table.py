@@ -18,7 +18,7 @@ from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.pods_of_part import PodsByUid, PodsOfPart
 from berth.framework.port_index import PortIndex
-from berth.framework.row_memo import Columns, RowMemo, Rows
+from berth.framework.row_memo import Columns, Formula, RowMemo
 from berth.framework.value_ids import ValueIds
 from berth.framework.verdict import Ints, Mask
 from berth.objects.node import Node, Taint
@@ -402,14 +402,14 @@ class NodeTable:
         of_row = self._columns.taint_set
         of_row[row] = self._taint_sets.exchange(int(of_row[row]), taints)
 
-    def per_row(self, key: Hashable, compute: Callable[[Rows], Columns]) -> Columns:
+    def per_row(self, key: Hashable, formula: Formula) -> Columns:
         """Return columns with one value per slot, computed again only for rows that have changed.
 
         See :meth:`berth.framework.row_memo.RowMemo.columns`.
         """
         return self._row_memo.columns(
             key,
-            compute,
+            formula,
             rows=self.size,
             last_generation=self.last_generation,
             changed_since=self.rows_changed_since,
@@ -445,16 +445,18 @@ class NodeTable:
         part._row_memo = RowMemo()
         return part
 
-    def with_replicas(self, template: PodTemplate, counts: Ints) -> "NodeTable":
-        """Return this table with so many more pods of *template* on each row, as far as columns go.
+    def with_replicas(self, template: PodTemplate, rows: Ints, counts: Ints) -> "NodeTable":
+        """Return *rows*, each with so many more pods of *template*, as far as columns go.
 
-        Ports and the pods themselves are those of this table; of plugins only those may be asked
-        that go by load. Valid until this table changes.
+        A row may come several times. Of plugins only those may be asked that go by load: names,
+        labels, ports and the pods themselves are not those of *rows*.
         """
-        loaded = copy.copy(self)
-        loaded._columns = self._columns.with_replicas(template, counts, self.resources)
-        loaded._row_memo = RowMemo()
-        return loaded
+        part = copy.copy(self)
+        part.size = len(rows)
+        part._columns = self._columns.take(rows)
+        part._columns.add_replicas(template, counts, self.resources)
+        part._kept, part._row_memo = {}, RowMemo()
+        return part
 
     def load(self, row: int) -> bytes:
         """Return what the pods on *row* take, to be compared: all that plugins go by as "load"."""

@@ -1,6 +1,7 @@
 """Pods as the scheduler handles them: compiled once per template, queued with a history."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from berth.objects.host_ports import HostPort, host_ports
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources
 from berth.objects.selectors import RequiredNodeAffinity, required_node_affinity
+from berth.objects.sharing import POD_PARTS, share
 
 T = TypeVar("T")
 
@@ -79,6 +81,8 @@ class PodTemplate:
     @cached_property
     def fit_score_requests(self) -> Resources:
         """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
+        if self._is_plain and not resources.takes_defaults(self.pod):
+            return self.requested
         return resources.fit_score_requests(self.pod)
 
     @cached_property
@@ -151,22 +155,38 @@ def _template_of(pod: Pod) -> PodTemplate:
     template = _templates.get(signature)
     if template is None:
         template = _templates[signature] = PodTemplate(pod)
+    else:
+        share(template.pod, pod, POD_PARTS)
     return template
 
 
-class PodInfo:
-    """A pod and what was compiled from it. Immutable; a changed pod gets a new PodInfo."""
+class PodInfo(msgspec.Struct, eq=False, gc=False):
+    """A pod and what was compiled from it. Immutable; a changed pod gets a new PodInfo.
 
-    __slots__ = ("key", "node_name", "pod", "priority", "template", "uid")
+    Made of *pod* and, if that is not what it says, *node_name*.
 
-    def __init__(self, pod: Pod, *, node_name: str | None = None) -> None:
-        self.pod = pod
-        self.key = pod.metadata.key
+    The garbage collector neither counts nor visits it, nor dicts of it: it would walk a million of
+    them and find that each is in use.
+    """
+
+    pod: Pod
+    node_name: str = ""
+    """Where the pod is bound, or assumed to be; empty while it waits."""
+    template: PodTemplate = msgspec.UNSET  # type: ignore[assignment]  # see __post_init__
+    uid: str = ""
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        pod = self.pod
+        self.node_name = self.node_name or pod.spec.node_name
+        self.template = _template_of(pod)
         self.uid = pod.metadata.uid
         self.priority = pod.spec.priority or 0
-        self.node_name = pod.spec.node_name if node_name is None else node_name
-        """Where the pod is bound, or assumed to be; empty while it waits."""
-        self.template = _template_of(pod)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the pod."""
+        return self.pod.metadata.key
 
     @property
     def name(self) -> str:
@@ -190,9 +210,8 @@ class PodInfo:
 
     def on_node(self, node_name: str) -> "PodInfo":
         """Return this pod as if it were bound to *node_name*; nothing is compiled again."""
-        twin = object.__new__(PodInfo)
-        twin.pod, twin.key, twin.uid = self.pod, self.key, self.uid
-        twin.priority, twin.template, twin.node_name = self.priority, self.template, node_name
+        twin = copy(self)
+        twin.node_name = node_name
         return twin
 
     def __repr__(self) -> str:

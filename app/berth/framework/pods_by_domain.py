@@ -34,6 +34,7 @@ class PodsByDomain:
         "_limit",
         "_num_fewest",
         "_over",
+        "_total",
         "_version",
         "counts",
         "domains",
@@ -75,6 +76,7 @@ class PodsByDomain:
         of_domains[NO_DOMAIN] = 0
         self.counts: Ints = of_domains.astype(np.int64)
         """By domain; 0 for ``NO_DOMAIN``."""
+        self._total = int(self.counts.sum())
         self._version = self._column.version
         self._fewest, self._num_fewest = NO_COUNT, 0
         self._forget_rows()
@@ -96,6 +98,7 @@ class PodsByDomain:
                 continue
             if counts is None:
                 counts = self.counts.copy()
+            self._total += by
             before = int(counts[domain])
             after = counts[domain] = before + by
             if self._num_fewest:
@@ -113,6 +116,10 @@ class PodsByDomain:
     def _forget_rows(self) -> None:
         self._over = None
         self._changed.clear()
+
+    def __bool__(self) -> bool:
+        """Whether any domain has pods."""
+        return self._total > 0
 
     @property
     def fewest(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, TypeVar
 
 import numpy as np
@@ -36,11 +37,16 @@ class Column:
         self.version += 1
 
     def changes_since(self, version: int) -> Sequence[tuple[int, int]] | None:
-        """Return the rows that changed after *version*, and by how much; None: too many to tell."""
+        """Return the rows that changed after *version*, last first, and by how much.
+
+        None: too many to tell.
+        """
         count = self.version - version
         if not count:
             return ()
-        return None if count > len(self._changes) else [*self._changes][-count:]
+        if count > len(self._changes):
+            return None
+        return [*islice(reversed(self._changes), count)]
 
     def counts(self, size: int) -> Ints:
         """Return the counts of the first *size* rows, not to be written."""

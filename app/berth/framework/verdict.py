@@ -1,5 +1,6 @@
 """A Filter plugin's answer for all rows of a table at once."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ Rows = NDArray[np.intp]
 """Some rows of a table, by their numbers."""
 
 
+@lru_cache(maxsize=1024)
 def everywhere(value: int, rows: int) -> Ints:
     """Return *value* for each of so many rows, as one number that they all look at (stride 0).
 
@@ -44,10 +46,11 @@ class Verdict:
     UnschedulableAndUnresolvable, then Unschedulable (spec §5.8: "UU if any").
     """
 
-    __slots__ = ("rejections",)
+    __slots__ = ("_num_rejected", "rejections")
 
     def __init__(self, rejections: tuple[Rejection, ...] = ()) -> None:
         self.rejections = rejections
+        self._num_rejected: int | None = None
 
     @classmethod
     def reject(cls, status: Status, where: Mask) -> "Verdict":
@@ -66,6 +69,14 @@ class Verdict:
             return self.rejections[0].where
         union: Mask = np.logical_or.reduce([rejection.where for rejection in self.rejections])
         return union
+
+    @property
+    def num_rejected(self) -> int:
+        """How many rows have any reason against them; counted once."""
+        if self._num_rejected is None:
+            rejected = self.rejected()
+            self._num_rejected = 0 if rejected is None else int(np.count_nonzero(rejected))
+        return self._num_rejected
 
     def rows_with(self, code: Code) -> Mask:
         """Return the rows whose code is *code*; any rejection must be listed."""

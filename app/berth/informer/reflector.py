@@ -61,7 +61,7 @@ Also returns what could not be read, for messages. Raises if too little can be r
 class Incoming(Generic[T]):
     """A list while it arrives. ``unreadable`` are the keys of objects that did not decode."""
 
-    objects: dict[str, tuple[Identity, T]] = field(default_factory=dict)
+    objects: dict[str, T] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
 
 
@@ -297,7 +297,7 @@ class Reflector(Generic[T]):
             incoming.objects.pop(identity.key, None)
             incoming.unreadable.discard(identity.key)
         elif obj is not None:
-            incoming.objects[identity.key] = (identity, obj)
+            incoming.objects[identity.key] = obj
         else:
             incoming.unreadable.add(identity.key)
 

@@ -68,27 +68,32 @@ class Store(Generic[T]):
             last_state = old
         self._notify(key, self._handler.on_delete, last_state)
 
-    def replace(
-        self, listed: Mapping[str, tuple[Identity, T]], *, keep: Set[str]
-    ) -> Iterator[None]:
+    def replace(self, listed: Mapping[str, T], *, keep: Set[str]) -> Iterator[None]:
         """Become what was *listed*, step by step, and notify the handler of the difference.
 
         Stored objects that are not listed are removed, except those in *keep*. Listed versions
         count even if they are older, as after a restored backup. Yields after each object, so that
         the caller can let others run; in between, the store is partly the old one.
         """
-        for key, (identity, obj) in listed.items():
+        for key, obj in listed.items():
             old = self.objects.get(key)
-            known = None if old is None else self._identify(old)
-            if known is not None and known.uid != identity.uid:
-                self.remove(key)
-                old = known = None
-            if known != identity:
-                self._set(key, obj, old)
+            if old is None:
+                self._set(key, obj, None)
+            else:
+                self._update(key, obj, old)
             yield
         for key in [key for key in self.objects if key not in listed and key not in keep]:
             self.remove(key)
             yield
+
+    def _update(self, key: str, obj: T, old: T) -> None:
+        """Take over a listed object in place of one of the same name."""
+        known, identity = self._identify(old), self._identify(obj)
+        if known.uid != identity.uid:
+            self.remove(key)
+            self._set(key, obj, None)
+        elif known != identity:
+            self._set(key, obj, old)
 
     def _set(self, key: str, obj: T, old: T | None) -> None:
         self.objects[key] = obj

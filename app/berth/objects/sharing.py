@@ -29,6 +29,12 @@ POD_PARTS: Final[Mapping[str, Sequence[str]]] = {
 }
 """What many pods have in common."""
 
+NODE_PARTS: Final[Mapping[str, Sequence[str]]] = {
+    "metadata": ("labels", "annotations"),
+    "status": ("images",),
+}
+"""What seldom changes from one version of a node to the next, and is large."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -64,3 +70,13 @@ def sharing(
         return obj
 
     return decode_shared
+
+
+def share(known: T, other: T, parts: Mapping[str, Sequence[str]]) -> None:
+    """Have *other* hold those *parts* of *known* that are equal to its own."""
+    for holder_field, fields in parts.items():
+        before, after = getattr(known, holder_field), getattr(other, holder_field)
+        for field in fields:
+            old, new = getattr(before, field), getattr(after, field)
+            if old is not new and old == new:
+                msgspec.structs.force_setattr(after, field, old)

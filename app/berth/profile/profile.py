@@ -102,6 +102,9 @@ class Profile:
         self.post_binds = at("post_bind", PostBindPlugin)
         self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
         self.placement_scores = at("placement_score", PlacementScorePlugin)
+        self._normalizing = frozenset(
+            p.NAME for p in self.scores if type(p).normalize is not ScorePlugin.normalize
+        )
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)
@@ -313,8 +316,6 @@ class Profile:
         weighted_scores: dict[str, Ints] = {}
         total = np.zeros(len(rows), np.int64)
         of_all = 0 if self.scores else 1
-        # Copying a whole column takes a fraction of the time of picking all its values.
-        is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
         for plugin in self.scores:
             if plugin.NAME in state.skip_score:
                 continue
@@ -323,22 +324,21 @@ class Profile:
             if isinstance(raw, Status):
                 return failed(raw, "Score", plugin)
             is_one = is_everywhere(raw)
-            of_rows = raw[:1] if is_one else raw.copy() if is_everybody else raw.take(rows)
+            of_rows = raw[:1] if is_one else raw.take(rows)
             normal = of_rows
-            if type(plugin).normalize is not ScorePlugin.normalize:
+            if plugin.NAME in self._normalizing:
                 normal = self.ask(
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
                 if isinstance(normal, Status):
                     return failed(normal, "Score", plugin)
-            # As unsigned numbers the negative ones are large: one look finds both.
-            worst = int(normal.view(np.uint64).max(initial=0))
-            if worst > MAX_NODE_SCORE:
-                return invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
+            worst = int(normal[0]) if is_one else _worst(normal)
+            if not 0 <= worst <= MAX_NODE_SCORE:
+                return invalid_score(plugin, worst)
             weight = self.weights[plugin.NAME]
             if is_one:
                 weighted = everywhere(worst * weight, len(rows))
-                of_rows = everywhere(int(of_rows[0]), len(rows))
+                of_rows = everywhere(int(raw[0]), len(rows))
                 of_all += worst * weight
             else:
                 weighted = normal if weight == 1 else normal * weight
@@ -474,6 +474,12 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
+
+
+def _worst(scores: Ints) -> int:
+    """Return a score that is out of range, if any is, else the highest."""
+    # As unsigned numbers the negative ones are large: one look finds both.
+    return int(np.maximum.reduce(scores.view(np.uint64), initial=0).view(np.int64))
 
 
 def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:

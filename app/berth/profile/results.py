@@ -1,6 +1,6 @@
 """What all plugins of an extension point said together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.status import Status
-from berth.framework.verdict import Ints
+from berth.framework.verdict import Ints, everywhere
 
 SOME_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
 
@@ -22,6 +22,35 @@ class PreFilterOutcome:
     node_names: frozenset[str] | None = None
     """The nodes left in question; None: all."""
     plugins_with_nodes: list[str] = field(default_factory=list)
+
+
+class Columns(Mapping[str, Ints]):
+    """Columns by name, of which some are one number for all rows, made when looked at."""
+
+    __slots__ = ("_columns", "_size", "_weights")
+
+    def __init__(
+        self,
+        columns: Mapping[str, Ints | int],
+        size: int,
+        weights: Mapping[str, int] | None = None,
+    ) -> None:
+        """Have *size* rows in each column, which is multiplied by its weight if there are any."""
+        self._columns = columns
+        self._size = size
+        self._weights = weights
+
+    def __getitem__(self, name: str) -> Ints:
+        column = self._columns[name]
+        if self._weights is not None:
+            column = column * self._weights[name]
+        return everywhere(column, self._size) if isinstance(column, int) else column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +67,17 @@ class ScoreTable:
     """By plugin, those that applied."""
     extenders: Ints | None = None
     """What of the totals comes from extenders; None if none has scored."""
+
+    def take(self, places: NDArray[np.intp]) -> "ScoreTable":
+        """Return a copy of the rows at *places*."""
+        return ScoreTable(
+            self.rows.take(places),
+            {plugin: column.take(places) for plugin, column in self.raw.items()},
+            {plugin: column.take(places) for plugin, column in self.weighted.items()},
+            self.total.take(places),
+            self.weights,
+            None if self.extenders is None else self.extenders.take(places),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """The last decisions, kept small enough to keep many."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from berth.framework.diagnosis import Diagnosis
@@ -81,6 +82,22 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     """The pod ``namespace/name`` whose attempt answered for this one, which had none."""
 
 
+class _Kept(NamedTuple):
+    """A record whose best nodes are put into words once somebody reads it."""
+
+    record: DecisionRecord
+    scores: ScoreTable | None = None
+    """Of the best nodes and maybe some more; None: the record names none."""
+    names: Sequence[str] = ()
+    """Of the nodes of ``scores``."""
+
+    def read(self) -> DecisionRecord:
+        if self.scores is None:
+            return self.record
+        top = _ranked(self.scores, self.names, chosen=self.record.node)
+        return structs.replace(self.record, top=top)
+
+
 class Decisions:
     """A bounded ring of records, newest last."""
 
@@ -89,46 +106,48 @@ class Decisions:
     ) -> None:
         """Unless it *ranks_nodes*, records do not name the best nodes."""
         self._ranks_nodes = ranks_nodes
-        self._records: deque[DecisionRecord] = deque(maxlen=capacity)
+        self._records: deque[_Kept] = deque(maxlen=capacity)
         self._monotonic = monotonic
         self._added = 0
 
     def add(self, outcome: Outcome, *, nodes: NodeTable, attempt: int, at: float) -> DecisionRecord:
-        """Record an outcome that was just found on *nodes*, and return the record."""
+        """Record an outcome that was just found on *nodes*.
+
+        Returns the record, in which the best nodes are not named yet.
+        """
         failure = None if isinstance(outcome, Placed) else outcome
         placed = outcome if isinstance(outcome, Placed) else outcome.refused
         node_name = outcome.node_name if isinstance(outcome, Placed) else ""
         scores = placed.scores if placed else None
         diagnosis = outcome.found.diagnosis
         self._added += 1
-        self._records.append(
-            DecisionRecord(
-                pod=outcome.pod.key,
-                uid=outcome.pod.uid,
-                profile=outcome.profile,
-                attempt=attempt,
-                number=self._added,
-                result=_RESULTS[type(outcome)],
-                at=at,
-                took=self._monotonic() - at,
-                node=node_name,
-                message=failure.message if failure else "",
-                num_nodes=diagnosis.num_all_nodes,
-                num_feasible=int(np.count_nonzero(outcome.found.feasible)),
-                reasons=dict(diagnosis.reasons()) if failure else {},
-                plugins=_rejectors(diagnosis) if failure else (),
-                nominated_node=(failure.nomination.override or "") if failure else "",
-                equals=placed.equals if placed else 0,
-                weights=scores.weights if scores else {},
-                top=(
-                    _top(scores, placed.best, nodes, chosen=node_name)
-                    if scores and placed and self._ranks_nodes
-                    else []
-                ),
-                gang=outcome.gang,
-            )
+        record = DecisionRecord(
+            pod=outcome.pod.key,
+            uid=outcome.pod.uid,
+            profile=outcome.profile,
+            attempt=attempt,
+            number=self._added,
+            result=_RESULTS[type(outcome)],
+            at=at,
+            took=self._monotonic() - at,
+            node=node_name,
+            message=failure.message if failure else "",
+            num_nodes=diagnosis.num_all_nodes,
+            num_feasible=int(np.count_nonzero(outcome.found.feasible)),
+            reasons=dict(diagnosis.reasons()) if failure else {},
+            plugins=_rejectors(diagnosis) if failure else (),
+            nominated_node=(failure.nomination.override or "") if failure else "",
+            equals=placed.equals if placed else 0,
+            weights=scores.weights if scores else {},
+            top=[],
+            gang=outcome.gang,
         )
-        return self._records[-1]
+        if placed and scores and self._ranks_nodes:
+            scores = _best_of(placed, scores, nodes.row_of.get(node_name, -1))
+            self._records.append(_Kept(record, scores, [*nodes.names(scores.rows)]))
+        else:
+            self._records.append(_Kept(record))
+        return record
 
     def add_known_failure(
         self, pod: PodInfo, failure: KnownFailure, *, attempt: int, at: float
@@ -136,26 +155,28 @@ class Decisions:
         """Record that *failure* stood for an attempt for *pod*."""
         self._added += 1
         self._records.append(
-            DecisionRecord(
-                pod=pod.key,
-                uid=pod.uid,
-                profile=pod.pod.spec.scheduler_name,
-                attempt=attempt,
-                number=self._added,
-                result=Result.UNSCHEDULABLE,
-                at=at,
-                took=self._monotonic() - at,
-                node="",
-                message=failure.message,
-                num_nodes=failure.num_nodes,
-                num_feasible=0,
-                reasons=dict(failure.reasons),
-                plugins=tuple(sorted(failure.rejectors)),
-                nominated_node="",
-                equals=0,
-                weights={},
-                top=[],
-                answered_by=failure.pod,
+            _Kept(
+                DecisionRecord(
+                    pod=pod.key,
+                    uid=pod.uid,
+                    profile=pod.pod.spec.scheduler_name,
+                    attempt=attempt,
+                    number=self._added,
+                    result=Result.UNSCHEDULABLE,
+                    at=at,
+                    took=self._monotonic() - at,
+                    node="",
+                    message=failure.message,
+                    num_nodes=failure.num_nodes,
+                    num_feasible=0,
+                    reasons=dict(failure.reasons),
+                    plugins=tuple(sorted(failure.rejectors)),
+                    nominated_node="",
+                    equals=0,
+                    weights={},
+                    top=[],
+                    answered_by=failure.pod,
+                )
             )
         )
 
@@ -167,15 +188,15 @@ class Decisions:
     def last(self, count: int) -> list[DecisionRecord]:
         """Return the newest *count* records, oldest first, of those that are still kept."""
         newest = islice(reversed(self._records), count)
-        return [*newest][::-1]
+        return [kept.read() for kept in newest][::-1]
 
     def of(self, pod_key: str) -> list[DecisionRecord]:
         """Return the records of one pod that are still kept, oldest first."""
-        return [record for record in self._records if record.pod == pod_key]
+        return [kept.read() for kept in self._records if kept.record.pod == pod_key]
 
     def all(self) -> list[DecisionRecord]:
         """Return all records that are still kept, oldest first."""
-        return list(self._records)
+        return [kept.read() for kept in self._records]
 
 
 _RESULTS: Final = {
@@ -189,21 +210,23 @@ def _rejectors(diagnosis: Diagnosis) -> tuple[str, ...]:
     return tuple(sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins))
 
 
-def _top(
-    scores: ScoreTable, equals: NDArray[np.intp], nodes: NodeTable, *, chosen: str
-) -> list[RankedNode]:
-    of_chosen = np.flatnonzero(scores.rows == nodes.row_of.get(chosen, -1))
-    best = best_places(scores.total, equals, of_chosen, at_most=len(scores.rows))
+def _best_of(placed: Placed, scores: ScoreTable, chosen: int) -> ScoreTable:
+    """Return the best rows of *scores*, or all if they are few."""
+    if len(scores.rows) <= 2 * TOP_NODES:
+        return scores
+    of_chosen = np.flatnonzero(scores.rows == chosen)
+    return scores.take(best_places(scores.total, placed.best, of_chosen, at_most=len(scores.rows)))
+
+
+def _ranked(scores: ScoreTable, names: Sequence[str], *, chosen: str) -> list[RankedNode]:
+    """Return the best nodes, best first, the *chosen* one before its equals."""
+    total = scores.total.tolist()
+    places = sorted(range(len(names)), key=lambda place: (-total[place], names[place] != chosen))
+    raw, weighted = _per_node(scores.raw, len(names)), _per_node(scores.weighted, len(names))
+    extenders = [0] * len(names) if scores.extenders is None else scores.extenders.tolist()
     return [
-        RankedNode(nodes.name(row), total, raw, weighted, extenders)
-        for row, total, raw, weighted, extenders in zip(
-            scores.rows[best].tolist(),
-            scores.total[best].tolist(),
-            _per_node(scores.raw, best),
-            _per_node(scores.weighted, best),
-            [0] * len(best) if scores.extenders is None else scores.extenders[best].tolist(),
-            strict=True,
-        )
+        RankedNode(names[place], total[place], raw[place], weighted[place], extenders[place])
+        for place in places[:TOP_NODES]
     ]
 
 
@@ -226,9 +249,9 @@ def best_places(
     return best
 
 
-def _per_node(columns: Mapping[str, Ints], rows: NDArray[np.intp]) -> list[dict[str, int]]:
-    """Return what *columns* say of each of *rows*."""
+def _per_node(columns: Mapping[str, Ints], size: int) -> list[dict[str, int]]:
+    """Return what *columns* say of each of so many rows."""
     if not columns:
-        return [{} for _ in rows]
-    values = zip(*(column.take(rows).tolist() for column in columns.values()), strict=True)
+        return [{} for _ in range(size)]
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, of_node, strict=True)) for of_node in values]

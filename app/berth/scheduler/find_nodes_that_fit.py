@@ -27,13 +27,18 @@ class FeasibleNodes:
     diagnosis: Diagnosis
     feasible: Mask
     """The rows that passed everything."""
-    candidates: NDArray[np.intp]
-    """The rows to choose from, in the order of the search; fewer than feasible if sampled."""
+    sample: NDArray[np.intp] | None = None
+    """The rows to choose from, in the order of the search; None: all that are feasible."""
     pre_filter: PreFilterOutcome = field(default_factory=PreFilterOutcome)
     is_nominated: bool = False
     """The pod's nominated node passed, and is the only candidate (spec §2.4)."""
     error: Status | None = None
     """Why the search could not be finished; there are no candidates then."""
+
+    @property
+    def candidates(self) -> NDArray[np.intp]:
+        """The rows to choose from, in the order of the search; fewer than feasible if sampled."""
+        return np.flatnonzero(self.feasible) if self.sample is None else self.sample
 
     @classmethod
     def nowhere(cls, diagnosis: Diagnosis) -> "FeasibleNodes":

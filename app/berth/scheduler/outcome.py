@@ -1,6 +1,6 @@
 """What a scheduling attempt came to: placed, unschedulable or failed, each with its evidence."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Final
 
@@ -67,12 +67,20 @@ class Placed:
     node_name: str
     scores: ScoreTable | None = None
     """None if there was a single candidate: it is not scored."""
-    best: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
-    """Where in ``scores`` the nodes with the highest total are, the chosen one among them."""
+    highest: NDArray[np.intp] | None = None
+    """Where in ``scores`` the highest totals are, if that has been looked up."""
     num_best: int | None = None
     """How many nodes have the highest total, if ``scores`` has only some of them."""
     gang: str = ""
     """The name of the gang that the pod was tried with; empty if alone."""
+
+    @cached_property
+    def best(self) -> NDArray[np.intp]:
+        """Where in ``scores`` the nodes with the highest total are, the chosen one among them."""
+        if self.scores is None:
+            return NO_ROWS
+        total = self.scores.total
+        return np.flatnonzero(total == total.max()) if self.highest is None else self.highest
 
     @property
     def equals(self) -> int:

@@ -31,7 +31,7 @@ from berth.framework.status import Status
 from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.placements import run_placement_generate, run_placement_scores
 from berth.profile.waiting_pod import WaitingPod
-from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import (
     CLEAR,
     KEEP,
@@ -331,7 +331,7 @@ def _forget_scores(members: Sequence[Member]) -> None:
     """Forget what was found out about nodes, some of which are no longer what they were."""
     for member in members:
         if isinstance(member.outcome, Placed):
-            member.outcome = replace(member.outcome, scores=None, best=NO_ROWS)
+            member.outcome = replace(member.outcome, scores=None, highest=None, num_best=None)
 
 
 def _with_its_group(

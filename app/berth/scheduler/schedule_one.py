@@ -19,8 +19,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.framework.cycle_state import Gang
@@ -383,9 +381,8 @@ class Scheduler:
             scored = placed is not None and placed.scores is not None
             self._metrics.had_no_hint(profile, found=placed is not None, scored=scored)
         for plugin, verdict in outcome.found.diagnosis.verdicts:
-            rejected = verdict.rejected()
-            if rejected is not None:
-                self._metrics.rejected_nodes(profile, plugin, int(np.count_nonzero(rejected)))
+            if verdict:
+                self._metrics.rejected_nodes(profile, plugin, verdict.num_rejected)
 
     def record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
         return self.decisions.add(

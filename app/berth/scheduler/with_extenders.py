@@ -250,7 +250,7 @@ def apply_extender_result(
             unschedulable_plugins=diagnosis.unschedulable_plugins | rejectors,
         ),
         feasible=feasible,
-        candidates=np.flatnonzero(feasible) if error is None else NO_ROWS,
+        sample=np.flatnonzero(feasible) if error is None else NO_ROWS,
         error=error,
     )
 

@@ -22,7 +22,6 @@ from berth.informer.reflector import Reflector
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.objects.sharing import POD_PARTS, sharing
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ class Watches:
         """Objects that could not be read and were skipped."""
         self._client = client
         self._clock = clock
-        decoders = {NODES: extenders.decode_node, PODS: sharing(extenders.decode_pod, POD_PARTS)}
+        decoders = {NODES: extenders.decode_node, PODS: extenders.decode_pod}
         readers = {PODS: read_pod} if read_pod is not None else {}
         watched: dict[Kind[Any], Reflector[Any]] = {
             kind: Reflector(

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial, reduce
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -45,8 +45,8 @@ from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Mask, Rejection, Rows, Verdict
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.objects.selectors import Selector
-from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts
+from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts, WeightedPods
+from berth_plugins.inter_pod_affinity.terms import NO_REQUIRED, RequiredTerms, TermReader
 
 AFFINITY: Final = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -65,20 +65,10 @@ class InterPodAffinityArgs(PluginArgs):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The required terms of the pod that is being scheduled; a pod must match all of affinity."""
-
-    affinity: PodMatcher | None
-    affinity_keys: frozenset[str]
-    anti_affinity: tuple[tuple[str, PodMatcher], ...]
-    """With topology keys."""
-
-
-@dataclass(frozen=True, slots=True)
 class Required:
     """The pods that decide, per domain: the three counters of PreFilter (spec §5.11)."""
 
-    terms: Terms
+    terms: RequiredTerms
     affinity: DomainCounts
     """Pods that all affinity terms of the pod match."""
     anti_affinity: DomainCounts
@@ -135,7 +125,7 @@ class InterPodAffinity(
         self._hard_weight = args.hard_pod_affinity_weight
         self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.listers.namespaces
-        self._names_selected = lru_cache(maxsize=256)(self._select_names)
+        self._terms = TermReader(self._namespaces)
 
     # Filtering.
 
@@ -152,25 +142,23 @@ class InterPodAffinity(
         written = terms_of(pod.template)
         if written.error:
             return Status.unresolvable(f"parsing pod: {written.error}")
-        terms = self._required(written.required_affinity, written.required_anti_affinity)
-        counters, affinity = nodes.pod_counters, terms.affinity
+        terms = self._terms.read(written).required
         repelling = self._terms_about(pod, TermKind.REQUIRED_ANTI_AFFINITY, nodes)
+        if terms is NO_REQUIRED and not repelling:
+            return SKIP
+        affinity = terms.affinity
         required = Required(
             terms,
-            affinity=DomainCounts.sum_up(
+            affinity=DomainCounts.of_pods(
                 nodes,
-                ()
-                if affinity is None
-                else ((key, counters.counts(affinity)) for key in terms.affinity_keys),
+                () if affinity is None else ((key, affinity) for key in terms.affinity_keys),
             ),
-            anti_affinity=DomainCounts.sum_up(
-                nodes, ((key, counters.counts(matcher)) for key, matcher in terms.anti_affinity)
-            ),
-            existing_anti_affinity=DomainCounts.sum_up(
-                nodes, ((held.term.topology_key, counters.counts(held)) for held in repelling)
+            anti_affinity=DomainCounts.of_pods(nodes, terms.anti_affinity),
+            existing_anti_affinity=DomainCounts.of_pods(
+                nodes, ((held.term.topology_key, held) for held in repelling)
             ),
         )
-        if affinity is None and not terms.anti_affinity and not required.existing_anti_affinity:
+        if terms is NO_REQUIRED and not required.existing_anti_affinity:
             return SKIP
         state.write(self.NAME, required)
         return None
@@ -215,7 +203,7 @@ class InterPodAffinity(
     def _repelling(self, template: PodTemplate, pod: PodInfo) -> list[AffinityTerm]:
         """Return the anti-affinity terms of the pods of *template* that keep *pod* away."""
         terms = terms_of(template).required_anti_affinity
-        return [term for term in terms if self._is_about(term, pod.pod)]
+        return [term for term in terms if self._terms.is_about(term, pod.pod)]
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         required: Required = state.read(self.NAME)
@@ -228,11 +216,12 @@ class InterPodAffinity(
             where = required.existing_anti_affinity.rows_with_any(nodes)
             unmet.append((EXISTING_ANTI_AFFINITY, where))
         rejections: list[Rejection] = []
-        evaluated = nodes.no_rows()
+        evaluated: Mask | None = None
         for status, where in unmet:  # a node is told the first reason only
             (reason,) = status.reasons
-            rejections.append(Rejection(reason, status.code, where & ~evaluated))
-            evaluated |= where
+            first = where if evaluated is None else where & ~evaluated
+            rejections.append(Rejection(reason, status.code, first))
+            evaluated = where if evaluated is None else evaluated | where
         return Verdict(tuple(rejections))
 
     def explain(
@@ -253,65 +242,27 @@ class InterPodAffinity(
             return Status.error(f"parsing pod: {written.error}")
         if self._scores_preferring_pods_only and not written.preferred:
             return SKIP
-        counters = nodes.pod_counters
-        found = [
-            (term.topology_key, weight, counters.counts(self._matcher(term)))
-            for weight, term in written.preferred
-        ]
+        weights = WeightedPods()
+        for weight, key, matcher in self._terms.read(written).preferred:
+            weights.add(nodes, key, matcher, weight=weight)
         for kind, factor in (
             (TermKind.PREFERRED, 1),
             (TermKind.REQUIRED_AFFINITY, self._hard_weight),
         ):
             if factor:
-                found.extend(
-                    (held.term.topology_key, factor * held.weight, counters.counts(held))
-                    for held in self._terms_about(pod, kind, nodes)
-                )
-        scores = DomainCounts.sum_up(nodes, ((key, weight * pods) for key, weight, pods in found))
-        # Weights may cancel each other out; the pod is scored as long as anybody had a say.
-        if not scores and not DomainCounts.sum_up(nodes, ((key, pods) for key, _, pods in found)):
+                for held in self._terms_about(pod, kind, nodes):
+                    weights.add(nodes, held.term.topology_key, held, weight=factor * held.weight)
+        if not weights:
             return SKIP
-        state.write(f"{self.NAME}.scores", scores)
+        state.write(f"{self.NAME}.scores", weights)
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
-        of_domains: DomainCounts = state.read(f"{self.NAME}.scores")
-        return of_domains.total_of_rows(nodes)
+        weights: WeightedPods = state.read(f"{self.NAME}.scores")
+        return weights.of_rows(nodes)
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return stretched(scores)
-
-    # Terms.
-
-    def _required(
-        self, affinity: Sequence[AffinityTerm], anti_affinity: Sequence[AffinityTerm]
-    ) -> Terms:
-        matchers = [self._matcher(term) for term in affinity]
-        return Terms(
-            affinity=reduce(PodMatcher.and_also, matchers) if matchers else None,
-            affinity_keys=frozenset(term.topology_key for term in affinity),
-            anti_affinity=tuple((term.topology_key, self._matcher(term)) for term in anti_affinity),
-        )
-
-    def _matcher(self, term: AffinityTerm) -> PodMatcher:
-        """Return the pods that a term of the pod to be scheduled is about.
-
-        kube-scheduler lists the namespaces that the selector matches, and then tries the selector
-        again without any labels: one that asks only for the absence of labels matches everywhere.
-        """
-        selector, names = term.namespace_selector, term.namespaces
-        if selector.matches({}):
-            return PodMatcher(None, term.selector, skip_terminating=False)
-        if not selector.is_nothing:
-            names = self._names_selected(names, selector, self._namespaces.version)
-        return PodMatcher(names, term.selector, skip_terminating=False)
-
-    def _select_names(
-        self, names: frozenset[str], selector: Selector, _version: int
-    ) -> frozenset[str]:
-        """Return *names* and those of the namespaces that *selector* matches now."""
-        every = self._namespaces.in_namespace().items()
-        return names.union(name for name, found in every if selector.matches(found.metadata.labels))
 
     def _terms_about(self, pod: PodInfo, kind: TermKind, nodes: NodeTable) -> list[HeldTerm]:
         """Return the terms of running pods that match *pod*."""
@@ -319,19 +270,8 @@ class InterPodAffinity(
             kind,
             namespace=pod.namespace,
             labels=pod.labels,
-            namespace_labels=self._labels_of(pod.namespace),
+            namespace_labels=self._terms.labels_of(pod.namespace),
         )
-
-    def _is_about(self, term: AffinityTerm, pod: Pod) -> bool:
-        """Whether a term of a running pod matches *pod*."""
-        meta = pod.metadata
-        return term.matches(
-            meta.namespace, meta.labels, namespace_labels=self._labels_of(meta.namespace)
-        )
-
-    def _labels_of(self, namespace: str) -> dict[str, str]:
-        found = self._namespaces.get("", namespace)
-        return found.metadata.labels if found is not None else {}
 
     # Events.
 
@@ -356,12 +296,12 @@ class InterPodAffinity(
         if not (changed.spec.node_name or changed.status.nominated_node_name):
             return QueueingHint.SKIP
         written = compile_terms(pod)
-        affinity = [self._matcher(term) for term in written.required_affinity]
-        anti_affinity = [self._matcher(term) for term in written.required_anti_affinity]
+        affinity = [self._terms.matcher(term) for term in written.required_affinity]
+        anti_affinity = [self._terms.matcher(term) for term in written.required_anti_affinity]
         if new is None:
             theirs = compile_terms(changed).required_anti_affinity
             freed = _all_match(anti_affinity, changed) or (
-                bool(theirs) and all(self._is_about(term, pod) for term in theirs)
+                bool(theirs) and all(self._terms.is_about(term, pod) for term in theirs)
             )
             return QueueingHint.QUEUE if freed else QueueingHint.SKIP
         attracts = _all_match(affinity, new)
@@ -375,10 +315,9 @@ class InterPodAffinity(
 
 def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
     """Return the rows that have, in their domain of every key, a pod that all terms match."""
-    pods_exist = ~nodes.no_rows()
-    for key in required.terms.affinity_keys:
-        # Where the node lacks the topology label, no pod counts.
-        pods_exist &= required.affinity.of_rows(nodes, key) > 0
+    # Where the node lacks the topology label, no pod counts.
+    found = [required.affinity.rows_with(nodes, key) for key in required.terms.affinity_keys]
+    pods_exist: Mask = found[0] if len(found) == 1 else np.logical_and.reduce(found)
     # The pod may be the first in a series with affinity to each other. Without an exception it
     # could never be scheduled. All topology labels must exist on the node nevertheless.
     is_first_pod = _is_first_pod(required, pod, nodes)

@@ -1,0 +1,339 @@
+"""One decision about a pod of a known template."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from berth.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.framework.interface import Plugin, ScorePlugin
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
+from berth.profile.best_rows import IN_FRONT
+from berth.profile.known_template import (
+    KnownTemplate,
+    NotKnownError,
+    check_scores,
+    checked_verdict,
+    normalizes,
+    skips,
+)
+from berth.profile.results import Columns, ScoreTable
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.decisions import TOP_NODES, best_places
+from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+from berth.scheduler.outcome import Placed
+from berth.scheduler.schedule_pod import Select
+
+_POINTS: Final = ("PreFilter", "Filter", "PreScore", "Score")
+
+Charges = list[tuple[int, Verdict, int]]
+"""By index of the filter, what it holds against rows, and how many these are."""
+Evaluations = list[tuple[dict[str, int], str, int]]
+"""What to count: where, by plugin, how often."""
+
+
+class Decider:
+    """Decides about pods of one template, keeping what is the same for one after the other."""
+
+    def __init__(self, known: KnownTemplate) -> None:
+        self.known = known
+        self._charges: Charges | None = None
+        """Those that what follows is for."""
+        self._found: FeasibleNodes | None = None
+        self._evaluations: tuple[Evaluations, Evaluations] = [], []
+        """How often plugins had a say: until Filter, and from PreScore on."""
+
+    def decide(self, cycle: Cycle, select: Select) -> Placed:
+        """Decide where the pod of *cycle* goes; NotKnownError if that takes asking everybody."""
+        known, profile = self.known, cycle.profile
+        cycle.state.start_from(known.state)
+        started = profile.begin_known_cycle(cycle.state)
+        if known.asked:
+            decision = _AskingDecision(known, cycle)
+            row, scores, num_best = decision.make(select)
+            known.chose(row, decision.front)
+            found = decision.found()
+            filtered, scored = decision.evaluations()
+        else:
+            cycle.state.feasible = known.filters.feasible
+            row, scores, num_best = _select_best(known, select)
+            known.chose(row)
+            found = self._found_before(cycle)
+            filtered, scored = self._evaluations
+        for counts, name, number in filtered:
+            counts[name] += number
+        name = cycle.nodes.name(row)
+        if scores is None:
+            profile.end_known_cycle(_POINTS[:2], started)
+            return Placed(cycle.pod, profile.name, found, name)
+        for counts, plugin, number in scored:
+            counts[plugin] += number
+        profile.end_known_cycle(_POINTS, started)
+        return Placed(cycle.pod, profile.name, found, name, scores, num_best=num_best)
+
+    def _found_before(self, cycle: Cycle) -> FeasibleNodes:
+        """Return the nodes that were found for the last pod, if they are still the same."""
+        filters = self.known.filters
+        if self._found is None or self._charges is not filters.charges:
+            self._charges = filters.charges
+            self._found = _found(cycle, self._charges, filters.feasible)
+            self._evaluations = _evaluations(
+                cycle,
+                self._charges,
+                filters.num_eligible,
+                self.known.pre_filtered,
+                self.known.pre_scored,
+                len(self.known.scores.best),
+            )
+        return self._found
+
+
+def _select_best(known: KnownTemplate, select: Select) -> tuple[int, ScoreTable | None, int]:
+    """Return a row with the highest total, the scores of the best if there are several rows, and
+    how many have the highest total."""
+    best = known.scores.best
+    ties = best.ties
+    row = ties[0] if len(ties) == 1 else select(ties)
+    if len(best) == 1:
+        return row, None, 1
+    # Those that the record of the decision may name, whether the chosen one is refused or not.
+    rows = np.array(sorted({row, *best.first(TOP_NODES)}))
+    raw, normal = known.scores.raw_of(rows), known.scores.normal_of(rows)
+    return row, _table(known, rows, raw, normal, best.totals.take(rows)), len(ties)
+
+
+def _table(
+    known: KnownTemplate,
+    rows: Rows,
+    raw: Mapping[str, Ints | int],
+    normal: Mapping[str, Ints | int],
+    total: Ints,
+) -> ScoreTable:
+    weights, size = known.profile.weights, len(rows)
+    return ScoreTable(rows, Columns(raw, size), Columns(normal, size, weights), total, weights)
+
+
+def _found(cycle: Cycle, charges: Charges, feasible: Mask) -> FeasibleNodes:
+    diagnosis = Diagnosis(cycle.num_nodes)
+    for index, verdict, _ in charges:
+        name = cycle.profile.filters[index].NAME
+        diagnosis.verdicts.append(PluginVerdict(name, verdict))
+        pending = any(r.code is Code.PENDING for r in verdict.rejections)
+        (diagnosis.pending_plugins if pending else diagnosis.unschedulable_plugins).add(name)
+    return FeasibleNodes(diagnosis, feasible)
+
+
+def _evaluations(
+    cycle: Cycle,
+    charges: Charges,
+    num_eligible: int,
+    pre_filtered: Iterable[str],
+    pre_scored: Iterable[str],
+    num_candidates: int,
+) -> tuple[Evaluations, Evaluations]:
+    """Return who had a say, as in the plugins' runs (spec §8, ``plugin_evaluation_total``)."""
+    profile, state = cycle.profile, cycle.state
+    counts = profile.evaluations
+    filtered = [(counts["PreFilter"], name, 1) for name in pre_filtered]
+    rejected, left = {index: count for index, _, count in charges}, num_eligible
+    for index, plugin in enumerate(profile.filters):
+        if plugin.NAME not in state.skip_filter:
+            filtered.append((counts["Filter"], plugin.NAME, left))
+            left -= rejected.get(index, 0)
+    scorers = [each.NAME for each in profile.scores if each.NAME not in state.skip_score]
+    scored = [(counts["PreScore"], name, 1) for name in pre_scored]
+    scored += [(counts["Score"], name, num_candidates) for name in scorers]
+    return filtered, scored
+
+
+class _AskingDecision:
+    """A decision for which some plugins are asked. Nothing is counted before it is certain."""
+
+    def __init__(self, known: KnownTemplate, cycle: Cycle) -> None:
+        self._known = known
+        self._cycle = cycle
+        self._profile = cycle.profile
+        self._state = cycle.state
+        self._pre_filtered = known.pre_filtered
+        self._pre_scored = known.pre_scored
+        self._feasible = known.filters.feasible
+        self._candidates = known.candidates
+        self._charges: Charges = []
+        self._totals: Ints | None = None
+        """Of the candidates, if they are others than those that are known."""
+
+    def make(self, select: Select) -> tuple[int, ScoreTable | None, int]:
+        """Return the row to take, the best rows if there are several, and how many are equal."""
+        self._run_pre_filter()
+        self._run_filters()
+        self._state.feasible = self._feasible
+        if len(self._candidates) == 1:
+            return int(self._candidates[0]), None, 1
+        return self._select_host(select)
+
+    def front(self) -> Rows:
+        """Return the best rows, and all that are as good as the last of them."""
+        if self._totals is None:
+            return self._known.scores.best.front()
+        if len(self._candidates) <= IN_FRONT:
+            return self._candidates
+        least = np.partition(self._totals, -IN_FRONT)[-IN_FRONT]
+        front: Rows = self._candidates[self._totals >= least]
+        return front
+
+    def found(self) -> FeasibleNodes:
+        """Return which rows are feasible, and why the others are not."""
+        return _found(self._cycle, self._charges, self._feasible)
+
+    def evaluations(self) -> tuple[Evaluations, Evaluations]:
+        """Return how often plugins had a say: until Filter, and from PreScore on."""
+        return _evaluations(
+            self._cycle,
+            self._charges,
+            self._known.filters.num_eligible,
+            self._pre_filtered,
+            self._pre_scored,
+            len(self._candidates),
+        )
+
+    # Filter.
+
+    def _run_pre_filter(self) -> None:
+        known, state = self._known, self._state
+        state.feasible = self._cycle.nodes.exists
+        had_say = []
+        for plugin in self._profile.pre_filters:
+            if plugin.NAME in known.asked:
+                answer = self._ask("PreFilter", plugin, plugin.pre_filter)
+                if skips(answer):
+                    state.skip_filter.add(plugin.NAME)
+                elif answer is None:
+                    had_say.append(plugin.NAME)
+                else:
+                    raise NotKnownError
+        if had_say:
+            self._pre_filtered = [*self._pre_filtered, *had_say]
+
+    def _run_filters(self) -> None:
+        """Ask the filters that have to be asked about the rows that come to them."""
+        known, state = self._known, self._state
+        if known.asked <= state.skip_filter:
+            self._charges = known.filters.charges
+            return
+        charges = {index: (verdict, count) for index, verdict, count in known.filters.charges}
+        gone: Mask | None = None
+        for index, plugin in enumerate(self._profile.filters):
+            if plugin.NAME in state.skip_filter:
+                continue
+            if plugin.NAME not in known.asked:
+                if index not in charges:
+                    continue
+                verdict, count = charges[index]
+                if gone is not None:
+                    verdict = verdict.within(~gone)
+                    count = _count(verdict)
+                if verdict:
+                    self._charges.append((index, verdict, count))
+                continue
+            before = known.filters.left_for(index)
+            state.feasible = before if gone is None else before & ~gone
+            answer = self._ask("Filter", plugin, plugin.filter)
+            verdict = checked_verdict(answer, plugin, state.feasible)
+            rejected = verdict.rejected()
+            if rejected is not None:
+                self._charges.append((index, verdict, int(np.count_nonzero(rejected))))
+                gone = rejected if gone is None else gone | rejected
+        if gone is not None:
+            self._feasible = self._feasible & ~gone
+            self._candidates = np.flatnonzero(self._feasible)
+            if not len(self._candidates):
+                raise NotKnownError
+
+    # Score.
+
+    def _select_host(self, select: Select) -> tuple[int, ScoreTable | None, int]:
+        known, candidates = self._known, self._candidates
+        asked = [*self._run_scores()]
+        are_all = candidates is known.candidates
+        if are_all and not asked:
+            return _select_best(known, select)
+        scores = known.scores
+        is_same = are_all or not scores.are_relative
+        total = scores.best.totals.take(candidates) if is_same else scores.totals_among(candidates)
+        for _, weight, _, normal in asked:
+            total += normal * weight
+        self._totals = total
+        (best,) = (total == total.max()).nonzero()
+        best_rows = candidates[best]
+        row = int(best_rows[0]) if len(best) == 1 else select(best_rows.data)
+        top = best_places(total, best, NO_ROWS, at_most=len(candidates))
+        if row not in candidates[top].tolist():
+            top = np.concatenate((top, best[best_rows == row]))
+        top.sort()
+        rows = candidates[top]
+        raw = scores.raw_of(rows)
+        if is_same:
+            normals = scores.normal_of(rows)
+        else:
+            among = scores.normal_among(candidates)
+            normals = {name: _at(column, top) for name, column in among.items()}
+        for plugin, _, column, normal in asked:
+            raw[plugin.NAME] = _at(column, top)
+            normals[plugin.NAME] = _at(normal, top)
+        return row, _table(known, rows, raw, normals, total[top]), len(best)
+
+    def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
+        """Yield what the plugins that have to be asked give the candidates."""
+        known, state, profile = self._known, self._state, self._profile
+        had_say = []
+        for pre_score in profile.pre_scores:
+            if pre_score.NAME in known.asked:
+                answer = self._ask("PreScore", pre_score, pre_score.pre_score)
+                if skips(answer):
+                    state.skip_score.add(pre_score.NAME)
+                elif answer is None:
+                    had_say.append(pre_score.NAME)
+                else:
+                    raise NotKnownError
+        if had_say:
+            self._pre_scored = [*self._pre_scored, *had_say]
+        for plugin in profile.scores:
+            if plugin.NAME not in known.asked or plugin.NAME in state.skip_score:
+                continue
+            raw = self._ask("Score", plugin, plugin.score)
+            if isinstance(raw, Status):
+                raise NotKnownError
+            is_one = is_everywhere(raw)
+            of_rows = raw[:1] if is_one else raw.take(self._candidates)
+            normal = of_rows
+            if normalizes(plugin):
+                normal = self._profile.ask(
+                    "ScoreExtensionNormalize",
+                    plugin,
+                    plugin.normalize,
+                    state,
+                    self._cycle.pod,
+                    of_rows,
+                )
+                if isinstance(normal, Status):
+                    raise NotKnownError
+            check_scores(normal)
+            weight = profile.weights[plugin.NAME]
+            if is_one:
+                yield plugin, weight, int(of_rows[0]), int(normal[0])
+            else:
+                yield plugin, weight, of_rows, normal
+
+    def _ask(self, point: str, plugin: Plugin, call: Any) -> Any:
+        cycle = self._cycle
+        return self._profile.ask(point, plugin, call, cycle.state, cycle.pod, cycle.nodes)
+
+
+def _count(verdict: Verdict) -> int:
+    rejected = verdict.rejected()
+    return 0 if rejected is None else int(np.count_nonzero(rejected))
+
+
+def _at(column: Ints | int, rows: Rows) -> Ints | int:
+    return column if isinstance(column, int) else column[rows]
