@@ -104,4 +104,4 @@ def _add_cmd(parser: argparse.ArgumentParser) -> None:
 
 def numbers(text: str) -> list[int]:
     """Read numbers with commas between them."""
-    return [positive(each) for each in text.split(",")]
+    return [int(each) for each in text.split(",")]
