@@ -16,6 +16,8 @@ from berth.bench import (
     group_preemption,
     groups,
     preemption,
+    preemptors,
+    size,
     startup,
     steady,
     throughput,
@@ -118,6 +120,11 @@ def _steady(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: steady.measure(settings, clock=RealClock())]
 
 
+def _preemption(given: argparse.Namespace) -> Iterable[Step]:
+    settings = throughput.Settings(given.nodes, given.preemptors, given.kubeconfig, given.cmd)
+    return [lambda: preemptors.measure(settings, clock=RealClock())]
+
+
 def _startup(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: startup.measure(nodes=given.nodes, command=given.cmd, clock=RealClock())]
 
@@ -161,6 +168,11 @@ def _cluster(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: cluster.measure(settings, clock=RealClock())]
 
 
+def _size(given: argparse.Namespace) -> Iterable[Step]:
+    settings = size.Settings(given.nodes, given.pods, given.rate, given.seconds)
+    return [lambda: size.measure(settings, clock=RealClock())]
+
+
 async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
     """Pods alone, and then the same ones mixed with many that fit nowhere."""
     results = [result async for result in crowded.measure(settings, clock=RealClock())]
@@ -187,8 +199,10 @@ STEPS: Final[Mapping[str, Steps]] = {
     "throughput": _throughput,
     "steady": _steady,
     "startup": _startup,
+    "preemption": _preemption,
     "scale": _scale,
     "extender": _extender,
     "groups": _groups,
     "cluster": _cluster,
+    "size": _size,
 }

@@ -55,10 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument("--workload", choices=[*WORKLOADS, CROWDED, "all"], default="plain")
-    many.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE",
-        help="an API server without node controllers; default: an embedded one",
-    )  # fmt: skip
+    _add_kubeconfig(many)
     _add_cmd(many)
     at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)
     at_rate.add_argument("--rate", type=float, default=300.0, help="pods per second; default: 300")
@@ -82,6 +79,12 @@ def _parser() -> argparse.ArgumentParser:
         help="numbers of running pods; default: 10000",
     )  # fmt: skip
     sizes.add_argument("--repetitions", type=positive, default=100)
+    urgent = kind("preemption", "measure a scheduler process whose pods preempt", runs=ONE)
+    urgent.add_argument(
+        "--preemptors", type=positive, default=1_000, help="number of pending pods; default: 1000"
+    )
+    _add_kubeconfig(urgent)
+    _add_cmd(urgent)
     asked = kind("extender", "measure the extender over HTTP", runs=ONE)
     asked.add_argument("--repetitions", type=positive, default=300)
     together = kind("groups", "measure pod groups", runs=ONE)
@@ -92,7 +95,24 @@ def _parser() -> argparse.ArgumentParser:
     large.add_argument(
         "--keep", action="store_true", help="with `--data-dir`, and start it again at the end"
     )
+    sized = kind("size", "measure the memory of a scheduler of a large cluster", runs=ONE)
+    sized.add_argument(
+        "--pods", type=positive, default=150_000, help="number of running pods; default: 150000"
+    )
+    sized.add_argument(
+        "--rate", type=positive, default=2_000, help="changes per second; default: 2000"
+    )
+    sized.add_argument(
+        "--seconds", type=positive, default=20, help="how long they last; default: 20"
+    )
     return parser
+
+
+def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE",
+        help="an API server without node controllers; default: an embedded one",
+    )  # fmt: skip
 
 
 def _add_cmd(parser: argparse.ArgumentParser) -> None:
