@@ -1,6 +1,9 @@
-"""The API server of a benchmark, in a process of its own, and what is created in it."""
+"""The API server of a benchmark, in a process of its own, what is created in it, and how the
+scheduler is started that is measured.
+"""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +17,7 @@ from berth.bench import workloads
 from berth.bench.process import BenchError, running
 from berth.client.api_client import ApiClient
 from berth.client.connect import connect
-from berth.client.errors import AlreadyExistsError
+from berth.client.errors import AlreadyExistsError, UnavailableError
 from berth.clock import Clock
 
 NAMESPACE: Final = "berth-bench"
@@ -27,6 +30,12 @@ NOW: Final = b'{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}
 REQUESTS_AT_ONCE: Final = 16
 START_SECONDS: Final = 30.0
 BERTH: Final = (sys.executable, "-m", "berth")
+RUN_FLAGS: Final = (
+    "--secure-port=0",
+    "--leader-elect=false",
+    "--kube-api-qps=5000",
+    "--kube-api-burst=5000",
+)
 
 
 @asynccontextmanager
@@ -42,8 +51,10 @@ async def api_server(
             await client.close()
         return
     kubeconfig, output = folder / "kubeconfig", folder / "cluster.log"
-    # Without TLS, which costs both sides what is not the scheduler's work.
-    command = (*BERTH, "cluster", "--insecure", f"--kubeconfig-out={kubeconfig}")
+    # Without TLS, which costs both sides what is not the scheduler's work. No kubelet renews
+    # leases, so nobody may conclude that the nodes are lost.
+    grace = ("--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
+    command = (*BERTH, "cluster", "--insecure", *grace, f"--kubeconfig-out={kubeconfig}")
     async with running(command, output=output) as server:
         deadline = clock.monotonic() + START_SECONDS
         while "API server at" not in output.read_text(encoding="utf-8"):
@@ -54,8 +65,21 @@ async def api_server(
         client = await connect(kubeconfig=str(kubeconfig), qps=0, user_agent="berth-bench")
         try:
             yield kubeconfig, client
+        except UnavailableError:
+            server.check()  # if it has ended, its last words say more
+            raise
         finally:
             await client.close()
+
+
+def scheduler_command(command: str, kubeconfig: Path) -> list[str]:
+    """Return how berth is started; or another scheduler, in whose *command* ``{kubeconfig}`` is
+    replaced.
+    """
+    if command:
+        words = shlex.split(command)
+        return [word.replace("{kubeconfig}", str(kubeconfig)) for word in words]
+    return [*BERTH, "run", f"--kubeconfig={kubeconfig}", *RUN_FLAGS]
 
 
 async def create_namespace(client: ApiClient) -> None:
@@ -66,10 +90,10 @@ async def create_namespace(client: ApiClient) -> None:
 
 async def create_nodes(client: ApiClient, count: int) -> None:
     """Create nodes that are ready, without kubelets."""
-    await at_once(partial(_create_node, client, node) for node in _nodes(count))
+    await at_once(partial(create_node, client, node) for node in _nodes(count))
 
 
-async def _create_node(client: ApiClient, node: dict[str, Any]) -> None:
+async def create_node(client: ApiClient, node: dict[str, Any]) -> None:
     """Create *node* and take away the taint that API servers give to new nodes."""
     body = msgspec.json.encode(node)
     answer = await client.request("POST", "/api/v1/nodes", body=body)
