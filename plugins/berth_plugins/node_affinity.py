@@ -165,11 +165,13 @@ class NodeAffinity(
         return "; ".join(clauses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        affinity = pod.pod.spec.affinity
+        if affinity is None or affinity.node_affinity is None:
+            return None if self._added_preferences else SKIP
         preferences = _preferences_of(pod)
         if isinstance(preferences, Status):
             return preferences
-        affinity = pod.pod.spec.affinity
-        written = affinity and affinity.node_affinity and affinity.node_affinity.preferred
+        written = affinity.node_affinity.preferred
         return None if written or self._added_preferences else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:

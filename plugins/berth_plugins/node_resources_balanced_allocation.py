@@ -18,7 +18,6 @@ from berth.framework.interface import (
 )
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import EVERY_ROW
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints
 from berth_plugins.shared.cpu_and_memory import CpuAndMemory, weights_of
@@ -93,9 +92,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             if scores is not None:
                 return scores
         devices = self._devices.counts_for(requests, nodes)
-        scored = scored_resources(
-            nodes, self._resources, requests, EVERY_ROW, non_zero=False, devices=devices
-        )
+        scored = scored_resources(nodes, self._resources, requests, non_zero=False, devices=devices)
         return balanced_allocation(scored, nodes.size)
 
 

@@ -40,7 +40,6 @@ from berth.framework.interface import (
 from berth.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import EVERY_ROW
 from berth.framework.status import Code, Status
 from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth.objects import resources
@@ -305,9 +304,7 @@ class NodeResourcesFit(
             if scores is not None:
                 return scores
         devices = self._devices.counts_for(requests, nodes)
-        scored = scored_resources(
-            nodes, self._resources, requests, EVERY_ROW, non_zero=True, devices=devices
-        )
+        scored = scored_resources(nodes, self._resources, requests, non_zero=True, devices=devices)
         return self._strategy(scored, nodes.size)
 
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:

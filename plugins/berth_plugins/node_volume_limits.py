@@ -260,6 +260,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
 
 def may_attach(template: PodTemplate) -> bool:
     """Whether pods of *template* have volumes that a driver might have to attach."""
+    if not template.pod.spec.volumes:
+        return False
     return template.memo("may attach", lambda: _may_attach(template.pod))
 
 

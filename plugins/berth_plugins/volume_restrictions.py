@@ -84,6 +84,8 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         return None if has_any else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        if not pod.pod.spec.volumes:
+            return SKIP
         exclusive: set[str] = set()
         for name in own_claims(pod.template):
             claim = self._claims.get(pod.namespace, name)

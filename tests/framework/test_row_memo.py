@@ -11,9 +11,8 @@ from berth.cache.cache import Cache
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import ScorePlugin
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import Columns, RowMemo, Rows
+from berth.framework.row_memo import Columns, RowMemo, few
 from berth.framework.status import Status
-from berth.framework.verdict import Ints
 from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from tests.builders import node, pod
@@ -21,79 +20,91 @@ from tests.builders import node, pod
 WIDTH = 40
 
 
-class Counted:
-    """Columns that are the generation itself; notes which rows they were asked for."""
+class Generations:
+    """Columns that follow from the generation; notes which rows were computed, None for all."""
 
-    def __init__(self, generation: Ints) -> None:
-        self.generation = generation
-        self.asked: list[Rows] = []
+    def __init__(self, rows: int) -> None:
+        self.generation = np.arange(1, rows + 1)
+        self.computed: list[int | None] = []
+        self.fails = False
 
-    def __call__(self, rows: Rows) -> Columns:
-        self.asked.append(rows)
-        column = self.generation[rows].copy()
-        return column, np.array([column, -column])
+    def of_all(self) -> Columns:
+        if self.fails:
+            raise ValueError("not these")
+        self.computed.append(None)
+        return self.generation.copy(), np.array([self.generation, -self.generation])
+
+    def of_row(self, row: int) -> tuple[int, tuple[int, int]]:
+        if self.fails:
+            raise ValueError("not this one")
+        self.computed.append(row)
+        value = int(self.generation[row])
+        return value, (value, -value)
+
+    def change(self, *rows: int) -> None:
+        last = int(self.generation.max())
+        self.generation[list(rows)] = np.arange(last + 1, last + 1 + len(rows))
 
 
-def column(memo: RowMemo, key: str, counted: Counted) -> list[int]:
-    """Return the first of the columns; the second has two rows that follow from it."""
-    found, both = memo.columns(
-        key,
-        counted,
-        rows=len(counted.generation),
-        last_generation=int(counted.generation.max(initial=0)),
-        changed_since=lambda since: np.flatnonzero(counted.generation > since).tolist(),
+def check(memo: RowMemo, formula: Generations) -> None:
+    """Ask for the columns, and compare them with what they follow from."""
+    generation = formula.generation
+    one, two = memo.columns(
+        "a",
+        formula,
+        rows=len(generation),
+        last_generation=int(generation.max(initial=0)),
+        changed_since=lambda since: np.flatnonzero(generation > since).tolist(),
     )
-    values: list[int] = found.tolist()
-    assert both.tolist() == [values, (-found).tolist()]
-    return values
+    assert one.tolist() == generation.tolist()
+    assert two.tolist() == [generation.tolist(), (-generation).tolist()]
 
 
 def test_only_changed_rows_are_computed_again() -> None:
-    memo, counted = RowMemo(), Counted(np.arange(1, WIDTH + 1))
-    column(memo, "a", counted)
-    counted.generation[[3, 7]] = [WIDTH + 1, WIDTH + 2]
-
-    assert column(memo, "a", counted) == counted.generation.tolist()
-    assert [rows if isinstance(rows, slice) else rows.tolist() for rows in counted.asked] == [
-        slice(None),
-        [3, 7],
-    ]
+    memo, formula = RowMemo(), Generations(WIDTH)
+    check(memo, formula)
+    formula.change(3, 7)
+    check(memo, formula)
+    assert formula.computed == [None, 3, 7]
 
 
 def test_nothing_is_computed_when_nothing_has_changed() -> None:
-    memo, counted = RowMemo(), Counted(np.arange(1, WIDTH + 1))
-    first = column(memo, "a", counted)
-    assert (column(memo, "a", counted), len(counted.asked)) == (first, 1)
+    memo, formula = RowMemo(), Generations(WIDTH)
+    check(memo, formula)
+    check(memo, formula)
+    assert formula.computed == [None]
 
 
-@pytest.mark.parametrize("changed", [WIDTH, WIDTH // 2])
-def test_all_are_computed_when_many_have_changed(changed: int) -> None:
-    memo, counted = RowMemo(), Counted(np.arange(1, WIDTH + 1))
-    column(memo, "a", counted)
-    counted.generation[:changed] += WIDTH
-
-    assert column(memo, "a", counted) == counted.generation.tolist()
-    assert counted.asked == [slice(None), slice(None)]
+@pytest.mark.parametrize(
+    ("changed", "all_at_once"), [(few(WIDTH), False), (few(WIDTH) + 1, True), (WIDTH, True)]
+)
+def test_all_are_computed_when_many_have_changed(changed: int, *, all_at_once: bool) -> None:
+    memo, formula = RowMemo(), Generations(WIDTH)
+    check(memo, formula)
+    formula.change(*range(changed))
+    check(memo, formula)
+    assert formula.computed == [None, *([None] if all_at_once else range(changed))]
 
 
 def test_a_longer_table_is_computed_anew() -> None:
     memo = RowMemo()
-    column(memo, "a", Counted(np.arange(1, WIDTH)))
-    longer = Counted(np.arange(1, WIDTH + 1))
-    assert column(memo, "a", longer) == longer.generation.tolist()
+    check(memo, Generations(WIDTH))
+    longer = Generations(WIDTH + 1)
+    check(memo, longer)
+    assert longer.computed == [None]
 
 
 def test_columns_are_computed_anew_after_a_failure() -> None:
-    memo, counted = RowMemo(), Counted(np.arange(1, WIDTH + 1))
-    column(memo, "a", counted)
-
-    def fail(_rows: Rows) -> Columns:
-        raise ValueError("not these")
-
-    with pytest.raises(ValueError, match="not these"):
-        memo.columns("a", fail, rows=WIDTH, last_generation=WIDTH + 1, changed_since=lambda _: [0])
-    assert column(memo, "a", counted) == counted.generation.tolist()
-    assert counted.asked == [slice(None), slice(None)]
+    memo, formula = RowMemo(), Generations(WIDTH)
+    check(memo, formula)
+    formula.change(0)
+    formula.fails = True
+    for reason in ("not this one", "not these"):
+        with pytest.raises(ValueError, match=reason):
+            check(memo, formula)
+    formula.fails = False
+    check(memo, formula)
+    assert formula.computed == [None, None]
 
 
 @given(seed=st.integers(0, 10_000), steps=st.integers(1, 25))

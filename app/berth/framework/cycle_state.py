@@ -3,12 +3,14 @@
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.objects.pod import NodeAllocatableResourceClaimStatus, Pod
+
+_NO_ROWS: Final = np.empty(0, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class CycleState:
         """Plugins whose PreFilter said Skip: their Filter and AddPod/RemovePod are not called."""
         self.skip_score: set[str] = set()
         """Plugins whose PreScore said Skip: their Score is not called."""
-        self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
+        self.feasible: NDArray[np.bool_] = _NO_ROWS if feasible is None else feasible
         """One flag per table row: nobody has rejected it yet. Scalar adapters evaluate only these;
         at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
         self.pods_to_activate: dict[str, Pod] = {}

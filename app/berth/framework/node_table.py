@@ -18,7 +18,7 @@ from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.pods_of_part import PodsByUid, PodsOfPart
 from berth.framework.port_index import PortIndex
-from berth.framework.row_memo import Columns, RowMemo, Rows
+from berth.framework.row_memo import Columns, Formula, RowMemo
 from berth.framework.value_ids import ValueIds
 from berth.framework.verdict import Ints, Mask
 from berth.objects.node import Node, Taint
@@ -402,14 +402,14 @@ class NodeTable:
         of_row = self._columns.taint_set
         of_row[row] = self._taint_sets.exchange(int(of_row[row]), taints)
 
-    def per_row(self, key: Hashable, compute: Callable[[Rows], Columns]) -> Columns:
+    def per_row(self, key: Hashable, formula: Formula) -> Columns:
         """Return columns with one value per slot, computed again only for rows that have changed.
 
         See :meth:`berth.framework.row_memo.RowMemo.columns`.
         """
         return self._row_memo.columns(
             key,
-            compute,
+            formula,
             rows=self.size,
             last_generation=self.last_generation,
             changed_since=self.rows_changed_since,

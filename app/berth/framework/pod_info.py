@@ -81,6 +81,8 @@ class PodTemplate:
     @cached_property
     def fit_score_requests(self) -> Resources:
         """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
+        if self._is_plain and not resources.takes_defaults(self.pod):
+            return self.requested
         return resources.fit_score_requests(self.pod)
 
     @cached_property
@@ -153,7 +155,7 @@ def _template_of(pod: Pod) -> PodTemplate:
     template = _templates.get(signature)
     if template is None:
         template = _templates[signature] = PodTemplate(pod)
-    else:
+    elif template.pod.spec.containers is not pod.spec.containers:  # nor what else it decoded
         share(template.pod, pod, POD_PARTS)
     return template
 

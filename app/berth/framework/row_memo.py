@@ -2,19 +2,34 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-Rows: TypeAlias = "slice | NDArray[np.intp]"
-"""What to index the last dimension of a column with."""
 Columns = Sequence[NDArray[Any]]
 """Arrays whose last dimension is the row."""
 
 EVERY_ROW: Final = slice(None)
-WORTH_IT: Final = 8
-"""When more than one row in so many has changed, all are computed again."""
+
+
+class Formula(Protocol):
+    """Says what columns have in a row. It depends on nothing but what is in this row."""
+
+    def of_all(self) -> Columns:
+        """Return the columns, computed for all rows."""
+        ...
+
+    def of_row(self, row: int) -> Sequence[Any]:
+        """Return the values of one row, one for each of the columns."""
+        ...
+
+
+def few(rows: int) -> int:
+    """Return up to how many of so many rows cost less one by one than all at once.
+
+    A row by itself takes 3 µs, the operations on arrays 30 µs and 4 ns for each row.
+    """
+    return 8 + rows // 1024
 
 
 @dataclass(slots=True)
@@ -32,32 +47,31 @@ class RowMemo:
     def columns(
         self,
         key: Hashable,
-        compute: Callable[[Rows], Columns],
+        formula: Formula,
         *,
         rows: int,
         last_generation: int,
         changed_since: Callable[[int], list[int]],
     ) -> Columns:
-        """Return ``compute(EVERY_ROW)``, most of it from the last time that *key* was asked for.
+        """Return ``formula.of_all()``, most of it from the last time that *key* was asked for.
 
-        ``compute(rows)`` gives the values of *rows*; they may depend on nothing but *key* and what
-        is in these rows. What it raises is raised, and all is computed again the next time. The
-        answer is not to be changed, and good until the next question.
+        *key* stands for the formula. What it raises is raised, and all rows are computed the next
+        time. The answer is not to be changed, and good until the next question.
         """
         kept = self._kept.get(key)
         if kept is not None and kept.generation == last_generation:
             return kept.columns
         self._kept.pop(key, None)
         if kept is None or kept.columns[0].shape[-1] != rows:
-            kept = _Kept(compute(EVERY_ROW), last_generation)
+            kept = _Kept(formula.of_all(), last_generation)
         else:
             changed = changed_since(kept.generation)
-            if len(changed) * WORTH_IT > rows:
-                kept.columns = compute(EVERY_ROW)
+            if len(changed) > few(rows):
+                kept.columns = formula.of_all()
             else:
-                index = np.array(changed, np.intp)
-                for column, values in zip(kept.columns, compute(index), strict=True):
-                    column[..., index] = values
+                for row in changed:
+                    for column, value in zip(kept.columns, formula.of_row(row), strict=True):
+                        column[..., row] = value
             kept.generation = last_generation
         self._kept[key] = kept
         return kept.columns

@@ -3,7 +3,7 @@
 import numpy as np
 
 from berth.framework.interface import MAX_NODE_SCORE
-from berth.framework.verdict import Ints
+from berth.framework.verdict import Ints, everywhere
 
 
 def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
@@ -12,6 +12,8 @@ def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
     ``100 * score / highest``; *reverse* then takes it from 100. When all are 0 they stay 0, or
     become 100.
     """
+    if len(scores) == 1:  # of all nodes, or of the only one
+        return everywhere(MAX_NODE_SCORE if bool(scores[0]) is not reverse else 0, 1)
     highest = scores.max(initial=0)
     if highest == 0:  # the common case: nobody has a preference
         return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores

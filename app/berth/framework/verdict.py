@@ -1,5 +1,6 @@
 """A Filter plugin's answer for all rows of a table at once."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ Rows = NDArray[np.intp]
 """Some rows of a table, by their numbers."""
 
 
+@lru_cache(maxsize=1024)
 def everywhere(value: int, rows: int) -> Ints:
     """Return *value* for each of so many rows, as one number that they all look at (stride 0).
 

@@ -20,6 +20,8 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
     Plain init containers do not count: their ports are free again before the pod serves.
     """
+    if not any(c.ports for c in (*pod.spec.containers, *pod.spec.init_containers)):
+        return ()
     sidecars = (c for c in pod.spec.init_containers if c.restart_policy == "Always")
     ports = (
         HostPort(port.host_ip or ANY_IP, port.protocol or "TCP", port.host_port)

@@ -129,6 +129,14 @@ def fit_score_requests(pod: Pod) -> Resources:
     return to_resources(requests, most=MOST)
 
 
+def takes_defaults(pod: Pod) -> bool:
+    """Whether a container of *pod* requests no cpu or no memory, so that the default counts."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return any(
+        CPU not in c.resources.requests or MEMORY not in c.resources.requests for c in containers
+    )
+
+
 def requested_with_claims(pod: Pod) -> Resources:
     """Return what must be left for *pod* on a node, if its claims take what its status says."""
     requests = pod_requests(pod, use_status=False, pod_level=True, claims=True)

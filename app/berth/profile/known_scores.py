@@ -96,6 +96,11 @@ class KnownScores:
             total += each.normal if each.weight == 1 else each.normal * each.weight
         self.best = BestRows(np.where(candidates, total, LEFT_OUT))
 
+    @property
+    def are_relative(self) -> bool:
+        """Whether the total of a row follows from which others are candidates."""
+        return bool(self._relative)
+
     # Keeping up.
 
     def drop(self, row: int, candidates: Mask) -> None:

@@ -10,7 +10,8 @@ Exact: an answer is used only for the very load that it was given for. Where nod
 plugins are asked again.
 """
 
-from collections.abc import Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +39,8 @@ FEW: Final = 16
 of the best rows at once. Before, it is one row that gets pod after pod."""
 MANY: Final = 8
 """When more than one row in so many has changed, all plugins are asked again."""
+_FRONTS: Final = 4
+"""The answers about the best rows that are kept. Those of a zone come back when it is its turn."""
 _WORTH: Final = 64
 """For each placement since the last time, plugins may be asked about so many rows at once."""
 
@@ -83,10 +86,11 @@ class KnownTemplate:
         self._scores_by_load: list[ScorePlugin] = []
         self.scores = self._run_scores()
         self._candidates: Rows | None = None
-        self._best_ahead: LookAhead | None = None
+        self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
         self._row_ahead: dict[int, LookAhead] = {}
         self._since_ahead = FEW
         self._chosen: int | None = None
+        self._front: Callable[[], Rows] = self.scores.best.front
         self._follows = [*self._values()]
         self._generation = nodes.last_generation
 
@@ -97,9 +101,13 @@ class KnownTemplate:
             self._candidates = np.flatnonzero(self.filters.feasible)
         return self._candidates
 
-    def chose(self, row: int) -> None:
-        """Expect a pod of this template on *row*."""
-        self._chosen = row
+    def chose(self, row: int, front: Callable[[], Rows] | None = None) -> None:
+        """Expect a pod of this template on *row*.
+
+        *front* gives the rows that come next, if what others say makes them other than those with
+        the best known totals.
+        """
+        self._chosen, self._front = row, front or self.scores.best.front
 
     # Asking about all rows.
 
@@ -228,11 +236,11 @@ class KnownTemplate:
 
     def _foreseen(self, row: int, load: bytes) -> tuple[LookAhead, int] | None:
         count = self._nodes.pod_count.item(row)
-        for ahead in (self._best_ahead, self._row_ahead.get(row)):
-            if ahead is not None:
-                place = ahead.place_of(row, count, load)
-                if place is not None:
-                    return ahead, place
+        of_row = self._row_ahead.get(row)
+        for ahead in self._best_ahead if of_row is None else (*self._best_ahead, of_row):
+            place = ahead.place_of(row, count, load)
+            if place is not None:
+                return ahead, place
         return None
 
     def _take_in(self, row: int, ahead: LookAhead, place: int) -> None:
@@ -254,15 +262,17 @@ class KnownTemplate:
     def _look_at(self, changed: list[int]) -> None:
         """Ask about rows as they are; if the chosen one is among them, about what comes next, too.
 
-        That is one more pod on each of the best rows or, if that was asked not long ago, more pods
-        on the chosen one.
+        That is one more pod on each of the best rows or, if that was asked not long ago and the
+        chosen one was among them, more pods on that.
         """
         rows, pods = np.array(changed), np.zeros(len(changed), np.int64)
-        best, chosen = self.scores.best, self._chosen
-        is_about_best = self._since_ahead >= max(FEW, best.num_in_front // _WORTH)
+        chosen = self._chosen
+        is_about_best = self._since_ahead >= max(FEW, self.scores.best.num_in_front // _WORTH) or (
+            chosen is not None and not any(ahead.is_about(chosen) for ahead in self._best_ahead)
+        )
         if chosen in changed:
             if is_about_best:
-                more = np.setdiff1d(best.front(), rows, assume_unique=True)
+                more = np.setdiff1d(self._front(), rows, assume_unique=True)
                 more_pods = np.ones(len(more), np.int64)
             else:
                 more, more_pods = np.full(FEW, chosen), np.arange(1, FEW + 1)
@@ -271,7 +281,8 @@ class KnownTemplate:
             rows, pods = rows[in_order], pods[in_order]
         ahead = self._ask_ahead(rows, pods)
         if chosen in changed and is_about_best:
-            self._best_ahead, self._since_ahead = ahead, 0
+            self._best_ahead.append(ahead)
+            self._since_ahead = 0
         elif chosen in changed:
             if len(self._row_ahead) >= FEW:
                 self._row_ahead.clear()

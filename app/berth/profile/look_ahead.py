@@ -39,6 +39,11 @@ class LookAhead:
         """Whether no filter rejects any of the rows."""
         return not self._rejected
 
+    def is_about(self, row: int) -> bool:
+        """Whether there are answers about *row*."""
+        place = bisect_left(self._rows, row)
+        return place < len(self._rows) and self._rows[place] == row
+
     def first_of(self, row: int) -> int:
         """Return where the first answers about *row* are, of which there must be any."""
         return bisect_left(self._rows, row)

@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from itertools import groupby
@@ -16,6 +16,7 @@ from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
 from berth.framework.interface import (
     EXTENSION_POINTS,
     MAX_NODE_SCORE,
+    NOTHING_ELSE,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -102,6 +103,9 @@ class Profile:
         self.post_binds = at("post_bind", PostBindPlugin)
         self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
         self.placement_scores = at("placement_score", PlacementScorePlugin)
+        self._normalizing = frozenset(
+            p.NAME for p in self.scores if type(p).normalize is not ScorePlugin.normalize
+        )
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)
@@ -171,11 +175,18 @@ class Profile:
         return outcome
 
     def run_filters(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        *,
+        passed: Container[str] = (),
     ) -> None:
         """Evaluate the rows in ``state.feasible``, leaving there those that pass.
 
-        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
+        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it. Of the
+        plugins *passed* it is known that they reject none.
         """
         evaluations = self.evaluations["Filter"]
         left = int(np.count_nonzero(state.feasible))
@@ -183,6 +194,8 @@ class Profile:
             if plugin.NAME in state.skip_filter:
                 continue
             evaluations[plugin.NAME] += left
+            if plugin.NAME in passed:
+                continue
             verdict = self.ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
@@ -200,6 +213,16 @@ class Profile:
             left = int(np.count_nonzero(state.feasible))
             if not left:
                 return
+
+    def filters_by_nodes_alone(self, pod: PodInfo, nodes: NodeTable) -> frozenset[str]:
+        """Return the filters whose answers about *pod* do not depend on the pods on nodes."""
+        return frozenset(
+            plugin.NAME
+            for plugin in self.filters
+            if not plugin.GOES_BY_LOAD
+            and plugin.NAME not in self.plugins_by_others
+            and plugin.follows_from(pod, nodes) is NOTHING_ELSE
+        )
 
     def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
         """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
@@ -313,8 +336,6 @@ class Profile:
         weighted_scores: dict[str, Ints] = {}
         total = np.zeros(len(rows), np.int64)
         of_all = 0 if self.scores else 1
-        # Copying a whole column takes a fraction of the time of picking all its values.
-        is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
         for plugin in self.scores:
             if plugin.NAME in state.skip_score:
                 continue
@@ -323,22 +344,21 @@ class Profile:
             if isinstance(raw, Status):
                 return failed(raw, "Score", plugin)
             is_one = is_everywhere(raw)
-            of_rows = raw[:1] if is_one else raw.copy() if is_everybody else raw.take(rows)
+            of_rows = raw[:1] if is_one else raw.take(rows)
             normal = of_rows
-            if type(plugin).normalize is not ScorePlugin.normalize:
+            if plugin.NAME in self._normalizing:
                 normal = self.ask(
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
                 if isinstance(normal, Status):
                     return failed(normal, "Score", plugin)
-            # As unsigned numbers the negative ones are large: one look finds both.
-            worst = int(normal.view(np.uint64).max(initial=0))
-            if worst > MAX_NODE_SCORE:
-                return invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
+            worst = int(normal[0]) if is_one else _worst(normal)
+            if not 0 <= worst <= MAX_NODE_SCORE:
+                return invalid_score(plugin, worst)
             weight = self.weights[plugin.NAME]
             if is_one:
                 weighted = everywhere(worst * weight, len(rows))
-                of_rows = everywhere(int(of_rows[0]), len(rows))
+                of_rows = everywhere(int(raw[0]), len(rows))
                 of_all += worst * weight
             else:
                 weighted = normal if weight == 1 else normal * weight
@@ -474,6 +494,12 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
+
+
+def _worst(scores: Ints) -> int:
+    """Return a score that is out of range, if any is, else the highest."""
+    # As unsigned numbers the negative ones are large: one look finds both.
+    return int(np.maximum.reduce(scores.view(np.uint64), initial=0).view(np.int64))
 
 
 def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:

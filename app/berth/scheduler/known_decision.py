@@ -9,6 +9,7 @@ from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.interface import Plugin, ScorePlugin
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
+from berth.profile.best_rows import IN_FRONT
 from berth.profile.known_template import (
     KnownTemplate,
     NotKnownError,
@@ -51,14 +52,15 @@ class Decider:
         if known.asked:
             decision = _AskingDecision(known, cycle)
             row, scores, num_best = decision.make(select)
+            known.chose(row, decision.front)
             found = decision.found()
             filtered, scored = decision.evaluations()
         else:
             cycle.state.feasible = known.filters.feasible
             row, scores, num_best = _select_best(known, select)
+            known.chose(row)
             found = self._found_before(cycle)
             filtered, scored = self._evaluations
-        known.chose(row)
         for counts, name, number in filtered:
             counts[name] += number
         name = cycle.nodes.name(row)
@@ -158,6 +160,8 @@ class _AskingDecision:
         self._feasible = known.filters.feasible
         self._candidates = known.candidates
         self._charges: Charges = []
+        self._totals: Ints | None = None
+        """Of the candidates, if they are others than those that are known."""
 
     def make(self, select: Select) -> tuple[int, ScoreTable | None, int]:
         """Return the row to take, the best rows if there are several, and how many are equal."""
@@ -167,6 +171,16 @@ class _AskingDecision:
         if len(self._candidates) == 1:
             return int(self._candidates[0]), None, 1
         return self._select_host(select)
+
+    def front(self) -> Rows:
+        """Return the best rows, and all that are as good as the last of them."""
+        if self._totals is None:
+            return self._known.scores.best.front()
+        if len(self._candidates) <= IN_FRONT:
+            return self._candidates
+        least = np.partition(self._totals, -IN_FRONT)[-IN_FRONT]
+        front: Rows = self._candidates[self._totals >= least]
+        return front
 
     def found(self) -> FeasibleNodes:
         """Return which rows are feasible, and why the others are not."""
@@ -245,9 +259,11 @@ class _AskingDecision:
         if are_all and not asked:
             return _select_best(known, select)
         scores = known.scores
-        total = scores.best.totals[candidates] if are_all else scores.totals_among(candidates)
+        is_same = are_all or not scores.are_relative
+        total = scores.best.totals.take(candidates) if is_same else scores.totals_among(candidates)
         for _, weight, _, normal in asked:
             total += normal * weight
+        self._totals = total
         (best,) = (total == total.max()).nonzero()
         best_rows = candidates[best]
         row = int(best_rows[0]) if len(best) == 1 else select(best_rows.data)
@@ -257,7 +273,7 @@ class _AskingDecision:
         top.sort()
         rows = candidates[top]
         raw = scores.raw_of(rows)
-        if are_all:
+        if is_same:
             normals = scores.normal_of(rows)
         else:
             among = scores.normal_among(candidates)
@@ -289,7 +305,7 @@ class _AskingDecision:
             if isinstance(raw, Status):
                 raise NotKnownError
             is_one = is_everywhere(raw)
-            of_rows = raw[:1] if is_one else raw[self._candidates]
+            of_rows = raw[:1] if is_one else raw.take(self._candidates)
             normal = of_rows
             if normalizes(plugin):
                 normal = self._profile.ask(

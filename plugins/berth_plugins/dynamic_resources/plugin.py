@@ -159,6 +159,8 @@ class DynamicResources(
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()
         state.write(KEY, devices)
+        if not pod.pod.spec.resource_claims and not pod.template.incoming_requested.scalars:
+            return SKIP
         try:
             claims = self._claims_of(pod.pod)
         except UnresolvedError as exc:

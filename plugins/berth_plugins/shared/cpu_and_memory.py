@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from berth.framework.interface import MAX_NODE_SCORE
 from berth.framework.node_table import NodeTable
-from berth.framework.row_memo import Rows
 from berth.framework.verdict import Ints
 from berth.objects.resources import Resources
 from berth_plugins.shared.resource_allocation import ResourceSpec
@@ -59,7 +58,7 @@ class CpuAndMemory(NamedTuple):
         if capacity is None:
             return None
         try:
-            loads = nodes.per_row(CpuAndMemory, partial(_loads, nodes, capacity[0]))
+            loads = nodes.per_row(CpuAndMemory, _Loads(nodes, capacity[0]))
         except TooMuchError:
             return None
         return cls(*capacity, *loads)
@@ -99,16 +98,37 @@ def _capacity(nodes: NodeTable) -> tuple[Floats, Floats] | None:
     return allocatable.astype(np.float64), np.zeros(allocatable.shape)
 
 
-def _loads(nodes: NodeTable, allocatable: Floats, rows: Rows) -> tuple[Floats, Floats, SmallInts]:
-    requested, non_zero = nodes.requested[:2, rows], nodes.non_zero_requested[:, rows]
-    # As unsigned numbers the negative ones are large.
-    if max(int(each.view(np.uint64).max(initial=0)) for each in (requested, non_zero)) > MOST:
-        raise TooMuchError
-    allocatable = allocatable[:, rows]
-    free = allocatable - non_zero
-    free *= MAX_NODE_SCORE
-    used = requested.astype(np.float64)
-    return free, used, _balance(used.copy(), allocatable)
+class _Loads:
+    """What is kept of each row: ``free``, ``used`` and ``balance``."""
+
+    def __init__(self, nodes: NodeTable, allocatable: Floats) -> None:
+        self._nodes = nodes
+        self._allocatable = allocatable
+
+    def of_all(self) -> tuple[Floats, Floats, SmallInts]:
+        requested, non_zero = self._nodes.requested[:2], self._nodes.non_zero_requested
+        # As unsigned numbers the negative ones are large.
+        if max(int(each.view(np.uint64).max(initial=0)) for each in (requested, non_zero)) > MOST:
+            raise TooMuchError
+        free = self._allocatable - non_zero
+        free *= MAX_NODE_SCORE
+        used = requested.astype(np.float64)
+        return free, used, _balance(used.copy(), self._allocatable)
+
+    def of_row(self, row: int) -> tuple[tuple[float, float], tuple[int, int], int]:
+        used = cpu, memory = self._nodes.requested[:2, row].tolist()
+        non_zero_cpu, non_zero_memory = self._nodes.non_zero_requested[:, row].tolist()
+        if not (
+            0 <= cpu <= MOST
+            and 0 <= memory <= MOST
+            and 0 <= non_zero_cpu <= MOST
+            and 0 <= non_zero_memory <= MOST
+        ):
+            raise TooMuchError
+        of_cpu, of_memory = self._allocatable[:, row].tolist()
+        free = (of_cpu - non_zero_cpu) * 100, (of_memory - non_zero_memory) * 100
+        difference = abs(min(cpu, of_cpu) / of_cpu - min(memory, of_memory) / of_memory)
+        return free, used, int((2 - difference) * 50)
 
 
 def _balance(used: Floats, allocatable: Floats) -> SmallInts:

@@ -17,8 +17,7 @@ from pydantic import BaseModel, Field
 
 from berth.framework.interface import MAX_NODE_SCORE, PluginArgs
 from berth.framework.node_table import CPU, MEMORY, NodeTable
-from berth.framework.row_memo import Rows
-from berth.framework.verdict import Ints, Mask
+from berth.framework.verdict import Ints, Mask, Rows
 from berth.objects.resources import Resources
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -127,14 +126,15 @@ def scored_resources(
     nodes: NodeTable,
     resources: Sequence[ResourceSpec],
     requests: Resources,
-    rows: Rows,
+    rows: Rows | None = None,
     *,
     non_zero: bool,
     devices: DeviceCounts | None = None,
 ) -> list[ScoredResource]:
-    """Return those of *resources* that matter for a pod with *requests*, on *rows* (spec §5.8).
+    """Return those of *resources* that matter for a pod with *requests* (spec §5.8), on *rows*.
 
     A scalar resource that the pod does not ask for is left out, as is one that no node has.
+    *rows* None: all of them.
     *non_zero*: cpu and memory in use are counted with defaults for pods that request none.
     *devices* counts for a resource where a node has none of it otherwise.
     """
@@ -155,7 +155,7 @@ def scored_resources(
             if non_zero and name in _WITH_DEFAULTS:
                 used = nodes.non_zero_requested[_WITH_DEFAULTS[name]]
             capacity = nodes.kept(("capacity", name), partial(Capacity.of, allocatable))
-        if not isinstance(rows, slice):
+        if rows is not None:
             capacity, used = capacity.take(rows), used[rows]
         found.append(ScoredResource(resource.effective_weight, capacity, used, request))
     return found

@@ -27,6 +27,8 @@ def claim_volumes(pod: Pod) -> Iterator[ClaimVolume]:
 
 def own_claims(template: PodTemplate) -> tuple[str, ...]:
     """Return the claim names that pods of *template* are written with, one per volume."""
+    if not template.pod.spec.volumes:
+        return ()
     return template.memo(
         "claims",
         lambda: tuple(

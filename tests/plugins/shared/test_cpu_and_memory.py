@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.row_memo import EVERY_ROW
 from berth.objects.resources import Resources
 from berth_plugins.node_resources_balanced_allocation import balanced_allocation
 from berth_plugins.shared.cpu_and_memory import MOST, CpuAndMemory, weights_of
@@ -67,9 +66,9 @@ def plain_scores_of(
 ) -> list[list[int] | None]:
     specs, rows = resources(of), [*nodes.row_of.values()]
     return [
-        strategy(
-            scored_resources(nodes, specs, requests, EVERY_ROW, non_zero=non_zero), nodes.size
-        )[rows].tolist()
+        strategy(scored_resources(nodes, specs, requests, non_zero=non_zero), nodes.size)[
+            rows
+        ].tolist()
         for strategy, non_zero in ((least_allocated, True), (balanced_allocation, False))
     ]
 
