@@ -315,7 +315,7 @@ class Profile:
         raw_scores: dict[str, Ints | int] = {}
         normal_scores: dict[str, Ints | int] = {}
         count = len(rows)
-        total = np.zeros(count, np.int64)
+        differing: list[Ints] = []
         of_all = 0 if self.scores else 1
         for plugin in self.scores:
             name = plugin.NAME
@@ -342,8 +342,10 @@ class Profile:
                 of_all += worst * weight
             else:
                 raw_scores[name], normal_scores[name] = of_rows, normal
-                total += normal if weight == 1 else normal * weight
-        total += of_all
+                differing.append(normal if weight == 1 else normal * weight)
+        total = np.full(count, of_all, np.int64)
+        for column in differing:
+            total += column
         weighted = Columns(normal_scores, count, self.weights)
         return ScoreTable(rows, Columns(raw_scores, count), weighted, total, self.weights)
 
