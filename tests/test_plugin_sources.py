@@ -260,3 +260,33 @@ def test_a_reference_that_cannot_be_imported_is_named_with_its_field() -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere: plugin directory: No such file or directory"):
         KnownPlugins.find(directories=[tmp_path / "nowhere"])
+
+
+SHARED = "VALUE = {value}\n"
+SHARING = """
+from berth.plugin import CycleState, NodeTable, PodInfo, ScorePlugin, Scores, everywhere
+
+from ._shared import VALUE
+
+
+class {name}(ScorePlugin):
+    NAME = "{name}"
+    VALUE = VALUE
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        return everywhere(VALUE, nodes.size)
+"""
+
+
+def test_files_of_a_folder_share_what_is_in_another(tmp_path: Path) -> None:
+    """It is read again when it has changed, and leaves no byte code behind."""
+    (tmp_path / "_shared.py").write_text(SHARED.format(value=1))
+    for name in ("One", "Two"):
+        (tmp_path / f"{name.lower()}.py").write_text(SHARING.format(name=name))
+    first = KnownPlugins.find(directories=[tmp_path]).registry
+    (tmp_path / "_shared.py").write_text(SHARED.format(value=2))
+    changed = KnownPlugins.find(directories=[tmp_path]).registry
+
+    assert [vars(first[name])["VALUE"] for name in ("One", "Two")] == [1, 1]
+    assert [vars(changed[name])["VALUE"] for name in ("One", "Two")] == [2, 2]
+    assert not (tmp_path / "__pycache__").exists()

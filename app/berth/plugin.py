@@ -67,6 +67,7 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.framework.lab_plugin import LabPlugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import CPU, MEMORY, NodeTable
@@ -107,6 +108,7 @@ __all__ = [
     "Gang",
     "Handle",
     "Ints",
+    "LabPlugin",
     "Lister",
     "Listers",
     "Mask",

@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
@@ -179,26 +180,60 @@ def _module_of(path: Path) -> ModuleType:
     """Import a file under a name that tells its content.
 
     So a file that has changed becomes another module beside the old one, whose instances go on
-    until they are replaced, and one that has not changed is not run again.
+    until they are replaced, and one that has not changed is not run again. It may import what
+    is in other files of its directory: ``from ._name import thing``.
     """
-    try:
-        source = path.read_bytes()
-    except OSError as exc:
-        raise ConfigError(str(path), [str(exc.strerror)]) from exc
-    digest = sha256(bytes(path) + b"\0" + source).hexdigest()[:12]
+    package = _package_of(path.parent)
+    source = _content(path)
+    digest = _digest(bytes(path), package.__name__.encode(), source)
     name = "_".join(("berth_plugin", re.sub(r"\W", "_", path.stem), digest))
     if name in sys.modules:
         return sys.modules[name]
     module = ModuleType(name)
     module.__file__ = str(path)
+    module.__package__ = package.__name__
     sys.modules[name] = module  # pydantic and dataclasses look themselves up there
     try:
         # Not by importlib's loader, whose cached byte code is told apart by whole seconds.
-        exec(compile(source, str(path), "exec"), vars(module))
+        with _without_byte_code():
+            exec(compile(source, str(path), "exec"), vars(module))
     except Exception as exc:
         del sys.modules[name]
         raise _not_imported(str(path), exc) from exc
     return module
+
+
+def _package_of(directory: Path) -> ModuleType:
+    """Return a package of the files in *directory* whose names begin with ``_``.
+
+    It is another one when one of these has changed.
+    """
+    shared = sorted(path for path in directory.glob("_*.py") if path.is_file())
+    digest = _digest(bytes(directory), *map(_content, shared))
+    package = sys.modules.setdefault(name := f"berth_plugin_directory_{digest}", ModuleType(name))
+    package.__path__ = [str(directory)]
+    return package
+
+
+def _digest(*parts: bytes) -> str:
+    return sha256(b"\0".join(parts)).hexdigest()[:12]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise ConfigError(str(path), [str(exc.strerror)]) from exc
+
+
+@contextmanager
+def _without_byte_code() -> Iterator[None]:
+    """Have modules imported that leave no byte code behind; see above."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _referred(reference: str, place: str) -> type[Plugin]:

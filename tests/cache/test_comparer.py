@@ -1,14 +1,17 @@
 """The comparer: every way in which cache and API can differ, and those that are none."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 
 import pytest
 
 from berth.cache.cache import Cache
 from berth.cache.comparer import Comparison, Counted, compare, placed
+from berth.clock import FakeClock
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.service.cache_check import CacheCheck
 from tests.builders import node, pod
 
 
@@ -86,11 +89,20 @@ PODS = (pod("bound", node="a"), pod("assumed"))
         ),
     ],
 )
-def test_compare(nodes: tuple[Node, ...], pods: tuple[Pod, ...], want: Comparison) -> None:
-    found = difference(cache_of_two_nodes(), nodes=nodes, pods=pods)
+async def test_compare(nodes: tuple[Node, ...], pods: tuple[Pod, ...], want: Comparison) -> None:
+    cache = cache_of_two_nodes()
+    found = difference(cache, nodes=nodes, pods=pods)
+    check = CacheCheck(
+        cache,
+        nodes={each.metadata.name: each for each in nodes},
+        pods={each.key: each for each in pods},
+        clock=FakeClock(),
+    )
+    await check.look()
 
     assert found == want
     assert found.is_clean == (want == Comparison())
+    assert check.differences == sum(len(getattr(want, field.name)) for field in fields(want))
 
 
 def test_pods_on_a_node_that_is_not_known_are_compared_too() -> None:

@@ -16,6 +16,8 @@ from berth.cluster.kubelet.stages import types as stages
 from berth.cluster.kubelet.stages.load import from_object as stages_from
 from berth.config.load import load
 from berth.embedded.scenario.load import ScenarioFile
+from berth.lab import types as lab
+from berth.lab.load import LabFile
 from berth.profile.build import args_models, check_profiles
 from berth.whatif.question import Question
 from berth_plugins.registry import IN_TREE
@@ -55,6 +57,11 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         path = tmp_path / "scenario.yaml"
         path.write_text(block.text, "utf-8")
         assert ScenarioFile(path).scenario.steps
+        return
+    if found[0]["kind"] == lab.KIND:
+        path = tmp_path / "lab.yaml"
+        path.write_text(block.text, "utf-8")
+        assert LabFile(path).policies()
         return
     for obj in found:
         if obj["kind"] == stages.KIND:

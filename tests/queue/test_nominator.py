@@ -64,12 +64,11 @@ def test_update(old: str, new: str, want: dict[str, list[str]]) -> None:
     before, after = pod(nominated=old), pod(nominated=new, labels={"now": "changed"})
     nominator = Nominator({after.key: after}.get)
     nominator.add_nominated_pod(PodInfo(before), node_name="memory")
-    info = PodInfo(after)
-    nominator.update_nominated_pod(before, info)
+    nominator.update_nominated_pod(before, PodInfo(after))
 
     assert nominations(nominator) == want
-    assert [p for node in want for p in nominator.nominated_pods_for_node(node)] == [
-        info for _ in want
+    assert [p.pod for node in want for p in nominator.nominated_pods_for_node(node)] == [
+        after for _ in want
     ]
 
 

@@ -42,8 +42,10 @@ async def api_server(
             await client.close()
         return
     kubeconfig, output = folder / "kubeconfig", folder / "cluster.log"
-    # Without TLS, which costs both sides what is not the scheduler's work.
-    command = (*BERTH, "cluster", "--insecure", f"--kubeconfig-out={kubeconfig}")
+    # Without TLS, which costs both sides what is not the scheduler's work. No kubelet renews
+    # leases, so nobody may conclude that the nodes are lost.
+    grace = ("--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
+    command = (*BERTH, "cluster", "--insecure", *grace, f"--kubeconfig-out={kubeconfig}")
     async with running(command, output=output) as server:
         deadline = clock.monotonic() + START_SECONDS
         while "API server at" not in output.read_text(encoding="utf-8"):
@@ -66,10 +68,10 @@ async def create_namespace(client: ApiClient) -> None:
 
 async def create_nodes(client: ApiClient, count: int) -> None:
     """Create nodes that are ready, without kubelets."""
-    await at_once(partial(_create_node, client, node) for node in _nodes(count))
+    await at_once(partial(create_node, client, node) for node in _nodes(count))
 
 
-async def _create_node(client: ApiClient, node: dict[str, Any]) -> None:
+async def create_node(client: ApiClient, node: dict[str, Any]) -> None:
     """Create *node* and take away the taint that API servers give to new nodes."""
     body = msgspec.json.encode(node)
     answer = await client.request("POST", "/api/v1/nodes", body=body)

@@ -63,8 +63,10 @@ decode_pod = msgspec.json.Decoder(_Pod).decode
 class Binds:
     """Pods that were seen to get a node while they were followed."""
 
-    def __init__(self, client: ApiClient, *, clock: Clock) -> None:
+    def __init__(self, client: ApiClient, *, clock: Clock, selector: str = "") -> None:
+        """Of those that the label *selector* selects."""
         self._client = client
+        self._selector = selector
         self._clock = clock
         self._watching: asyncio.Task[None] | None = None
         self.times: dict[str, float] = {}
@@ -101,7 +103,10 @@ class Binds:
             self._watching.cancel()
 
     async def _watch(self, version: str) -> None:
-        lines = self._client.watch(PODS_PATH, {"resourceVersion": version})
+        params = {"resourceVersion": version}
+        if self._selector:
+            params["labelSelector"] = self._selector
+        lines = self._client.watch(PODS_PATH, params)
         async with aclosing(lines):
             async for line in lines:
                 if not line:

@@ -130,7 +130,7 @@ async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
                 output = Path(folder) / "scheduler.log"
                 async with (
                     binds.followed(),
-                    running(_command(settings, kubeconfig), output=output) as scheduler,
+                    running(command(settings, kubeconfig), output=output) as scheduler,
                 ):
                     return await _follow(binds, scheduler, workload, settings, client, clock=clock)
             finally:
@@ -182,7 +182,7 @@ async def until_quiet(scheduler: Measured, *, clock: Clock) -> None:
         await clock.sleep(QUIET_SECONDS)
 
 
-def _command(settings: Settings, kubeconfig: Path) -> list[str]:
+def command(settings: Settings, kubeconfig: Path) -> list[str]:
     if settings.command:
         words = shlex.split(settings.command)
         return [word.replace("{kubeconfig}", str(kubeconfig)) for word in words]

@@ -16,6 +16,7 @@ from berth.bench import (
     group_preemption,
     groups,
     preemption,
+    size,
     throughput,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
@@ -121,6 +122,11 @@ def _cluster(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: cluster.measure(settings, clock=RealClock())]
 
 
+def _size(given: argparse.Namespace) -> Iterable[Step]:
+    settings = size.Settings(given.nodes, given.pods, given.rate, given.seconds)
+    return [lambda: size.measure(settings, clock=RealClock())]
+
+
 async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
     """Pods alone, and then the same ones mixed with many that fit nowhere."""
     results = [result async for result in crowded.measure(settings, clock=RealClock())]
@@ -148,4 +154,5 @@ STEPS: Final[Mapping[str, Steps]] = {
     "extender": _extender,
     "groups": _groups,
     "cluster": _cluster,
+    "size": _size,
 }

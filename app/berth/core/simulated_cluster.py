@@ -241,9 +241,37 @@ class SimulatedCluster:
         Raises no error for pods that wake each other for ever: it stops.
         """
         while await self._step() or await self._pass_time():
-            waiting = sum(self.core.queue.sub_queues.pending_counts().values())
-            if self._attempts > MOST_ATTEMPTS * (waiting + 1):
+            if self._is_going_round():
                 return
+
+    async def run_now(self) -> None:
+        """Schedule as far as that is possible without time passing."""
+        while await self._step() and not self._is_going_round():
+            pass
+
+    def next_moment(self) -> float | None:
+        """Return when there is something to do that only waits for time; None: there is nothing.
+
+        In seconds since 1970.
+        """
+        moments = [self._flush_of_leftovers()] if self._has_untried() else []
+        if moments or self._on_permit:
+            moments += [self._end_of_backoff(), self.clock.next_wakeup()]
+        return min((each for each in moments if each is not None), default=None)
+
+    async def advance_to(self, moment: float) -> None:
+        """Let time pass until *moment*, which is not after :meth:`next_moment`."""
+        self.clock.advance(max(moment - self.clock.now(), 0.0))
+        await _turns()
+        queue = self.core.queue
+        queue.flush_backoff_completed()
+        if (self.clock.now() - self._started) % LEFTOVERS_PERIOD == 0:
+            queue.flush_unschedulable_pods_leftover()
+
+    def _is_going_round(self) -> bool:
+        """Whether pods have been tried again and again though nothing has changed."""
+        waiting = sum(self.core.queue.sub_queues.pending_counts().values())
+        return self._attempts > MOST_ATTEMPTS * (waiting + 1)
 
     async def _step(self) -> bool:
         """Do the next thing, as :meth:`SchedulerCore.step`; but let pods wait for Permit."""
@@ -304,19 +332,10 @@ class SimulatedCluster:
 
     async def _pass_time(self) -> bool:
         """Move the clock to when there is something to do; False if it would come to nothing."""
-        now = self.clock.now()
-        moments = [self._flush_of_leftovers()] if self._has_untried() else []
-        if moments or self._on_permit:
-            moments += [self._end_of_backoff(), self.clock.next_wakeup()]
-        moment = min((each for each in moments if each is not None), default=None)
+        moment = self.next_moment()
         if moment is None:
             return False
-        self.clock.advance(max(moment - now, 0.0))
-        await _turns()
-        queue = self.core.queue
-        queue.flush_backoff_completed()
-        if (self.clock.now() - self._started) % LEFTOVERS_PERIOD == 0:
-            queue.flush_unschedulable_pods_leftover()
+        await self.advance_to(moment)
         return True
 
     def _has_untried(self) -> bool:

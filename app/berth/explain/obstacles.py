@@ -56,6 +56,8 @@ class Obstacles:
     def __init__(self, cycle: Cycle, found: FeasibleNodes) -> None:
         """*found* is about all nodes of *cycle*."""
         self._found = found
+        self._singular = found.diagnosis.statuses.keys() | found.diagnosis.beside
+        """Rows that were not evaluated together with all others."""
         self._pod = cycle.pod
         self._profile = cycle.profile
         self._nodes = nodes = cycle.nodes
@@ -86,7 +88,7 @@ class Obstacles:
         charged = self.charged(row)
         if charged is None:
             return ()
-        if row in self._found.diagnosis.statuses:
+        if row in self._singular:
             found = list(self._beside_nominated(row))
         else:
             found = list(self._on_row(self._verdicts, self._state, self._nodes, row))
@@ -136,7 +138,7 @@ class Obstacles:
 
         Obstacles and what would help count them as if they were there.
         """
-        if row not in self._found.diagnosis.statuses:
+        if row not in self._singular:
             return ()
         return tuple(other.key for other in self._nominated_to.get(row, ()))
 
@@ -156,7 +158,7 @@ class Obstacles:
                     unresolvable |= rejection.where
         ranks = 2 * reasons + unresolvable
         absent = self._in_question & ~self._found.feasible & ~diagnosis.rejected(nodes)
-        for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
+        for row in (*self._singular, *np.flatnonzero(absent).tolist()):
             distance = _distance(self.of(row))
             ranks[row] = 2 * distance.reasons + distance.is_unresolvable
             yield
@@ -183,7 +185,7 @@ class Obstacles:
     @cached_property
     def _with_nominated_pods(self) -> tuple[Overlay, list[PluginVerdict], dict[int, int]]:
         """The rows with statuses of their own as if nominated pods were there, by number."""
-        rows = [*self._found.diagnosis.statuses]
+        rows = [*self._singular]
         overlay = self._runner.overlay(self._state, self._pod, self._nodes, rows)
         overlay.add_nominated_pods()
         overlay.state.feasible = overlay.nodes.exists.copy()

@@ -29,7 +29,10 @@ class Diagnosis:
     verdicts: list[PluginVerdict] = field(default_factory=list)
     """In the order of the plugins; each row appears under the first plugin that rejected it."""
     statuses: dict[int, Status] = field(default_factory=dict)
-    """Rows evaluated one by one (nominated pods, extenders); these win over ``verdicts``."""
+    """Rows evaluated one by one (the nominated node, extenders); these win over ``verdicts``."""
+    beside: set[int] = field(default_factory=set)
+    """Rows that were rejected beside the pods nominated to them; also in ``verdicts`` or
+    ``statuses``."""
     absent: Status | None = None
     """What counts for nodes that were not evaluated, because PreFilter left them out."""
     pre_filter_message: str = ""

@@ -1,6 +1,6 @@
 """Hypotheses about nodes: would a pod fit if some pods came, or left?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,8 +18,16 @@ class FilterPlugins(Protocol):
     """Those plugins of a profile that an overlay asks."""
 
     def run_filters(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        *,
+        passed: Container[str] = (),
     ) -> None: ...
+
+    def filters_by_nodes_alone(self, pod: PodInfo, nodes: NodeTable) -> Container[str]: ...
 
     def run_pre_filter_extension_add_pods(
         self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
@@ -79,9 +87,14 @@ class Overlay:
         rows = [row for row, pods in nominated.items() for _ in pods]
         self.add_pods(rows, [pod for pods in nominated.values() for pod in pods])
 
-    def run_filters(self, rows: RowIndex | None = None) -> Diagnosis:
-        """Run the filters on *rows*, or on all, with and without nominated pods (spec §2.5)."""
+    def run_filters(self, rows: RowIndex | None = None, *, have_passed: bool = False) -> Diagnosis:
+        """Run the filters on *rows*, or on all, with and without nominated pods (spec §2.5).
+
+        *have_passed*: all of *rows* have passed before, with other pods on them. Then filters that
+        go by nodes alone are not asked again.
+        """
         diagnosis = Diagnosis(self.nodes.size)
+        passed = self._plugins.filters_by_nodes_alone(self._pod, self.nodes) if have_passed else ()
         feasible = self._mask(rows)
         for row, error in self._errors.items():
             if feasible[row]:
@@ -89,11 +102,9 @@ class Overlay:
                 feasible[row] = False
         beside = [row for row in self._nominated if feasible[row]]
         if beside:
-            statuses = self._statuses_with_nominated_pods(np.array(beside, np.intp))
-            diagnosis.statuses |= statuses
-            feasible[list(statuses)] = False
+            feasible[self._rejected_beside_nominated_pods(np.array(beside), diagnosis)] = False
         if feasible.any():
-            self._run_filters(feasible, diagnosis)
+            self._run_filters(feasible, diagnosis, passed)
         return diagnosis
 
     def _mask(self, rows: RowIndex | None) -> Mask:
@@ -103,20 +114,23 @@ class Overlay:
         mask[rows] = True
         return mask
 
-    def _statuses_with_nominated_pods(self, rows: Rows) -> dict[int, Status]:
-        """Return which of *rows* do not take the pod beside those nominated there, and why."""
+    def _rejected_beside_nominated_pods(self, rows: Rows, diagnosis: Diagnosis) -> Rows:
+        """Return which of *rows* do not take the pod beside those nominated there.
+
+        Why is added to *diagnosis*.
+        """
         beside = self._take(rows)
         beside._nominated = {i: self._nominated[row] for i, row in enumerate(rows.tolist())}
         beside.add_nominated_pods()
-        diagnosis = beside.run_filters()
-        rejected = np.flatnonzero(diagnosis.rejected(beside.nodes)).tolist()
-        statuses = ((int(rows[i]), diagnosis.status_of(i)) for i in rejected)
-        return {row: status for row, status in statuses if status is not None}
+        found = beside.run_filters()
+        diagnosis.add_part(found, self.nodes, rows)
+        rejected: Rows = rows[found.rejected(beside.nodes)]
+        return rejected
 
-    def _run_filters(self, feasible: Mask, diagnosis: Diagnosis) -> None:
+    def _run_filters(self, feasible: Mask, diagnosis: Diagnosis, passed: Container[str]) -> None:
         self.state.feasible = feasible
         run = Diagnosis(diagnosis.num_all_nodes)
-        self._plugins.run_filters(self.state, self._pod, self.nodes, run)
+        self._plugins.run_filters(self.state, self._pod, self.nodes, run, passed=passed)
         if not run.statuses:
             diagnosis.verdicts += run.verdicts
             return

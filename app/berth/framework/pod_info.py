@@ -155,7 +155,7 @@ def _template_of(pod: Pod) -> PodTemplate:
     template = _templates.get(signature)
     if template is None:
         template = _templates[signature] = PodTemplate(pod)
-    else:
+    elif template.pod.spec.containers is not pod.spec.containers:  # nor what else it decoded
         share(template.pod, pod, POD_PARTS)
     return template
 

@@ -227,8 +227,10 @@ class Reflector(Generic[T]):
         params = {**self._params, "limit": str(self._page_size)}
         while True:
             page = decode_list(await self._client.request("GET", self.path, params=params))
-            for item in page.items:
+            for number, item in enumerate(page.items, 1):
                 self._collect(WatchEvent("ADDED", item), incoming)
+                if number % BATCH == 0:
+                    await asyncio.sleep(0)
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
@@ -350,8 +352,9 @@ class Reflector(Generic[T]):
 
     async def _replace(self, incoming: Incoming[T]) -> None:
         """Make the store equal to a list, and say so."""
-        for key in self.unreadable.keys() - incoming.objects.keys() - incoming.unreadable:
-            del self.unreadable[key]
+        for key in [*self.unreadable]:
+            if key not in incoming.objects and key not in incoming.unreadable:
+                del self.unreadable[key]
         steps = self._store.replace(incoming.objects, keep=incoming.unreadable)
         for number, _ in enumerate(steps, 1):
             if number % BATCH == 0:

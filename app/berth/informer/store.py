@@ -82,9 +82,11 @@ class Store(Generic[T]):
             else:
                 self._update(key, obj, old)
             yield
-        for key in [key for key in self.objects if key not in listed and key not in keep]:
-            self.remove(key)
-            yield
+        if len(self.objects) > len(listed):
+            for key in [*self.objects]:
+                if key not in listed and key not in keep:
+                    self.remove(key)
+                yield
 
     def _update(self, key: str, obj: T, old: T) -> None:
         """Take over a listed object in place of one of the same name."""

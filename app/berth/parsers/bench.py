@@ -62,4 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     large.add_argument(
         "--keep", action="store_true", help="with `--data-dir`, and start it again at the end"
     )
+    sized = kind("size", "measure the memory of a scheduler of a large cluster", runs=ONE)
+    sized.add_argument(
+        "--pods", type=positive, default=150_000, help="number of running pods; default: 150000"
+    )
+    sized.add_argument(
+        "--rate", type=positive, default=2_000, help="changes per second; default: 2000"
+    )
+    sized.add_argument(
+        "--seconds", type=positive, default=20, help="how long they last; default: 20"
+    )
     return parser

@@ -26,6 +26,9 @@ class FiltersWithNominatedPods:
     def __init__(self, profile: Profile, nominated: NominatedPods) -> None:
         self._profile = profile
         self._nominated = nominated
+        self._beside: dict[int, list[PodInfo]] = {}
+        self._beside_of: tuple[NodeTable, str, int] | None = None
+        """Which table, pod and priority ``_beside`` is for."""
 
     def run_filters(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
@@ -34,31 +37,41 @@ class FiltersWithNominatedPods:
 
         As :meth:`Profile.run_filters`; what rejects a node beside nominated pods goes first.
         """
-        eligible = state.feasible
-        self._profile.run_filters(state, pod, nodes, diagnosis)
         nominated = {
-            row: pods
-            for row, pods in nominated_to(self._nominated, pod, nodes).items()
-            if eligible[row]
+            row: pods for row, pods in self._nominated_to(pod, nodes).items() if state.feasible[row]
         }
-        if not nominated:
-            return
-        rows = np.array([*nominated], np.intp)
-        of_rows = dict(enumerate(nominated.values()))
-        overlay = Overlay(self._profile, state.clone(), pod, nodes.take(rows), of_rows)
-        overlay.add_nominated_pods()
-        beside = overlay.run_filters()
-        for i in np.flatnonzero(beside.rejected(overlay.nodes)).tolist():
-            status = beside.status_of(i)
-            assert status is not None, "a rejected row has a status"
-            diagnosis.statuses[int(rows[i])] = status
-            state.feasible[rows[i]] = False
+        if nominated:
+            rows = np.array([*nominated], np.intp)
+            of_rows = dict(enumerate(nominated.values()))
+            overlay = Overlay(self._profile, state.clone(), pod, nodes.take(rows), of_rows)
+            overlay.add_nominated_pods()
+            beside = overlay.run_filters()
+            diagnosis.add_part(beside, nodes, rows)
+            state.feasible = state.feasible.copy()
+            rejected = rows[beside.rejected(overlay.nodes)]
+            diagnosis.beside.update(rejected.tolist())
+            state.feasible[rejected] = False
+        if not nominated or state.feasible.any():
+            self._profile.run_filters(state, pod, nodes, diagnosis)
 
     def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
         """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
-        part = nodes.take(rows)
-        nominated = nominated_to(self._nominated, pod, part)
+        part, nominated = nodes.take(rows), self._nominated_to(pod, nodes)
+        if nominated:
+            nominated = {
+                i: nominated[row]
+                for i, row in enumerate(np.asarray(rows).tolist())
+                if row in nominated
+            }
         return Overlay(self._profile, state.clone(), pod, part, nominated)
+
+    def _nominated_to(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
+        """Return what :func:`nominated_to` does, worked out once in an attempt."""
+        asked_for = nodes, pod.uid, pod.priority
+        if self._beside_of != asked_for:
+            self._beside_of = asked_for
+            self._beside = nominated_to(self._nominated, pod, nodes)
+        return self._beside
 
 
 def nominated_to(
@@ -72,5 +85,6 @@ def nominated_to(
             continue
         for other in pods:
             if other.uid != pod.uid and other.priority >= pod.priority:
-                beside.setdefault(row, []).append(other.on_node(name))
+                there = other if other.node_name == name else other.on_node(name)
+                beside.setdefault(row, []).append(there)
     return beside

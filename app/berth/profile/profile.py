@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from itertools import groupby
@@ -16,6 +16,7 @@ from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
 from berth.framework.interface import (
     EXTENSION_POINTS,
     MAX_NODE_SCORE,
+    NOTHING_ELSE,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -174,11 +175,18 @@ class Profile:
         return outcome
 
     def run_filters(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        *,
+        passed: Container[str] = (),
     ) -> None:
         """Evaluate the rows in ``state.feasible``, leaving there those that pass.
 
-        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
+        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it. Of the
+        plugins *passed* it is known that they reject none.
         """
         evaluations = self.evaluations["Filter"]
         left = int(np.count_nonzero(state.feasible))
@@ -186,6 +194,8 @@ class Profile:
             if plugin.NAME in state.skip_filter:
                 continue
             evaluations[plugin.NAME] += left
+            if plugin.NAME in passed:
+                continue
             verdict = self.ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
@@ -203,6 +213,16 @@ class Profile:
             left = int(np.count_nonzero(state.feasible))
             if not left:
                 return
+
+    def filters_by_nodes_alone(self, pod: PodInfo, nodes: NodeTable) -> frozenset[str]:
+        """Return the filters whose answers about *pod* do not depend on the pods on nodes."""
+        return frozenset(
+            plugin.NAME
+            for plugin in self.filters
+            if not plugin.GOES_BY_LOAD
+            and plugin.NAME not in self.plugins_by_others
+            and plugin.follows_from(pod, nodes) is NOTHING_ELSE
+        )
 
     def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
         """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""

@@ -53,11 +53,30 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:
+    if _says_what_it_requests(old) == _says_what_it_requests(new):
+        return False
     before = pod_requests(old, use_status=True, pod_level=True)
     after = pod_requests(new, use_status=True, pod_level=True)
     return before != after and any(
         name not in after or milli_value(amount) > milli_value(after[name])
         for name, amount in before.items()
+    )
+
+
+def _says_what_it_requests(pod: Pod) -> tuple[object, ...]:
+    """Return all that :func:`pod_requests` goes by; most updates change none of it."""
+    spec, status = pod.spec, pod.status
+    return (
+        spec.containers,
+        spec.init_containers,
+        spec.overhead,
+        spec.resources,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        status.node_allocatable_resource_claim_statuses,
+        [each.reason for each in status.conditions if each.type == "PodResizePending"],
     )
 
 

@@ -15,7 +15,8 @@ class Nominator:
     def __init__(self, pod_lookup: PodLookup) -> None:
         self._pod_lookup = pod_lookup
         self._node_of: dict[str, str] = {}
-        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._by_node: dict[str, tuple[PodInfo, ...]] = {}
+        """In order of nomination, as if they were on the node."""
         self.given_up = 0
         """How many nominations have ended so that the room may be free for others."""
 
@@ -31,7 +32,7 @@ class Nominator:
             return
         self._remove(pod.uid, goes_to=node)
         self._node_of[pod.uid] = node
-        self._by_node.setdefault(node, {})[pod.uid] = pod
+        self._by_node[node] = (*self._by_node.get(node, ()), pod.on_node(node))
 
     def update_nominated_pod(self, old: Pod, new: PodInfo) -> None:
         """Follow a changed pod.
@@ -56,9 +57,10 @@ class Nominator:
             return
         if node != goes_to:
             self.given_up += 1
-        pods = self._by_node[node]
-        del pods[uid]
-        if not pods:
+        left = tuple(pod for pod in self._by_node[node] if pod.uid != uid)
+        if left:
+            self._by_node[node] = left
+        else:
             del self._by_node[node]
 
     def suspend(self, uid: str) -> Callable[[], None]:
@@ -69,7 +71,7 @@ class Nominator:
         node = self._node_of.get(uid)
         if node is None:
             return lambda: None
-        in_order = dict(self._by_node[node])
+        in_order = self._by_node[node]
         self.delete_nominated_pod_if_exists(uid)
 
         def restore() -> None:
@@ -83,11 +85,11 @@ class Nominator:
 
     def nominated_pods_for_node(self, node_name: str) -> tuple[PodInfo, ...]:
         """Return the pods nominated to a node, in order of nomination."""
-        return tuple(self._by_node.get(node_name, {}).values())
+        return self._by_node.get(node_name, ())
 
     def nominated_pods(self) -> dict[str, tuple[PodInfo, ...]]:
         """Return all nominated pods by node, in order of nomination."""
-        return {node: tuple(pods.values()) for node, pods in self._by_node.items()}
+        return self._by_node.copy()
 
     def __len__(self) -> int:
         """The number of nominated pods."""
@@ -95,7 +97,7 @@ class Nominator:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the two views disagree; for tests and debugging."""
-        by_node = {uid: node for node, pods in self._by_node.items() for uid in pods}
+        by_node = {pod.uid: node for node, pods in self._by_node.items() for pod in pods}
         assert by_node == self._node_of
         assert all(self._by_node.values())
-        assert all(pod.uid == uid for pods in self._by_node.values() for uid, pod in pods.items())
+        assert len(by_node) == sum(map(len, self._by_node.values()))

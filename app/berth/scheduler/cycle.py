@@ -26,6 +26,12 @@ class Cycle:
     state: CycleState = field(default_factory=CycleState)
     placement: Placement = EVERYWHERE
     """The nodes in question. PreFilter plugins see them all, as in kube-scheduler (spec G10.3)."""
+    filters: FiltersWithNominatedPods = field(init=False)
+    """The filters of the profile, which count nominated pods (spec §2.5)."""
+
+    def __post_init__(self) -> None:
+        filters = FiltersWithNominatedPods(self.profile, self.nominated_pods)
+        object.__setattr__(self, "filters", filters)
 
     @classmethod
     def begin(
@@ -45,8 +51,3 @@ class Cycle:
     @property
     def num_nodes(self) -> int:
         return self.placement.size(self.nodes)
-
-    @property
-    def filters(self) -> FiltersWithNominatedPods:
-        """The filters of the profile, which count nominated pods (spec §2.5)."""
-        return FiltersWithNominatedPods(self.profile, self.nominated_pods)

@@ -5,7 +5,6 @@ were alone. The k-th pods of all nodes are reprieved in one step, so an attempt 
 as there are lesser pods on one node, however many nodes there are.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -25,6 +24,10 @@ from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
+
+
+FEWEST: Final = 32
+"""So many nodes are tried in about the time of one."""
 
 
 class Selected(NamedTuple):
@@ -53,8 +56,12 @@ class DryRun:
         has_victims = (lowest < self.pod.priority)[rows]
         statuses = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
         candidates = NO_CANDIDATES
-        tried, enough = len(rows), None
-        for at in _batches(np.flatnonzero(has_victims), first=num_candidates):
+        tried, tried_so_far, enough = len(rows), 0, None
+        left = np.flatnonzero(has_victims)
+        while len(left):
+            size = _batch_size(num_candidates, have=len(candidates), tried=tried_so_far)
+            at, left = left[:size], left[size:]
+            tried_so_far += len(at)
             some = rows[at]
             selected = self.select_victims_on_nodes(some)
             candidates += selected.candidates
@@ -97,7 +104,8 @@ class DryRun:
         in_order = np.lexsort((~breaks_budget, node_of))
         for next_of_nodes in _one_of_each(in_order[fits[node_of[in_order]]], node_of):
             overlay.add_pods(node_of[next_of_nodes], pods.take(next_of_nodes))
-            reprieved = ~overlay.run_filters(node_of[next_of_nodes]).rejected(overlay.nodes)
+            of_nodes = overlay.run_filters(node_of[next_of_nodes], have_passed=True)
+            reprieved = ~of_nodes.rejected(overlay.nodes)
             victims = next_of_nodes[~reprieved[node_of[next_of_nodes]]]
             overlay.remove_pods(node_of[victims], pods.take(victims))
             is_victim[victims] = True
@@ -167,9 +175,9 @@ def _one_of_each(numbers: Rows, node_of: Rows) -> list[Rows]:
     return np.split(numbers[by_step], np.cumsum(np.bincount(step))[:-1])
 
 
-def _batches(rows: Rows, *, first: int) -> Iterator[Rows]:
-    """Yield *rows* in batches, each twice as many as the one before."""
-    start, size = 0, max(first, 1)
-    while start < len(rows):
-        yield rows[start : start + size]
-        start, size = start + size, 2 * size
+def _batch_size(wanted: int, *, have: int, tried: int) -> int:
+    """Return how many nodes to try next, about as many as it takes to have *wanted* candidates."""
+    if not tried:
+        return max(wanted, 1)
+    missing = max(wanted - have, 1)
+    return max(min(missing * tried // max(have, 1) * 5 // 4, 2 * tried), FEWEST)

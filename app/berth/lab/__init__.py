@@ -1,0 +1,11 @@
+"""Compares policies: the same workload, scheduled by each of them, from the same seeds.
+
+::
+
+    RUN.yaml --> spec --> workload (trace, manifests, generator)
+                     \\-> policies       |
+                              \\         v
+                               run: one policy, one workload, one seed --> curves
+                                         |
+                 parallel: all runs in processes --> summary: mean and spread --> report, plots
+"""

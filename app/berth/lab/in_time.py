@@ -1,0 +1,147 @@
+"""Runs in which pods come and go, and wait for a node."""
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+from berth.config.types import KubeSchedulerConfiguration
+from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.lab.curves import DECIMALS, Curves
+from berth.lab.measures import Measures
+from berth.lab.setup import lab_plugins, put_all
+from berth.lab.workload import Arrival, Workload
+from berth.objects.pod import Pod
+from berth.profile.build import Registry
+
+PERCENTILES: Final = (0.5, 0.9, 0.99, 1.0)
+
+
+class _Due(NamedTuple):
+    at: float
+    number: int
+    arrival: Arrival | None
+    """The pod that comes."""
+    leaving: Pod | None
+    """The pod that goes; neither: it is time to measure."""
+
+
+async def run_in_time(
+    config: KubeSchedulerConfiguration,
+    registry: Registry,
+    workload: Workload,
+    arrivals: Sequence[Arrival],
+    *,
+    seed: int,
+    select: Any,
+) -> dict[str, Any]:
+    """Return what was measured at even intervals until the last pod came, and what became of all.
+
+    The run ends when all pods that have a node and are to end have ended.
+    """
+    cluster = SimulatedCluster(config, registry, SimulationOptions(select=select))
+    return await _Run(cluster, workload, arrivals, seed=seed).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        cluster: SimulatedCluster,
+        workload: Workload,
+        arrivals: Sequence[Arrival],
+        *,
+        seed: int,
+    ) -> None:
+        self._cluster, self._workload = cluster, workload
+        self._arrivals = {each.pod.key: each for each in arrivals}
+        self._came = {key: each.at for key, each in self._arrivals.items()}
+        self._numbers = count()
+        self._started = cluster.clock.now()
+        self._due: list[_Due] = []
+        self._waited: list[float] = []
+        self._length = max((each.at for each in arrivals), default=0.0)
+        cluster.rng.seed(seed)
+
+    async def run(self) -> dict[str, Any]:
+        cluster = self._cluster
+        put_all(cluster, self._workload)
+        for arrival in self._arrivals.values():
+            self._push(arrival.at, arrival=arrival)
+        for moment in range(
+            self._workload.interval, round(self._length) + 1, self._workload.interval
+        ):
+            self._push(moment)
+        measures = Measures(cluster.cache.table, self._workload.pods, lab_plugins(cluster))
+        curves = Curves()
+        sample: float | None = None
+        while True:
+            await cluster.run_now()
+            self._note_bound()
+            if sample is not None:
+                curves.add(sample, self._measured(measures))
+            moments = [self._due[0].at + self._started] if self._due else []
+            if (next_ := cluster.next_moment()) is not None:
+                moments.append(next_)
+            if not moments:
+                break
+            await cluster.advance_to(min(moments))
+            sample = self._happen()
+        return {
+            "axis": "seconds",
+            "curves": curves.means(),
+            "pods": len(self._arrivals),
+            "preempted": len(cluster.victims),
+            "waited": self._percentiles(),
+            **self._unplaced(),
+        }
+
+    @property
+    def _now(self) -> float:
+        return self._cluster.clock.now() - self._started
+
+    def _push(
+        self, at: float, *, arrival: Arrival | None = None, leaving: Pod | None = None
+    ) -> None:
+        heapq.heappush(self._due, _Due(at, next(self._numbers), arrival, leaving))
+
+    def _note_bound(self) -> None:
+        """Take note of pods that got a node since this was last called, which is now."""
+        for bound in self._cluster.bound:
+            key = bound.pod.key
+            self._waited.append(self._now - self._came.pop(key))
+            lifetime = self._arrivals[key].lifetime
+            if lifetime is not None:
+                self._push(self._now + lifetime, leaving=bound.pod.pod)
+        self._cluster.bound.clear()
+
+    def _happen(self) -> float | None:
+        """Have pods come and go that are due; return the time if it is time to measure."""
+        sample = None
+        while self._due and self._due[0].at <= self._now:
+            due = heapq.heappop(self._due)
+            if due.arrival is not None:
+                self._cluster.put(due.arrival.pod)
+            elif due.leaving is None:
+                sample = due.at
+            elif (found := self._cluster.pods.get(due.leaving.key)) is not None:
+                self._cluster.delete(found)  # if not, it was preempted
+        return sample
+
+    def _measured(self, measures: Measures) -> dict[str, float]:
+        waiting = sum(self._cluster.core.queue.sub_queues.pending_counts().values())
+        counted = {"waiting pods": waiting, "preempted pods": len(self._cluster.victims)}
+        return {**measures.now(), **measures.seldom(), **counted}
+
+    def _percentiles(self) -> list[float]:
+        waited = sorted(self._waited)
+        last = len(waited) - 1
+        return [round(waited[round(share * last)], DECIMALS) for share in PERCENTILES if waited]
+
+    def _unplaced(self) -> dict[str, Any]:
+        """Return which pods have never had a node, by what the scheduler last said."""
+        reasons: Counter[str] = Counter()
+        for key in self._came:
+            condition = self._cluster.api.conditions.get(key)
+            reasons[condition.message if condition else "not tried"] += 1
+        return {"unplaced": reasons.total(), "unplaced_by_reason": dict(reasons.most_common())}
