@@ -1,7 +1,10 @@
 """The preemption benchmark measures what it says."""
 
-from berth.bench import preemption
-from berth.clock import FakeClock
+import pytest
+
+from berth.bench import preemption, preemptors
+from berth.bench.throughput import Settings
+from berth.clock import FakeClock, RealClock
 from berth_plugins.registry import IN_TREE
 
 
@@ -14,3 +17,13 @@ def test_every_attempt_but_the_hopeless_ones_finds_victims() -> None:
         ("preemption, required zone spread", 2),
         ("preemption, required zone anti-affinity", 2),
     ]
+
+
+@pytest.mark.wall
+@pytest.mark.slow
+async def test_every_preemptor_of_a_process_is_bound() -> None:
+    settings = Settings(nodes=6, pods=2)
+    figures = [each async for each in preemptors.measure(settings, clock=RealClock())]
+
+    assert [each.outcome.split(", ")[:2] for each in figures] == [["2/2 bound", "6 victims"]] * 2
+    assert all(each.median > 0 for each in figures)

@@ -29,3 +29,13 @@ def test_the_table_begins_with_the_machine(capsys: pytest.CaptureFixture[str]) -
     assert header.split() == ["median", "min", "max", "unit"]
     assert len(rows) > 10
     assert all(" µs " in row for row in rows)
+
+
+def test_decisions_are_measured_at_each_size(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["scale", "--nodes=9,12", "--pods=0,3", "--repetitions=1", "--runs=1", "--output=json"]
+    assert cli.execute("bench", argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    records = [msgspec.json.decode(line, type=Record) for line in lines]
+    sizes = [(each.at["nodes"], each.at["pods"]) for each in records]
+    assert sorted(set(sizes)) == [(9, 0), (9, 3), (12, 0), (12, 3)]
+    assert len(sizes) == 4 * (2 * 5 + 1)

@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from berth import cli
+from berth.commands.bench import STEPS
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
-GROUPS = {"bench": ("engine", "throughput", "extender", "cluster"), "plugin": ("new", "list")}
+GROUPS = {"bench": tuple(STEPS), "plugin": ("new", "list")}
 """Commands that have commands."""
 IN_THE_TREE = ("app/", "compose/", "examples/", "helm/", "plugins/", "tests/")
 OTHERS = {
@@ -84,7 +85,7 @@ def test_every_command_is_told_of() -> None:
 
 
 def test_targets_of_make_exist() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     told = {
         command.line.split()[1]
         for block in blocks("console")

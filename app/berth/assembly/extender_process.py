@@ -4,7 +4,8 @@ import random
 
 from berth.assembly.api_connection import ApiConnection
 from berth.assembly.configuration import ConfigurationSource, Loaded
-from berth.assembly.extender_port import ExtenderPortSettings, extender_port
+from berth.assembly.extender_port import extender_port
+from berth.assembly.extender_port_settings import ExtenderPortSettings
 from berth.assembly.running import run_until_terminated
 from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock

@@ -5,24 +5,26 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from berth.assembly.api_connection import ApiConnection
-from berth.assembly.applications import scheduler_application
 from berth.assembly.configuration import ConfigurationSource, Loaded
-from berth.assembly.extender_port import ExtenderPortSettings, extender_port
+from berth.assembly.deferred_application import DeferredApplication
+from berth.assembly.extender_port_settings import ExtenderPortSettings
 from berth.assembly.running import run_until_terminated
 from berth.assembly.scheduler_service import SchedulerService
-from berth.assembly.secure_port import secure_port
 from berth.clock import BootClock, RealClock
 from berth.config.options import MetricsOptions, Options
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
 from berth.metrics.selection import Selection
-from berth.server.scheduler.zpages import flag_values
 from berth.terminal import naming_file
 from berth.termination import exit_when_continued
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
@@ -72,19 +74,24 @@ async def run_scheduler(
         if lease_client is not None:
             lease_client.observer = service.metrics.requests
         background: dict[str, Callable[[], Awaitable[None]]] = {}
-        server = await cleanup.enter_async_context(
-            secure_port(
-                scheduler_application(service, flags=flag_values(options)),
-                api,
-                serving=options.secure_serving,
-                authentication=options.authentication,
-                authorization=options.authorization,
+        if options.secure_serving.secure_port:
+            # Here, and below: what serves HTTP takes long to import.
+            from berth.assembly.secure_port import secure_port
+
+            server = await cleanup.enter_async_context(
+                secure_port(
+                    DeferredApplication(lambda: _application(service, options)),
+                    api,
+                    serving=options.secure_serving,
+                    authentication=options.authentication,
+                    authorization=options.authorization,
+                )
             )
-        )
-        if server is not None:
             service.add_server("secure", server)
             background["secure server"] = server.run
         if extender is not None:
+            from berth.assembly.extender_port import extender_port
+
             port = await cleanup.enter_async_context(
                 extender_port(service, extender, api, clock=clock)
             )
@@ -99,6 +106,13 @@ async def run_scheduler(
         log.error("finished without leader elect")
         status = 1
     return status
+
+
+def _application(service: SchedulerService, options: Options) -> "ASGIApp":
+    from berth.assembly.applications import scheduler_application
+    from berth.server.scheduler.zpages import flag_values
+
+    return scheduler_application(service, flags=flag_values(options))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -6,6 +6,7 @@ import random
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -28,7 +29,6 @@ from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.listers import Listers
 from berth.framework.pod_reader import pod_reader
-from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.metrics.collectors import (
     BreakerCollector,
@@ -49,7 +49,6 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
 from berth.scheduler.api_writer import ApiWriter
-from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
@@ -58,6 +57,10 @@ from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
 from berth.tasks import forever
+
+if TYPE_CHECKING:  # they take long to import
+    from berth.http_server import HttpServer
+    from berth.server.access.secure_serving import SecureServer
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +211,7 @@ class SchedulerService:
         """Fail ``/readyz`` from now on: the process was asked to terminate."""
         self.is_terminating = True
 
-    def add_server(self, name: str, server: HttpServer | SecureServer) -> None:
+    def add_server(self, name: str, server: "HttpServer | SecureServer") -> None:
         """Take note of a server that has started, as *name* in metrics.
 
         While the event loop is stuck, its probes are answered by a thread.

@@ -27,15 +27,12 @@ async def secure_port(
     serving: SecureServingOptions,
     authentication: DelegatingAuthenticationOptions,
     authorization: DelegatingAuthorizationOptions,
-) -> AsyncIterator[SecureServer | None]:
-    """Serve *application* until the end of the block, unless --secure-port is 0.
+) -> AsyncIterator[SecureServer]:
+    """Serve *application* until the end of the block.
 
     Without kubeconfigs of their own, reviews go to *api*. The server has to be run in the block,
     so that it is noticed when it dies.
     """
-    if not serving.secure_port:
-        yield None
-        return
     async with AsyncExitStack() as cleanup:
         tokens = await cleanup.enter_async_context(
             api.for_reviews(authentication.authentication_kubeconfig).client("reviews")

@@ -1,6 +1,9 @@
-"""The API server of a benchmark, in a process of its own, and what is created in it."""
+"""The API server of a benchmark, in a process of its own, what is created in it, and how the
+scheduler is started that is measured.
+"""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +17,7 @@ from berth.bench import workloads
 from berth.bench.process import BenchError, running
 from berth.client.api_client import ApiClient
 from berth.client.connect import connect
-from berth.client.errors import AlreadyExistsError
+from berth.client.errors import AlreadyExistsError, UnavailableError
 from berth.clock import Clock
 
 NAMESPACE: Final = "berth-bench"
@@ -27,6 +30,12 @@ NOW: Final = b'{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}
 REQUESTS_AT_ONCE: Final = 16
 START_SECONDS: Final = 30.0
 BERTH: Final = (sys.executable, "-m", "berth")
+RUN_FLAGS: Final = (
+    "--secure-port=0",
+    "--leader-elect=false",
+    "--kube-api-qps=5000",
+    "--kube-api-burst=5000",
+)
 
 
 @asynccontextmanager
@@ -56,8 +65,21 @@ async def api_server(
         client = await connect(kubeconfig=str(kubeconfig), qps=0, user_agent="berth-bench")
         try:
             yield kubeconfig, client
+        except UnavailableError:
+            server.check()  # if it has ended, its last words say more
+            raise
         finally:
             await client.close()
+
+
+def scheduler_command(command: str, kubeconfig: Path) -> list[str]:
+    """Return how berth is started; or another scheduler, in whose *command* ``{kubeconfig}`` is
+    replaced.
+    """
+    if command:
+        words = shlex.split(command)
+        return [word.replace("{kubeconfig}", str(kubeconfig)) for word in words]
+    return [*BERTH, "run", f"--kubeconfig={kubeconfig}", *RUN_FLAGS]
 
 
 async def create_namespace(client: ApiClient) -> None:

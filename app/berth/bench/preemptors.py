@@ -24,11 +24,12 @@ from berth.bench.api_server import (
     create_namespace,
     create_node,
     create_pods,
+    scheduler_command,
 )
 from berth.bench.binds import Binds, decode_list
 from berth.bench.process import running
-from berth.bench.results import Figure, figure
-from berth.bench.throughput import Settings, command, until_quiet
+from berth.bench.results import Figure
+from berth.bench.throughput import Settings, until_quiet
 from berth.bench.workloads import HOSTNAME, ZONE, Spec, requests
 from berth.client.api_client import ApiClient
 from berth.client.errors import AlreadyExistsError
@@ -60,19 +61,18 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                 await at_once(partial(create_node, client, _node(n)) for n in range(settings.nodes))
                 await at_once(partial(_create_running, client, pod) for pod in _victims(settings))
                 binds = Binds(client, clock=clock, selector=f"app={APP}")
-                start = running(
-                    command(settings, kubeconfig), output=Path(folder) / "scheduler.log"
-                )
+                command = scheduler_command(settings.command, kubeconfig)
+                start = running(command, output=Path(folder) / "scheduler.log")
                 async with binds.followed(), start as scheduler:
                     # It is ready when it has bound a pod that fits.
                     await create_pods(client, [_pending("fits", requests(100, 100))])
                     await binds.until(1, scheduler)
                     await until_quiet(scheduler, clock=clock)
-                    before, started = scheduler.cpu_seconds(), clock.monotonic()
+                    before, started = scheduler.used(), clock.monotonic()
                     await create_pods(client, map(_preemptor, range(settings.pods)))
                     await binds.until(1 + settings.pods, scheduler)
                     await until_quiet(scheduler, clock=clock)
-                    cpu = scheduler.cpu_seconds() - before
+                    used = scheduler.used().since(before)
                 took = max(binds.times.values()) - started
                 events = decode_list(await client.request("GET", EVENTS_PATH)).items
                 left = decode_list(await client.request("GET", PODS_PATH)).items
@@ -82,12 +82,10 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     bound = len(binds.times) - 1
     victims = settings.nodes * VICTIMS_PER_NODE + 1 + settings.pods - len(left)
     outcome = f"{bound}/{settings.pods} bound, {victims} victims, {len(events)} events"
-    nodes, pods, per_pod = settings.nodes, settings.pods, cpu * 1e3 / max(bound, 1)
-    for name, value, unit in (
-        ("scheduler CPU per preempting pod", per_pod, "ms"),
-        ("preempting pods bound per second", bound / took, "1/s"),
-    ):
-        yield figure(name, value, unit, outcome=outcome, nodes=nodes, pods=pods)
+    at = {"nodes": settings.nodes, "preemptors": settings.pods}
+    per_pod, counted = used.cpu * 1e3 / max(bound, 1), used.instructions_per(bound)
+    yield Figure("scheduler CPU per preempting pod", "ms", (per_pod,), at, outcome, counted)
+    yield Figure("preempting pods bound per second", "1/s", (bound / took,), at, outcome)
 
 
 async def _create_priority_class(client: ApiClient) -> None:

@@ -10,7 +10,6 @@
 Any scheduler can be measured, against any API server: nothing is asked of either but the API.
 """
 
-import shlex
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from typing import Any, Final
 
 from berth.bench import workloads
 from berth.bench.api_server import (
-    BERTH,
     EVENTS_PATH,
     PODS_PATH,
     api_server,
@@ -27,6 +25,7 @@ from berth.bench.api_server import (
     create_namespace,
     create_nodes,
     create_pods,
+    scheduler_command,
 )
 from berth.bench.binds import Binds, decode_list, decode_pod
 from berth.bench.names import WORKLOADS
@@ -40,12 +39,6 @@ HOPELESS: Final = "fits nowhere"
 QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1
 """A scheduler that uses less of a core than this has written what it had to write."""
-RUN_FLAGS: Final = (
-    "--secure-port=0",
-    "--leader-elect=false",
-    "--kube-api-qps=5000",
-    "--kube-api-burst=5000",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +120,11 @@ async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
                 await create_nodes(client, settings.nodes)
                 await create_pods(client, _pods(workload, settings))
                 binds = Binds(client, clock=clock)
+                command = scheduler_command(settings.command, kubeconfig)
                 output = Path(folder) / "scheduler.log"
                 async with (
                     binds.followed(),
-                    running(command(settings, kubeconfig), output=output) as scheduler,
+                    running(command, output=output) as scheduler,
                 ):
                     return await _follow(binds, scheduler, workload, settings, client, clock=clock)
             finally:
@@ -180,13 +174,6 @@ async def until_quiet(scheduler: Measured, *, clock: Clock) -> None:
     while scheduler.cpu_seconds() - used > QUIET_SHARE * QUIET_SECONDS:
         used = scheduler.cpu_seconds()
         await clock.sleep(QUIET_SECONDS)
-
-
-def command(settings: Settings, kubeconfig: Path) -> list[str]:
-    if settings.command:
-        words = shlex.split(settings.command)
-        return [word.replace("{kubeconfig}", str(kubeconfig)) for word in words]
-    return [*BERTH, "run", f"--kubeconfig={kubeconfig}", *RUN_FLAGS]
 
 
 def _pods(workload: str, settings: Settings) -> Iterator[dict[str, Any]]:

@@ -16,17 +16,30 @@ from berth.bench import (
     group_preemption,
     groups,
     preemption,
+    preemptors,
     size,
+    startup,
+    steady,
     throughput,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
 from berth.bench.names import CROWDED, WORKLOADS
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
+from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
 from berth.terminal import CommandError, say, say_json
 from berth_plugins.registry import IN_TREE
+
+SCALED: Final = (
+    "plain, all requests equal",
+    "plain, all requests different",
+    "required zone spread",
+    "required zone affinity",
+    "required anti-affinity on hostname",
+)
+"""The kinds of pods of ``berth bench scale``."""
 
 Steps = Callable[[argparse.Namespace], Iterable[Step]]
 """Makes of the arguments what is measured, step by step; all runs of a step come one after the
@@ -100,6 +113,39 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
     return [partial(figures, name) for name in names]
 
 
+def _steady(given: argparse.Namespace) -> Iterable[Step]:
+    settings = steady.Settings(
+        given.nodes, given.rate, given.seconds, given.lifetime, given.poisson, given.seed, given.cmd
+    )
+    return [lambda: steady.measure(settings, clock=RealClock())]
+
+
+def _preemption(given: argparse.Namespace) -> Iterable[Step]:
+    settings = throughput.Settings(given.nodes, given.preemptors, given.kubeconfig, given.cmd)
+    return [lambda: preemptors.measure(settings, clock=RealClock())]
+
+
+def _startup(given: argparse.Namespace) -> Iterable[Step]:
+    return [lambda: startup.measure(nodes=given.nodes, command=given.cmd, clock=RealClock())]
+
+
+def _scale(given: argparse.Namespace) -> Iterable[Step]:
+    """All kinds of pods at each size of the cluster."""
+
+    def step(nodes: int, pods: int) -> AsyncIterator[Figure]:
+        run = partial(
+            engine.run,
+            IN_TREE,
+            num_nodes=nodes,
+            num_pods=pods,
+            repetitions=given.repetitions,
+            workloads=[each for each in ENGINE_WORKLOADS if each.name in SCALED],
+        )
+        return _decisions(run, given.repetitions, nodes=nodes, pods=pods)
+
+    return [partial(step, nodes, pods) for nodes in given.nodes for pods in given.pods]
+
+
 def _extender(given: argparse.Namespace) -> Iterable[Step]:
     return [
         lambda: extender.measure(
@@ -151,6 +197,10 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
 STEPS: Final[Mapping[str, Steps]] = {
     "engine": _engine,
     "throughput": _throughput,
+    "steady": _steady,
+    "startup": _startup,
+    "preemption": _preemption,
+    "scale": _scale,
     "extender": _extender,
     "groups": _groups,
     "cluster": _cluster,

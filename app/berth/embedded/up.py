@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from berth.assembly.applications import scheduler_application
+from berth.assembly.deferred_application import DeferredApplication
 from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
@@ -37,6 +37,8 @@ from berth.queue.sub_queues import SubQueue
 from berth.tasks import forever
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from berth.autoscaler.autoscaler import ClusterAutoscaler
     from berth.autoscaler.node_groups import NodeGroups
 
@@ -137,7 +139,7 @@ class Up:
             )
             port = await cleanup.enter_async_context(
                 scheduler_port(
-                    scheduler_application(service),
+                    DeferredApplication(lambda: _application(service)),
                     cluster,
                     port=self._options.debug_port,
                     clock=clock,
@@ -277,3 +279,9 @@ class Up:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
         self._say_all([*refused.lines(), *verification.lines()])
+
+
+def _application(service: SchedulerService) -> "ASGIApp":
+    from berth.assembly.applications import scheduler_application  # here: it takes 0.5 s to load
+
+    return scheduler_application(service)

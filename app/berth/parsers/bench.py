@@ -14,6 +14,9 @@ ONE: Final = 1
 """Runs of what takes minutes."""
 
 
+SIZES: Final = (1_000, 5_000, 20_000, 50_000, 130_000)
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse *argv*; ``command`` is the whole command line, for results."""
     given = _parser().parse_args(argv)
@@ -25,9 +28,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("bench"), allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
 
-    def kind(name: str, does: str, *, runs: int) -> argparse.ArgumentParser:
+    def kind(
+        name: str, does: str, *, runs: int, nodes: Sequence[int] = ()
+    ) -> argparse.ArgumentParser:
         added = kinds.add_parser(name, allow_abbrev=False, help=does)
-        added.add_argument("--nodes", type=positive, default=5_000, help="default: 5000")
+        if nodes:
+            added.add_argument(
+                "--nodes", type=numbers, default=nodes, metavar="NODES[,NODES...]",
+                help=f"sizes of the cluster; default: {','.join(map(str, nodes))}",
+            )  # fmt: skip
+        else:
+            added.add_argument("--nodes", type=positive, default=5_000, help="default: 5000")
         added.add_argument(
             "--runs", type=positive, default=runs,
             help=f"measure so many times, and print medians; default: {runs}",
@@ -44,14 +55,36 @@ def _parser() -> argparse.ArgumentParser:
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument("--workload", choices=[*WORKLOADS, CROWDED, "all"], default="plain")
-    many.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE",
-        help="an API server without node controllers; default: an embedded one",
+    _add_kubeconfig(many)
+    _add_cmd(many)
+    at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)
+    at_rate.add_argument("--rate", type=float, default=300.0, help="pods per second; default: 300")
+    at_rate.add_argument("--seconds", type=float, default=60.0, help="default: 60")
+    at_rate.add_argument(
+        "--lifetime", type=float, default=10.0, metavar="SECONDS",
+        help="delete each pod after so long; default: 10",
     )  # fmt: skip
-    many.add_argument(
-        "--cmd", default="", metavar="COMMAND",
-        help="measure this scheduler command instead; {kubeconfig} in it is replaced",
+    at_rate.add_argument(
+        "--poisson", action="store_true", help="create pods at random moments, not evenly"
+    )
+    at_rate.add_argument("--seed", type=int, default=1, help="of the random moments")
+    _add_cmd(at_rate)
+    first = kind("startup", "measure from process start, or Lease, to the first bind", runs=FEW)
+    _add_cmd(first)
+    sizes = kind(
+        "scale", "measure decisions at several sizes of the cluster", runs=FEW, nodes=SIZES
+    )
+    sizes.add_argument(
+        "--pods", type=numbers, default=[10_000], metavar="PODS[,PODS...]",
+        help="numbers of running pods; default: 10000",
     )  # fmt: skip
+    sizes.add_argument("--repetitions", type=positive, default=100)
+    urgent = kind("preemption", "measure a scheduler process whose pods preempt", runs=ONE)
+    urgent.add_argument(
+        "--preemptors", type=positive, default=1_000, help="number of pending pods; default: 1000"
+    )
+    _add_kubeconfig(urgent)
+    _add_cmd(urgent)
     asked = kind("extender", "measure the extender over HTTP", runs=ONE)
     asked.add_argument("--repetitions", type=positive, default=300)
     together = kind("groups", "measure pod groups", runs=ONE)
@@ -73,3 +106,22 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=positive, default=20, help="how long they last; default: 20"
     )
     return parser
+
+
+def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE",
+        help="an API server without node controllers; default: an embedded one",
+    )  # fmt: skip
+
+
+def _add_cmd(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cmd", default="", metavar="COMMAND",
+        help="measure this scheduler command instead; {kubeconfig} in it is replaced",
+    )  # fmt: skip
+
+
+def numbers(text: str) -> list[int]:
+    """Read numbers with commas between them."""
+    return [int(each) for each in text.split(",")]

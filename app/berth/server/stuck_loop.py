@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from berth.http_server import Listener
 from berth.metrics.exposition import metrics_text
+
+if TYPE_CHECKING:
+    from berth.http_server import Listener
 
 log = logging.getLogger(__name__)
 

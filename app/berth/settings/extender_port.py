@@ -3,7 +3,7 @@
 import argparse
 import ipaddress
 
-from berth.assembly.extender_port import ExtenderPortSettings
+from berth.assembly.extender_port_settings import ExtenderPortSettings
 from berth.flags.extender_port import DEST, MEBIBYTE
 from berth.terminal import UsageError
 

@@ -26,10 +26,14 @@ class EventApi:
     def __init__(self, client: Api) -> None:
         self._client = client
         self._discovery = Discovery(client)
+        self._is_served: bool | None = None
+        """Whether the server has the newer version; None: it was not asked yet."""
 
     async def write(self, event: Event) -> None:
         """Create *event* or, when it is a series, update it. Raises ApiError."""
-        is_served = await self._discovery.serves(f"{_GROUP}/events")
+        is_served = self._is_served
+        if is_served is None:
+            is_served = self._is_served = await self._discovery.serves(f"{_GROUP}/events")
         path = f"{_GROUP if is_served else _CORE}/namespaces/{event.metadata.namespace}/events"
         if event.series is not None:
             patch = {"series": event.series} if is_served else _course(event)

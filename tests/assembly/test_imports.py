@@ -1,0 +1,34 @@
+"""What is not imported until it is needed, since it takes as long as a whole start."""
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+SERVING: Final = (
+    "berth.explain.explanation", "berth.http_server", "berth.server.access", "berth.whatif",
+    "cryptography", "fastapi", "starlette", "uvicorn",
+)  # fmt: skip
+COMMANDS: Final = ("berth.cluster", "berth.embedded", "berth.tables", "httpx", "rich")
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        pytest.param(
+            "berth.commands.run", (*SERVING, *COMMANDS), id="a scheduler whose port nobody asks"
+        ),
+        pytest.param(
+            "berth.commands.up", ("fastapi", "berth.explain.explanation"), id="an embedded cluster"
+        ),
+    ],
+)
+def test_what_a_command_does_not_import(module: str, absent: tuple[str, ...]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    imported = ended.stdout.split()
+    assert module in imported
+    assert [name for name in absent if name in imported] == []
