@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,13 +25,11 @@ BERTH: Final = (sys.executable, "-m", "berth")
 INCHES: Final = 7.5
 GREY: Final = "#808080"
 """For text and axes: readable on white and on black."""
-COLOURS: Final = ("#3b82f6", "#f97316", "#22a06b", "#a855f7", "#e11d48")
-STYLES: Final = [
-    (colour, marker, line)
-    for line in ("-", "--", ":")
-    for colour, marker in zip(COLOURS, "osD^v", strict=True)
-]
-"""Markers besides colours, so that lines can be told apart without."""
+COLOURS: Final = ("#3b82f6", "#f97316", "#22a06b", "#a855f7", "#e11d48", "#0891b2")
+MARKERS: Final = "osD^vX"
+"""Besides colours, so that lines can be told apart without."""
+VARIANT: Final = ", replicas"
+"""The end of names of figures that are drawn as the figure without it, but dashed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,11 @@ def draw(plot: Plot, picture: Path) -> None:
 def _lines(axes: Any, plot: Plot, records: Sequence[Record]) -> None:
     """Medians against the parameter, with a band from the least to the most."""
     names = dict.fromkeys(map(plot.label, records))
-    for name, (colour, marker, line) in zip(names, cycle(STYLES), strict=False):
+    kinds = list(dict.fromkeys(name.removesuffix(VARIANT) for name in names))
+    for name in names:
+        number = kinds.index(name.removesuffix(VARIANT)) % len(COLOURS)
+        colour, marker = COLOURS[number], MARKERS[number]
+        line = "--" if name.endswith(VARIANT) else "-"
         mine = [record for record in records if plot.label(record) == name]
         at = [record.at[plot.axis] for record in mine]
         medians = [record.median for record in mine]
@@ -167,7 +168,7 @@ def _lines(axes: Any, plot: Plot, records: Sequence[Record]) -> None:
     axes.set_ylabel(f"median, {plot.unit}")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True)
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
 
 
 def _bars(axes: Any, plot: Plot, records: Sequence[Record]) -> None:

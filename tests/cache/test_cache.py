@@ -164,19 +164,19 @@ def test_contradictions_are_refused_and_change_nothing(
 
 def test_nodes_alternate_between_zones() -> None:
     tree = NodeTree()
-    for name, zone in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("a3", "a"), ("c1", "c")]:
-        tree.add(node(name, zone=zone))
+    for row, zone in enumerate("aabac"):
+        tree.add(node(f"n{row}", zone=zone), row)
 
-    assert tree.names() == ["a1", "b1", "c1", "a2", "a3"]
+    assert tree.rows() == [0, 2, 4, 1, 3]
 
 
 def test_a_node_that_changes_zone_goes_to_its_end() -> None:
     tree = NodeTree()
-    for name, zone in [("a1", "a"), ("b1", "b"), ("b2", "b")]:
-        tree.add(node(name, zone=zone))
-    tree.update(node("a1", zone="a"), node("a1", zone="b"))
+    for row, zone in enumerate("abb"):
+        tree.add(node(f"n{row}", zone=zone), row)
+    tree.update(node("n0", zone="a"), node("n0", zone="b"))
 
-    assert tree.names() == ["b1", "b2", "a1"]
+    assert tree.rows() == [1, 2, 0]
 
 
 def test_a_zone_change_reorders_only_with_the_next_addition() -> None:

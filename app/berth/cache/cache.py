@@ -47,8 +47,8 @@ class Cache:
         if name in self.table.row_of:
             self.update_node(node)
             return
-        self.table.add_node(node, self._ghosts.pop(name, None))
-        self._tree.add(node)
+        row = self.table.add_node(node, self._ghosts.pop(name, None))
+        self._tree.add(node, row)
         self._order_is_stale = True
 
     def update_node(self, node: Node) -> None:
@@ -84,17 +84,17 @@ class Cache:
     def refresh_order(self) -> None:
         """Bring ``table.order`` up to date; called at the start of every scheduling cycle."""
         if self._order_is_stale:
-            rows = self.table.row_of
-            self.table.order = np.array([rows[name] for name in self._tree.names()], np.intp)
+            self.table.order = np.array(self._tree.rows(), np.intp)
             self._order_is_stale = False
 
     def go_round(self, names: Iterable[str]) -> None:
         """Take it that the nodes came in the order of *names*, which are all of them."""
         self._tree = NodeTree()
         for name in names:
-            node = self.table.nodes[self.table.row_of[name]]
+            row = self.table.row_of[name]
+            node = self.table.nodes[row]
             assert node is not None, name
-            self._tree.add(node)
+            self._tree.add(node, row)
         self._order_is_stale = True
 
     # Pods.
@@ -263,7 +263,7 @@ class Cache:
     def check_invariants(self) -> None:
         """Raise AssertionError if cache and table disagree; linear in the number of pods."""
         assert self._assumed <= self._pods.keys()
-        assert sorted(self._tree.names()) == sorted(self.table.row_of)
+        assert sorted(self._tree.rows()) == sorted(self.table.row_of.values())
         on_nodes = {
             uid: name for name, row in self.table.row_of.items() for uid in self.table.pods[row]
         }

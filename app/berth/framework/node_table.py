@@ -41,7 +41,7 @@ RowIndex = Sequence[int] | NDArray[np.intp]
 """Rows, one for each of something; a row may come several times."""
 
 
-LAST_CHANGED: Final = 32
+LAST_CHANGED: Final = 256
 """How many changes are remembered beside their generations."""
 
 

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
+from typing import Final
 
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Rejection, Rows, Verdict
@@ -30,7 +31,13 @@ class LookAhead:
             for index, verdict in verdicts.items()
             if (where := verdict.rejected()) is not None
         ]
-        self._scores = scores
+        self.scores: Final = scores
+        """By plugin, one for each answer."""
+
+    @property
+    def rejects_none(self) -> bool:
+        """Whether no filter rejects any of the rows."""
+        return not self._rejected
 
     def is_about(self, row: int) -> bool:
         """Whether there are answers about *row*."""
@@ -58,6 +65,6 @@ class LookAhead:
                 return index, [each for each in verdict.rejections if each.where[place]]
         return None
 
-    def scores(self, place: int) -> dict[str, int]:
+    def scores_at(self, place: int) -> dict[str, int]:
         """Return the scores by plugin."""
-        return {name: column.item(place) for name, column in self._scores.items()}
+        return {name: column.item(place) for name, column in self.scores.items()}
