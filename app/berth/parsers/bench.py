@@ -10,6 +10,7 @@ from berth.bench.names import (
     CLUSTER_WATCHERS,
     CROWDED,
     CROWDED_DIFFERENT,
+    SCHEDULER_PERF,
     WORKLOADS,
 )
 from berth.terminal import positive, program
@@ -61,7 +62,15 @@ def _parser() -> argparse.ArgumentParser:
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument(
-        "--workload", choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all"], default="plain"
+        "--workload", default="plain",
+        choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all", *SCHEDULER_PERF],
+        help="the long names are those of scheduler_perf, of Kubernetes",
+    )  # fmt: skip
+    many.add_argument(
+        "--size",
+        default="",
+        help="of a workload of scheduler_perf, such as 5000Nodes_10000Pods, in place of --nodes"
+        " and --pods; default: the first that has a threshold",
     )
     _add_kubeconfig(many)
     _add_cmd(many)
