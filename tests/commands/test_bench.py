@@ -38,4 +38,4 @@ def test_decisions_are_measured_at_each_size(capsys: pytest.CaptureFixture[str])
     records = [msgspec.json.decode(line, type=Record) for line in lines]
     sizes = [(each.at["nodes"], each.at["pods"]) for each in records]
     assert sorted(set(sizes)) == [(9, 0), (9, 3), (12, 0), (12, 3)]
-    assert len(sizes) == 4 * 5
+    assert len(sizes) == 4 * (2 * 5 + 1)

@@ -3,29 +3,47 @@
 import gc
 import random
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from berth.bench.workloads import WORKLOADS, Workload, nodes, pod, running_pods
+from prometheus_client import CollectorRegistry
+
+from berth.bench.workloads import (
+    FITS_NOWHERE,
+    PLAIN,
+    WORKLOADS,
+    Spec,
+    Workload,
+    nodes,
+    pod,
+    running_pods,
+)
 from berth.cache.cache import Cache
-from berth.clock import Clock
+from berth.clock import Clock, RealClock
 from berth.config.load import default_configuration
+from berth.core.in_memory_api import InMemoryApi
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import SchedulerCore
 from berth.framework.handle import Handle
 from berth.framework.listers import Listers
-from berth.framework.pod_info import PodInfo
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.cluster import Namespace
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.outcome import Placed
+from berth.scheduler.outcome import Outcome, Placed
 from berth.scheduler.schedule_pod import schedule_pod
 
 NO_OBJECTS = Listers()
 NO_PODS: Mapping[str, Pod] = {}
-WARM_UP = 20
+WARM_UP: Final = 20
 """Decisions that are made first and not counted."""
+TEMPLATES: Final = 10
+"""Whose replicas come in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +70,100 @@ def run(
 ) -> Iterator[Result]:
     """Measure each workload on a cluster of *num_nodes* with *num_pods* running.
 
-    A decision is all that is done between a decoded pod and its place in the cache.
+    A decision is all that is done from the beginning of a cycle until its outcome is recorded. Each
+    workload is measured twice: all plugins are asked about pods that differ, and replicas of one
+    template get their nodes one after the other as in a scheduler.
     """
-    cache = Cache()
-    for node in nodes(num_nodes):
-        cache.add_node(node)
-    for running in running_pods(num_pods, num_nodes=num_nodes, rng=random.Random(seed)):
-        cache.add_pod(PodInfo(running))
-    cache.refresh_order()
-    listers = Listers()
-    listers.namespaces.on_add(Namespace(ObjectMeta(name="default", labels={"team": "a"})))
-    profile, select = default_profile(cache, registry, listers=listers), random.Random(0).choice
+    decisions = _Decisions(
+        _core(registry, num_nodes=num_nodes, num_pods=num_pods, seed=seed), clock, repetitions
+    )
+    select = random.Random(0).choice
     for workload in workloads:
-        took, placed = [], 0
-        for n in range(-WARM_UP, repetitions):
-            pending = pod(f"pending-{n}", workload.spec(n + WARM_UP))
-            gc.disable()
-            started = clock.monotonic()
-            info = PodInfo(pending)
-            outcome = schedule_pod(Cycle(profile, info, cache.table, {}), select=select)
+        yield decisions.measure(
+            workload.name, workload.spec, lambda cycle: schedule_pod(cycle, select=select)
+        )
+        if workload.name != FITS_NOWHERE:
+            yield decisions.measure_replicas(workload)
+        if workload.name == PLAIN:
+            yield decisions.measure_replicas(workload, templates=TEMPLATES)
+
+
+class _Decisions:
+    """Measures decisions of one scheduler."""
+
+    def __init__(self, core: SchedulerCore, clock: Clock, repetitions: int) -> None:
+        self._core = core
+        self._clock = clock
+        self._repetitions = repetitions
+
+    def measure_replicas(self, workload: Workload, *, templates: int = 1) -> Result:
+        """Decide about replicas of *templates* in turns, which keep their nodes until the end."""
+        name = workload.name + (", replicas" if templates == 1 else f", {templates} in turns")
+        specs = [workload.spec(n) for n in range(templates)]
+        decide = self._core.scheduler.decide
+        return self.measure(name, lambda n: specs[n % templates], decide, keeps=True)
+
+    def measure(
+        self,
+        name: str,
+        spec: Callable[[int], Spec],
+        decide: Callable[[Cycle], Outcome],
+        *,
+        keeps: bool = False,
+    ) -> Result:
+        """Decide about pods, which give their nodes back at once unless *keeps*."""
+        took, placed, cache = list[float](), 0, self._core.cache
+        kept = list[PodInfo]()
+        for n in range(-WARM_UP, self._repetitions):
+            info = PodInfo(pod(f"pending-{n}", spec(n + WARM_UP)))
+            outcome, seconds = self._decide(info, decide)
             if isinstance(outcome, Placed):
-                cache.assume_pod(info.on_node(outcome.node_name))
-            ended = clock.monotonic()
-            gc.enable()
+                kept.append(info.on_node(outcome.node_name))
+                cache.assume_pod(kept[-1])
             if n >= 0:
-                took.append((ended - started) * 1e6)
+                took.append(seconds * 1e6)
                 placed += isinstance(outcome, Placed)
-            if isinstance(outcome, Placed):
-                cache.forget_pod(info.on_node(outcome.node_name))
-        mean, median = statistics.mean(took), statistics.median(took)
-        yield Result(workload.name, mean, median, max(took), placed)
+            if not keeps and kept:
+                cache.forget_pod(kept.pop())
+        for each in kept:
+            cache.forget_pod(each)
+        return Result(name, statistics.mean(took), statistics.median(took), max(took), placed)
+
+    def _decide(self, pod: PodInfo, decide: Callable[[Cycle], Outcome]) -> tuple[Outcome, float]:
+        """Return the outcome and the seconds until it was recorded."""
+        scheduler, clock = self._core.scheduler, self._clock
+        (profile,) = scheduler.profiles.values()
+        queued = QueuedPodInfo(pod, 0.0, attempts=1)
+        gc.disable()
+        started = clock.monotonic()
+        began = scheduler.clock.monotonic()
+        outcome = decide(scheduler.begin_cycle(profile, queued))
+        scheduler.measure(outcome, began)
+        scheduler.record(outcome, queued, began)
+        ended = clock.monotonic()
+        gc.enable()
+        return outcome, ended - started
+
+
+def _core(registry: Registry, *, num_nodes: int, num_pods: int, seed: int) -> SchedulerCore:
+    """Make a scheduler that nothing is connected to, on nodes with running pods."""
+    clock, listers = RealClock(), Listers()
+    listers.namespaces.on_add(Namespace(ObjectMeta(name="default", labels={"team": "a"})))
+    api = InMemoryApi(clock, listers)
+    outside = Outside(
+        api=api,
+        pods=api.pods,
+        listers=listers,
+        clock=clock,
+        rng=RandomSources.of(random.Random(seed)),
+        metrics=SchedulerMetrics(CollectorRegistry()),
+    )
+    core = SchedulerCore(default_configuration(args_models(registry)), registry, outside)
+    for node in nodes(num_nodes):
+        core.cache.add_node(node)
+    for running in running_pods(num_pods, num_nodes=num_nodes, rng=random.Random(seed)):
+        core.cache.add_pod(PodInfo(running))
+    return core
 
 
 def default_profile(

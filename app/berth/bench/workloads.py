@@ -14,6 +14,8 @@ Spec = dict[str, Any]
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
+PLAIN = "plain, all requests different"
+FITS_NOWHERE = "fits nowhere"
 APPS = 50
 """Running pods belong to so many applications; pending pods to one of them."""
 
@@ -72,7 +74,7 @@ def _affinity(kind: str, key: str, n: int, *, preferred: bool = False, **more: A
 
 
 WORKLOADS = (
-    Workload("plain, all requests different", _different),
+    Workload(PLAIN, _different),
     Workload("plain, all requests equal", lambda _: requests(100, 128)),
     Workload(
         "zone selector and toleration",
@@ -84,7 +86,7 @@ WORKLOADS = (
             }
         ),
     ),
-    Workload("fits nowhere", lambda n: requests(1_000_000 + n, 64)),
+    Workload(FITS_NOWHERE, lambda n: requests(1_000_000 + n, 64)),
     Workload("required zone spread", lambda n: _spread("DoNotSchedule", n)),
     Workload("preferred zone spread", lambda n: _spread("ScheduleAnyway", n)),
     Workload(

@@ -16,6 +16,8 @@ from berth.framework.selector_index import SelectorIndex
 from berth.framework.verdict import Ints, Mask
 from berth.objects.selectors import Selector
 
+MOST_ABOUT: Final = 1024
+"""Kinds of pods of which it is known which terms are about them."""
 MAX_COLUMNS: Final = 256
 """How many columns are kept: at 5,000 nodes 40 KB each, 10 MB in all."""
 
@@ -60,6 +62,9 @@ class PodMatcher:
         )
 
 
+_Labels = tuple[tuple[str, str], ...]
+_Asked = tuple[TermKind, str, _Labels, _Labels]
+
 Counted = PodMatcher | HeldTerm
 """What a column counts: the pods that are matched, or those that have the term."""
 
@@ -91,6 +96,8 @@ class PodCounters:
         self._terms: dict[TermKind, SelectorIndex[HeldTerm]] = {
             kind: SelectorIndex() for kind in TermKind
         }
+        self._about: dict[_Asked, tuple[HeldTerm, ...]] = {}
+        """What :meth:`terms_about` said since the distinct terms changed."""
 
     # Questions.
 
@@ -133,14 +140,20 @@ class PodCounters:
         namespace: str,
         labels: Mapping[str, str],
         namespace_labels: Mapping[str, str],
-    ) -> list[HeldTerm]:
+    ) -> Sequence[HeldTerm]:
         """Return the distinct terms of running pods that match a pod with *labels*."""
         self._build()
-        return [
-            held
-            for held in self._terms[kind].candidates(labels)
-            if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
-        ]
+        asked = (kind, namespace, tuple(labels.items()), tuple(namespace_labels.items()))
+        found = self._about.get(asked)
+        if found is None:
+            if len(self._about) >= MOST_ABOUT:
+                self._about.clear()
+            found = self._about[asked] = tuple(
+                held
+                for held in self._terms[kind].candidates(labels)
+                if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
+            )
+        return found
 
     @property
     def is_counting(self) -> bool:
@@ -193,6 +206,7 @@ class PodCounters:
             holders = self._holders[held] = self._holders.get(held, 0) + 1
             if holders == 1:
                 self._terms[held.kind].add(held, held.term.selector)
+                self._about.clear()
             if held in self._columns:
                 opened.columns.append(self._columns[held])
         return opened
@@ -204,6 +218,7 @@ class PodCounters:
             if not self._holders[held]:
                 del self._holders[held]
                 self._terms[held.kind].remove(held)
+                self._about.clear()
 
     def check_invariants(self) -> None:
         """Raise AssertionError unless a recount of all pods gives the same; for tests and debug."""

@@ -65,9 +65,9 @@ class Verdict:
         """Return the rows that have any reason against them; None when no rejection is listed."""
         if not self.rejections:
             return None
-        if len(self.rejections) == 1:
-            return self.rejections[0].where
-        union: Mask = np.logical_or.reduce([rejection.where for rejection in self.rejections])
+        union = self.rejections[0].where
+        for rejection in self.rejections[1:]:
+            union = union | rejection.where
         return union
 
     @property

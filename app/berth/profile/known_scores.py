@@ -127,6 +127,16 @@ class KnownScores:
             total += each.normal.item(row) * each.weight
         self.best.change(row, total)
 
+    def change_all(self, rows: list[int], by_load: Mapping[str, Ints]) -> None:
+        """Do the same for several rows, which were candidates before."""
+        for name, scores in by_load.items():
+            self._scores[name].raw[rows] = scores
+        totals = np.full(len(rows), self._least_total, np.int64)
+        for each in self._scores.values():
+            totals += each.normal[rows] * each.weight
+        for row, total in zip(rows, totals.tolist(), strict=True):
+            self.best.change(row, total)
+
     def _count(self, row: int, by: int) -> bool:
         """Count a candidate that comes or goes; False if others are scored anew for it."""
         for each in self._relative:

@@ -225,10 +225,11 @@ class KnownTemplate:
             self._load_of[row] = load
             if self.filters.is_ruled_out(row):
                 continue
-            found = self._foreseen(row, load)
+            found = self._foreseen(row, load) if row == self._chosen else None
             if found is None:
                 unforeseen.append(row)
             else:
+                self._since_ahead += 1
                 self._take_in(row, *found)
         if unforeseen:
             self._look_at(unforeseen)
@@ -244,14 +245,12 @@ class KnownTemplate:
 
     def _take_in(self, row: int, ahead: LookAhead, place: int) -> None:
         """Follow *row*, whose load is new, by the answers of *ahead*."""
-        if row == self._chosen:
-            self._since_ahead += 1
         was_feasible = bool(self.filters.feasible[row])
         is_feasible = self.filters.change(row, ahead.rejections(place))
         if is_feasible != was_feasible:
             self._candidates = None
         if is_feasible:
-            scores = ahead.scores(place)
+            scores = ahead.scores_at(place)
             if any(not 0 <= score <= MAX_NODE_SCORE for score in scores.values()):
                 raise NotKnownError
             self.scores.change(row, scores, self.filters.feasible, is_new=not was_feasible)
@@ -281,16 +280,27 @@ class KnownTemplate:
             in_order = rows.argsort(kind="stable")
             rows, pods = rows[in_order], pods[in_order]
         ahead = self._ask_ahead(rows, pods)
-        if chosen in changed:
-            if is_about_best:
-                self._best_ahead.append(ahead)
-                self._since_ahead = 0
-            else:
-                if len(self._row_ahead) >= FEW:
-                    self._row_ahead.clear()
-                self._row_ahead[chosen] = ahead
-        for row in changed:
-            self._take_in(row, ahead, ahead.first_of(row))
+        if chosen in changed and is_about_best:
+            self._best_ahead.append(ahead)
+            self._since_ahead = 0
+        elif chosen in changed:
+            if len(self._row_ahead) >= FEW:
+                self._row_ahead.clear()
+            self._row_ahead[chosen] = ahead
+            self._since_ahead += 1
+        places = [ahead.first_of(row) for row in changed]
+        if ahead.rejects_none and self.filters.feasible[changed].all():
+            self._score_anew(changed, ahead, places)
+        else:
+            for row, place in zip(changed, places, strict=True):
+                self._take_in(row, ahead, place)
+
+    def _score_anew(self, rows: list[int], ahead: LookAhead, places: list[int]) -> None:
+        """Follow *rows*, which stay feasible, all at once."""
+        scores = {name: column[places] for name, column in ahead.scores.items()}
+        for column in scores.values():
+            check_scores(column)
+        self.scores.change_all(rows, scores)
 
     def _ask_ahead(self, rows: Rows, pods: Ints) -> LookAhead:
         """Ask those that go by load about *rows*, each with so many more *pods*."""

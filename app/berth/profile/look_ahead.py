@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
+from typing import Final
 
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Rejection, Rows, Verdict
@@ -14,23 +15,29 @@ class LookAhead:
     def __init__(
         self,
         rows: Rows,
-        loads: NodeTable,
+        nodes: NodeTable,
         verdicts: Mapping[int, Verdict],
         scores: Mapping[str, Ints],
     ) -> None:
-        """Take answers about *rows*, in ascending order, with the loads that *loads* has in order.
+        """Take answers about *rows*, in ascending order, with the loads that *nodes* has in order.
 
         A row that comes several times has one pod more each time. *verdicts* go by index of the
         filter, *scores* by plugin.
         """
         self._rows = array("q", rows.tobytes())
-        self._loads = loads
+        self._loads = nodes.loads()
         self._rejected = [
             (index, where, verdict)
             for index, verdict in verdicts.items()
             if (where := verdict.rejected()) is not None
         ]
-        self._scores = scores
+        self.scores: Final = scores
+        """By plugin, one for each answer."""
+
+    @property
+    def rejects_none(self) -> bool:
+        """Whether no filter rejects any of the rows."""
+        return not self._rejected
 
     def is_about(self, row: int) -> bool:
         """Whether there are answers about *row*."""
@@ -46,8 +53,8 @@ class LookAhead:
         rows, loads = self._rows, self._loads
         place = bisect_left(rows, row)
         if place < len(rows) and rows[place] == row:
-            place += pod_count - loads.pod_count.item(place)
-            if 0 <= place < len(rows) and rows[place] == row and loads.load(place) == load:
+            place += pod_count - loads.item(place, -1)
+            if 0 <= place < len(rows) and rows[place] == row and loads[place].tobytes() == load:
                 return place
         return None
 
@@ -58,6 +65,6 @@ class LookAhead:
                 return index, [each for each in verdict.rejections if each.where[place]]
         return None
 
-    def scores(self, place: int) -> dict[str, int]:
+    def scores_at(self, place: int) -> dict[str, int]:
         """Return the scores by plugin."""
-        return {name: column.item(place) for name, column in self._scores.items()}
+        return {name: column.item(place) for name, column in self.scores.items()}

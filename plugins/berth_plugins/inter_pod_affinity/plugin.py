@@ -124,19 +124,19 @@ class InterPodAffinity(
         args = args or InterPodAffinityArgs()
         self._hard_weight = args.hard_pod_affinity_weight
         self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
-        self._namespaces = handle.listers.namespaces
-        self._terms = TermReader(self._namespaces)
+        self._terms = TermReader(handle.listers.namespaces)
 
     # Filtering.
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        """Return which terms running pods have, and what is known of namespaces.
+        """Return which terms of running pods are about *pod* and, if any, how often these change.
 
         A pod with terms of its own counts pods by their labels, which is too much to tell.
         """
         if terms_of(pod.template) is not NO_TERMS:
             return None
-        return nodes.pod_counters.terms_version, self._namespaces.version
+        about = tuple(self._terms_about(pod, kind, nodes) for kind in TermKind)
+        return about, nodes.pod_counters.terms_version if any(about) else None
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         written = terms_of(pod.template)
@@ -264,7 +264,7 @@ class InterPodAffinity(
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return stretched(scores)
 
-    def _terms_about(self, pod: PodInfo, kind: TermKind, nodes: NodeTable) -> list[HeldTerm]:
+    def _terms_about(self, pod: PodInfo, kind: TermKind, nodes: NodeTable) -> Sequence[HeldTerm]:
         """Return the terms of running pods that match *pod*."""
         return nodes.pod_counters.terms_about(
             kind,

@@ -1,12 +1,22 @@
 """The selector that finds a pod's siblings: what its services and its owner select by."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from berth.framework.listers import Lister, Listers
 from berth.framework.pod_info import PodInfo
 from berth.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
 from berth.objects.meta import LabelSelector
-from berth.objects.selectors import NOTHING, Selector, compile_selector, selector_from_map
+from berth.objects.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Selector,
+    compile_selector,
+    selector_from_map,
+)
+
+MOST_KEPT: Final = 1024
+"""Kinds of pods of which it is known which services select them."""
 
 OwnerSelector = Mapping[str, str] | LabelSelector | None
 """As written: a ReplicationController has a plain map."""
@@ -23,6 +33,10 @@ class DefaultSelectors:
 
     def __init__(self, listers: Listers) -> None:
         self._services = listers.services
+        self._version = -1
+        """That of the services which ``_found`` is for."""
+        self._found: dict[tuple[str, tuple[tuple[str, str], ...]], Mapping[str, str]] = {}
+        """By namespace and labels of pods, what the services that select them select by."""
         self._owners: Mapping[tuple[str, str], _Owners] = {
             ("v1", "ReplicationController"): listers.replication_controllers,
             ("apps/v1", "ReplicaSet"): listers.replica_sets,
@@ -46,6 +60,16 @@ class DefaultSelectors:
         return kept.selector
 
     def _labels_of_services(self, pod: PodInfo) -> Mapping[str, str]:
+        if self._version != self._services.version or len(self._found) >= MOST_KEPT:
+            self._version = self._services.version
+            self._found.clear()
+        kind = pod.namespace, tuple(pod.labels.items())
+        found = self._found.get(kind)
+        if found is None:
+            found = self._found[kind] = self._find_services(pod)
+        return found
+
+    def _find_services(self, pod: PodInfo) -> Mapping[str, str]:
         merged: dict[str, str] = {}
         for service in self._services.in_namespace(pod.namespace).values():
             wanted = service.spec.selector
@@ -80,6 +104,8 @@ def _union(services: Mapping[str, str], owner: OwnerSelector) -> Selector:
     The labels of a ReplicationController replace those of services; an owner's label selector that
     is absent or cannot be compiled adds nothing, as in kube-scheduler.
     """
+    if not services and not owner:
+        return EVERYTHING
     if not isinstance(owner, LabelSelector):
         return selector_from_map({**services, **(owner or {})})
     selector = selector_from_map(services)
