@@ -55,7 +55,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     at: dict[str, Any] = {"nodes": settings.nodes, "pods": settings.pods}
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as name:
         folder = Path(name)
-        async with _server(settings, folder, clock) as kubeconfig:
+        async with serving(settings, folder, clock) as kubeconfig:
             port = _free_port()
             command = (
                 *BERTH, "run", f"--kubeconfig={kubeconfig}", "--leader-elect=false",
@@ -150,8 +150,8 @@ class _Probe:
 
 
 @asynccontextmanager
-async def _server(settings: Settings, folder: Path, clock: Clock) -> AsyncIterator[Path]:
-    """Start the API server, and yield its kubeconfig."""
+async def serving(settings: Settings, folder: Path, clock: Clock) -> AsyncIterator[Path]:
+    """Start the server of a made-up cluster, and yield its kubeconfig."""
     kubeconfig = folder / "kubeconfig"
     command = (*SERVER, str(settings.nodes), str(settings.pods), str(kubeconfig))
     async with running(command, output=folder / "server.log") as server:
