@@ -9,6 +9,7 @@ kubernetes-asyncio.
 
 Decision (2026-11): bodies are built and answers read without kubernetes-asyncio's generated models;
 because they cost more than the requests they carry, and its Binding cannot read the answer to a
-successful bind. The library is used for what it is good at: kubeconfig, exec plugins, token
-refresh. It is imported only when one of these is asked for, as that takes most of a second.
+successful bind. The library is used for what it is good at: exec plugins, token refresh, and
+whatever else a kubeconfig may ask for. It is imported only when one of these is asked for, as that
+takes half a second (:mod:`berth.client.plain_kubeconfig`).
 """

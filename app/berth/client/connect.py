@@ -4,6 +4,8 @@ import os
 import socket
 import ssl
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +19,7 @@ from berth.client.api_client import ApiClient, Authorization, anonymous
 from berth.client.connections import Connections
 from berth.client.credentials import Credentials
 from berth.client.kubeconfig_data import keep_in_memory
+from berth.client.plain_kubeconfig import PlainAccess, plain_access, pod_access
 from berth.client.rate_limit import TokenBucket
 from berth.clock import Clock, RealClock
 from berth.errors import UserError
@@ -115,15 +118,19 @@ async def from_kubeconfig(
     kubeconfig: str, *, context: str | None, master: str | None, clock: Clock
 ) -> Endpoint:
     """Read a kubeconfig. Raises ConnectError with the name of the file."""
+    if not any(is_file(path) for path in kubeconfig.split(os.pathsep)):
+        raise ConnectError(f"kubeconfig {kubeconfig}: no such file")
+    with _naming_kubeconfig(kubeconfig), ExitStack() as files:
+        access = plain_access(kubeconfig, context, files)
+        if access is not None:
+            return _plain_endpoint(access, master=master, clock=clock)
     # imported here: see the decision in the package's docstring
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import load_kube_config
 
-    if not any(is_file(path) for path in kubeconfig.split(os.pathsep)):
-        raise ConnectError(f"kubeconfig {kubeconfig}: no such file")
     keep_in_memory()
     configuration = Configuration()
-    try:
+    with _naming_kubeconfig(kubeconfig):
         loader = await load_kube_config(
             kubeconfig, context=context, client_configuration=configuration, persist_config=False
         )
@@ -137,38 +144,50 @@ async def from_kubeconfig(
                 clock=clock,
             ),
         )
+
+
+@contextmanager
+def _naming_kubeconfig(kubeconfig: str) -> Iterator[None]:
+    """Make a ConnectError of whatever is wrong with a file: loaders let out what they stumble over,
+    also errors without words."""
+    try:
+        yield
     except Exception as exc:
-        # the loader lets out whatever it stumbles over in a broken file, also errors without words
         problem = str(exc) or type(exc).__name__
         raise ConnectError(f"kubeconfig {kubeconfig}: {problem}") from exc
 
 
 def in_cluster(*, clock: Clock) -> Endpoint:
     """Use the service account of the pod that we run in. Raises ConnectError outside of a pod."""
-    from kubernetes_asyncio.client import Configuration
-    from kubernetes_asyncio.config import ConfigException
-    from kubernetes_asyncio.config.incluster_config import (
-        SERVICE_CERT_FILENAME,
-        SERVICE_TOKEN_FILENAME,
-        InClusterConfigLoader,
-    )
-
-    configuration = Configuration()
-    loader = InClusterConfigLoader(SERVICE_TOKEN_FILENAME, SERVICE_CERT_FILENAME)
     try:
-        loader.load_and_set(configuration)
-    except ConfigException as exc:
+        return _plain_endpoint(pod_access(os.environ), master=None, clock=clock)
+    except ValueError as exc:
         raise ConnectError(
             f"no kubeconfig and no master was given, and this is not a pod of a cluster: {exc}"
         ) from exc
-    return endpoint_of(
-        configuration,
-        Credentials(
-            # asking for the key makes the library look at the token's file
-            lambda: configuration.get_api_key_with_prefix("BearerToken"),
-            lambda: bearer_token(configuration),
-            clock=clock,
-        ),
+
+
+def _plain_endpoint(access: PlainAccess, *, master: str | None, clock: Clock) -> Endpoint:
+    """Return what *access* says; with *master* in place of its server."""
+    url, bearer = master or access.server, access.bearer()
+
+    async def reload() -> None:
+        nonlocal bearer
+        bearer = access.bearer()
+
+    return Endpoint(
+        url,
+        tls=tls_context(
+            access.authority,
+            certificate=access.certificate,
+            key=access.key,
+            verifies=access.verifies,
+        )
+        if url.startswith("https")
+        else True,
+        authorization=Credentials(reload, lambda: bearer, clock=clock),
+        server_hostname=access.server_name,
+        proxy=access.proxy,
     )
 
 
@@ -187,19 +206,28 @@ def endpoint_of(configuration: "Configuration", authorization: Authorization) ->
     url = str(configuration.host)
     return Endpoint(
         url,
-        tls=tls_context(configuration) if url.startswith("https") else True,
+        tls=tls_context(
+            configuration.ssl_ca_cert,
+            certificate=configuration.cert_file,
+            key=configuration.key_file,
+            verifies=configuration.verify_ssl,
+        )
+        if url.startswith("https")
+        else True,
         authorization=authorization,
         server_hostname=configuration.tls_server_name,
         proxy=configuration.proxy,
     )
 
 
-def tls_context(configuration: "Configuration") -> ssl.SSLContext:
-    """Return the context with the CAs to trust and the certificate to show."""
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-    if not configuration.verify_ssl:
+def tls_context(
+    authority: str | None, *, certificate: str | None, key: str | None, verifies: bool
+) -> ssl.SSLContext:
+    """Return the context with the CAs to trust and the certificate to show, of these files."""
+    context = ssl.create_default_context(cafile=authority or None)
+    if certificate:
+        context.load_cert_chain(certificate, keyfile=key or None)
+    if not verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
