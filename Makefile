@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint quick bench docs reference lock clean
+.PHONY: run test lint quick bench bench-docs docs reference lock clean
 
 run: $(READY)
 	$(BIN)/berth up --sample
@@ -24,6 +24,11 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/berth bench engine
+
+# Measures what the plots of docs/performance.md show, a quarter of an hour on an idle machine, and
+# draws them. `make bench-docs ONLY="scale-nodes steady"` does some of them again.
+bench-docs: $(READY)
+	$(BIN)/python -m docs.generate.plots $(ONLY)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html

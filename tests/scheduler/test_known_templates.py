@@ -257,3 +257,33 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
     for seed in range(15):
         await check_one_world(seed)
     assert shared[True] > 100
+
+
+@pytest.mark.parametrize(
+    ("priority", "want"),
+    [
+        pytest.param(1, True, id="a nominated pod of lower priority gives way"),
+        pytest.param(5, False, id="one of the same priority must be left its room"),
+    ],
+)
+async def test_replicas_beside_a_nominated_pod(
+    priority: int, want: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness, shared = Harness(), list[Placed | None]()
+    schedule = KnownTemplates.schedule
+
+    def noted(*args: Any, **kwargs: Any) -> Placed | None:
+        shared.append(schedule(*args, **kwargs))
+        return shared[-1]
+
+    harness.put(node("n1", cpu="4"), node("n2", cpu="4"))
+    nominee = pod("nominee", cpu="9", priority=priority)
+    harness.put(nominee)
+    await harness.until_idle()
+    harness.queue.nominator.add_nominated_pod(PodInfo(nominee), node_name="n1")
+    monkeypatch.setattr(KnownTemplates, "schedule", noted)
+    harness.put(*(pod(f"p{number}", cpu="100m", priority=5) for number in range(4)))
+    await harness.until_idle()
+
+    assert any(shared) == want
+    assert len(harness.placements()) == 4

@@ -5,7 +5,7 @@ scheduler is started that is measured.
 import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ PODS_PATH: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS_PATH: Final = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 NODE_LABEL: Final = "berth-bench"
 """On every node that was made here, so that these can be deleted again."""
+NO_LABELS: Final[Mapping[str, str]] = {}
 NOT_READY: Final = b"node.kubernetes.io/not-ready"
 NOW: Final = b'{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}'
 REQUESTS_AT_ONCE: Final = 16
@@ -82,9 +83,11 @@ def scheduler_command(command: str, kubeconfig: Path) -> list[str]:
     return [*BERTH, "run", f"--kubeconfig={kubeconfig}", *RUN_FLAGS]
 
 
-async def create_namespace(client: ApiClient) -> None:
+async def create_namespace(
+    client: ApiClient, name: str = NAMESPACE, *, labels: Mapping[str, str] = NO_LABELS
+) -> None:
     with suppress(AlreadyExistsError):
-        body = msgspec.json.encode({"metadata": {"name": NAMESPACE}})
+        body = msgspec.json.encode({"metadata": {"name": name, "labels": labels}})
         await client.request("POST", "/api/v1/namespaces", body=body)
 
 
@@ -113,9 +116,11 @@ def _nodes(count: int) -> Iterator[dict[str, Any]]:
         yield obj
 
 
-async def create_pods(client: ApiClient, pods: Iterable[dict[str, Any]]) -> None:
+async def create_pods(
+    client: ApiClient, pods: Iterable[dict[str, Any]], *, path: str = PODS_PATH
+) -> None:
     await at_once(
-        partial(client.request, "POST", PODS_PATH, body=msgspec.json.encode(pod)) for pod in pods
+        partial(client.request, "POST", path, body=msgspec.json.encode(pod)) for pod in pods
     )
 
 
@@ -130,8 +135,8 @@ async def at_once(requests: Iterable[Callable[[], Awaitable[object]]]) -> None:
     await asyncio.gather(*(work() for _ in range(REQUESTS_AT_ONCE)))
 
 
-async def clear(client: ApiClient) -> None:
+async def clear(client: ApiClient, namespace: str = NAMESPACE) -> None:
     """Delete what a measurement leaves behind, whether this one or one that broke off."""
     for path in (PODS_PATH, EVENTS_PATH):
-        await client.request("DELETE", path, body=NOW)
+        await client.request("DELETE", path.replace(NAMESPACE, namespace), body=NOW)
     await client.request("DELETE", "/api/v1/nodes", params={"labelSelector": NODE_LABEL})

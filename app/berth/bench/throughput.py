@@ -12,6 +12,7 @@ Any scheduler can be measured, against any API server: nothing is asked of eithe
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +37,7 @@ from berth.clock import Clock
 
 HOPELESS: Final = "fits nowhere"
 
+NOTHING: Final = nullcontext()
 QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1
 """A scheduler that uses less of a core than this has written what it had to write."""
@@ -126,27 +128,34 @@ async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
                     binds.followed(),
                     running(command, output=output) as scheduler,
                 ):
-                    return await _follow(binds, scheduler, workload, settings, client, clock=clock)
+                    return await follow(
+                        binds, scheduler, workload, settings.pods, client, clock=clock
+                    )
             finally:
                 if settings.kubeconfig is not None:
                     await clear(client)
 
 
-async def _follow(
+async def follow(
     binds: Binds,
     scheduler: Measured,
     workload: str,
-    settings: Settings,
+    count: int,
     client: ApiClient,
     *,
     clock: Clock,
+    meanwhile: AbstractAsyncContextManager[None] = NOTHING,
 ) -> Result:
-    """Follow a scheduler that was just started until it has nothing left to do."""
+    """Follow a scheduler that was just started until it has nothing left to do.
+
+    It has *count* pods to bind; *meanwhile* is left when it has.
+    """
     started = clock.monotonic()
-    await binds.until(1, scheduler)
-    at_first = scheduler.used()
-    await binds.until(settings.pods, scheduler)
-    at_last = scheduler.used()
+    async with meanwhile:
+        await binds.until(1, scheduler)
+        at_first = scheduler.used()
+        await binds.until(count, scheduler)
+        at_last = scheduler.used()
     await until_quiet(scheduler, clock=clock)
     at_end = scheduler.used()
     times = binds.times.values()
@@ -154,7 +163,7 @@ async def _follow(
     pods = decode_list(await client.request("GET", PODS_PATH)).items
     return Result(
         workload,
-        pods=settings.pods,
+        pods=count,
         bound=len(times),
         events=len(events),
         told=sum(decode_pod(pod).is_told for pod in pods),

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import repeat
 from typing import Final
 
+import msgspec
+
 from berth import log
 from berth.bench import (
     cluster,
@@ -17,6 +19,8 @@ from berth.bench import (
     groups,
     preemption,
     preemptors,
+    scheduler_perf,
+    scheduler_perf_load,
     size,
     startup,
     steady,
@@ -29,7 +33,7 @@ from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, 
 from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
-from berth.terminal import CommandError, say, say_json
+from berth.terminal import CommandError, UsageError, say, say_json
 from berth_plugins.registry import IN_TREE
 
 SCALED: Final = (
@@ -103,6 +107,8 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
     settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
     if given.workload == CROWDED:
         return [partial(_crowded, settings)]
+    if given.workload in scheduler_perf.WORKLOADS:
+        return [_scheduler_perf(given.workload, given.size, settings)]
 
     async def figures(workload: str) -> AsyncIterator[Figure]:
         result = await throughput.measure(workload, settings, clock=RealClock())
@@ -111,6 +117,25 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
 
     names = [*WORKLOADS] if given.workload == "all" else [given.workload]
     return [partial(figures, name) for name in names]
+
+
+def _scheduler_perf(workload: str, name: str, settings: throughput.Settings) -> Step:
+    sizes = scheduler_perf.WORKLOADS[workload].sizes
+    name = name or next((each for each in sizes if sizes[each].threshold), next(iter(sizes)))
+    if name not in sizes:
+        raise UsageError(f"--size {name}: {workload} has {', '.join(sizes)}")
+
+    async def figures() -> AsyncIterator[Figure]:
+        result = await scheduler_perf_load.measure(
+            workload, sizes[name], settings, clock=RealClock()
+        )
+        for each in result.figures():
+            asked = f"threshold of scheduler_perf: {sizes[name].threshold}"
+            outcome = asked if each.unit == "1/s" and sizes[name].threshold else each.outcome
+            at = {**each.at, "size": name}
+            yield msgspec.structs.replace(each, at=at, outcome=outcome)
+
+    return figures
 
 
 def _steady(given: argparse.Namespace) -> Iterable[Step]:

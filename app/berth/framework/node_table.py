@@ -464,6 +464,11 @@ class NodeTable:
         requested, non_zero = columns.requested[:, row], columns.non_zero_requested[:, row]
         return b"".join([requested.tobytes(), non_zero.tobytes(), columns.pod_count[row].tobytes()])
 
+    def loads(self) -> Ints:
+        """Return by row what :meth:`load` has the bytes of; the last is the number of pods."""
+        parts = self.requested, self.non_zero_requested, self.pod_count[np.newaxis]
+        return np.ascontiguousarray(np.concatenate(parts).T)
+
     def detached(self) -> "NodeTable":
         """Return a copy of all nodes that stays as it is when this table changes.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS, CROWDED, WORKLOADS
+from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS, CROWDED, SCHEDULER_PERF, WORKLOADS
 from berth.terminal import positive, program
 
 FEW: Final = 5
@@ -54,7 +54,16 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--repetitions", type=positive, default=300)
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
-    many.add_argument("--workload", choices=[*WORKLOADS, CROWDED, "all"], default="plain")
+    many.add_argument(
+        "--workload", choices=[*WORKLOADS, CROWDED, "all", *SCHEDULER_PERF], default="plain",
+        help="the long names are those of scheduler_perf, of Kubernetes",
+    )  # fmt: skip
+    many.add_argument(
+        "--size",
+        default="",
+        help="of a workload of scheduler_perf, such as 5000Nodes_10000Pods, in place of --nodes"
+        " and --pods; default: the first that has a threshold",
+    )
     _add_kubeconfig(many)
     _add_cmd(many)
     at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)

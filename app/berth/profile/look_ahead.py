@@ -15,17 +15,17 @@ class LookAhead:
     def __init__(
         self,
         rows: Rows,
-        loads: NodeTable,
+        nodes: NodeTable,
         verdicts: Mapping[int, Verdict],
         scores: Mapping[str, Ints],
     ) -> None:
-        """Take answers about *rows*, in ascending order, with the loads that *loads* has in order.
+        """Take answers about *rows*, in ascending order, with the loads that *nodes* has in order.
 
         A row that comes several times has one pod more each time. *verdicts* go by index of the
         filter, *scores* by plugin.
         """
         self._rows = array("q", rows.tobytes())
-        self._loads = loads
+        self._loads = nodes.loads()
         self._rejected = [
             (index, where, verdict)
             for index, verdict in verdicts.items()
@@ -53,8 +53,8 @@ class LookAhead:
         rows, loads = self._rows, self._loads
         place = bisect_left(rows, row)
         if place < len(rows) and rows[place] == row:
-            place += pod_count - loads.pod_count.item(place)
-            if 0 <= place < len(rows) and rows[place] == row and loads.load(place) == load:
+            place += pod_count - loads.item(place, -1)
+            if 0 <= place < len(rows) and rows[place] == row and loads[place].tobytes() == load:
                 return place
         return None
 

@@ -1,9 +1,9 @@
 """The next of many replicas: the same decision as for any pod, from what is known of the others.
 
-Decision (2026-11): pods of one template that are tried one after the other share the answers of
-plugins, as far as :mod:`berth.profile.known_template` can keep them true. Node, ties, order and
-metrics are those of :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this
-leaves to it: pods with a nominated node or beside nominated pods, pods that fit nowhere, profiles
+Decision (2026-11): pods of one template share the answers of plugins, as far as
+:mod:`berth.profile.known_template` can keep them true. Node, ties, order and metrics are those of
+:func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
+with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
 that sample nodes, and every error.
 """
 
@@ -12,6 +12,7 @@ from typing import Final
 from berth.framework.placement import Placement
 from berth.framework.pod_info import PodTemplate
 from berth.profile.known_template import KnownTemplate, NotKnownError
+from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.known_decision import Decider
@@ -43,7 +44,7 @@ class KnownTemplates:
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
             profile.percentage_of_nodes_to_score
-            or cycle.nominated_pods
+            or nominated_to(cycle.nominated_pods, pod, nodes)
             or pod.pod.status.nominated_node_name
         ):
             return None
