@@ -28,7 +28,7 @@ from berth.bench import (
     watch,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
-from berth.bench.names import CROWDED, WORKLOADS
+from berth.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
 from berth.bench.targets import target
@@ -108,8 +108,14 @@ async def _decisions(
 
 
 def _throughput(given: argparse.Namespace) -> Iterable[Step]:
-    settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
-    if given.workload == CROWDED:
+    settings = throughput.Settings(
+        given.nodes,
+        given.pods,
+        given.kubeconfig,
+        given.cmd,
+        hopeless_differ=given.workload == CROWDED_DIFFERENT,
+    )
+    if given.workload in (CROWDED, CROWDED_DIFFERENT):
         return [partial(_crowded, settings)]
     if given.workload in scheduler_perf.WORKLOADS:
         return [_scheduler_perf(given.workload, given.size, settings)]
