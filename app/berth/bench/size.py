@@ -46,8 +46,11 @@ class Settings:
     seconds: float = 20.0
 
 
-class _Late(msgspec.Struct):
+class Late(msgspec.Struct):
+    """The answer of the server when it has sent all changes."""
+
     late: float
+    """By how many milliseconds the last was."""
 
 
 async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
@@ -93,7 +96,7 @@ async def _changes(
         cpu, took = scheduler.cpu_seconds() - before, clock.monotonic() - started
     finally:
         await client.close()
-    late = msgspec.json.decode(answer, type=_Late).late
+    late = msgspec.json.decode(answer, type=Late).late
     yield figure(f"{changes}, CPU of one", cpu / (settings.rate * settings.seconds) * 1e6, "µs")
     yield figure(f"{changes}, share of a core", cpu / took * 100, "%")
     yield figure(f"{changes}, how late the last is sent", late, "ms")

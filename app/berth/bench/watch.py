@@ -14,7 +14,7 @@ import msgspec
 from berth.bench.api_server import scheduler_command
 from berth.bench.process import Measured, running
 from berth.bench.results import Figure, figure
-from berth.bench.size import SECONDS_PER_POD, START_SECONDS, Settings, serving
+from berth.bench.size import SECONDS_PER_POD, START_SECONDS, Late, Settings, serving
 from berth.bench.startup import FILLED
 from berth.bench.throughput import until_quiet
 from berth.client.api_client import ApiClient
@@ -32,11 +32,6 @@ KINDS: Final[Mapping[str, str]] = {
 
 KEPT_UP: Final = 1_000.0
 """Milliseconds by which the last change is sent late, at most, if the scheduler keeps up."""
-
-
-class _Answer(msgspec.Struct):
-    late: float
-    """Milliseconds."""
 
 
 async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
@@ -80,7 +75,7 @@ async def _changes(
     meanwhile = scheduler.used().since(before)
     await until_quiet(scheduler, clock=clock)
     used = scheduler.used().since(before)
-    late = msgspec.json.decode(answer, type=_Answer).late
+    late = msgspec.json.decode(answer, type=Late).late
     keeps_up = f"{settings.rate}/s {'kept up' if late < KEPT_UP else 'not kept up'}"
     yield figure(
         "scheduler CPU per event",
