@@ -91,8 +91,12 @@ class Verdict:
 
     def within(self, rows: Mask) -> "Verdict":
         """Return this verdict for *rows* only, without the reasons that hold for none of them."""
-        kept = (Rejection(r.reason, r.code, r.where & rows) for r in self.rejections)
-        return Verdict(tuple(r for r in kept if r.where.any()))
+        kept = []
+        for reason, code, where in self.rejections:
+            left = where & rows
+            if left.any():
+                kept.append(Rejection(reason, code, left))
+        return Verdict(tuple(kept))
 
     def status_of(self, row: int) -> Status | None:
         """Put one row's answer into words; None: it passes."""

@@ -16,6 +16,7 @@ from berth.objects.quantity import MAX_INT64, NANO, Quantities, milli_value, par
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+_NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 PODS: Final = "pods"
 
 Nanos: TypeAlias = dict[str, int]
@@ -93,7 +94,9 @@ def to_resources(nanos: Mapping[str, int], *, most: int = MAX_INT64) -> Resource
         memory=min(value(nanos.get(MEMORY, 0)), most),
         ephemeral_storage=min(value(nanos.get(EPHEMERAL_STORAGE, 0)), most),
         scalars={
-            name: min(value(amount), most) for name, amount in nanos.items() if is_scalar(name)
+            name: min(value(amount), most)
+            for name, amount in nanos.items()
+            if name not in _NATIVE and is_scalar(name)
         },
     )
 

@@ -43,10 +43,10 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import decide_by_signature
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
+from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
-from berth.profile.results import PermitWait, PreFilterOutcome, ScoreTable
+from berth.profile.results import Columns, PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
     bug_in,
     failed,
@@ -332,21 +332,22 @@ class Profile:
     ) -> ScoreTable | Status:
         """Run those Score plugins whose PreScore did not say Skip."""
         evaluations = self.evaluations["Score"]
-        raw_scores: dict[str, Ints] = {}
-        weighted_scores: dict[str, Ints] = {}
-        total = np.zeros(len(rows), np.int64)
+        raw_scores: dict[str, Ints | int] = {}
+        normal_scores: dict[str, Ints | int] = {}
+        count = len(rows)
+        differing: list[Ints] = []
         of_all = 0 if self.scores else 1
         for plugin in self.scores:
-            if plugin.NAME in state.skip_score:
+            name = plugin.NAME
+            if name in state.skip_score:
                 continue
-            evaluations[plugin.NAME] += len(rows)
+            evaluations[name] += count
             raw = self.ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
                 return failed(raw, "Score", plugin)
             is_one = is_everywhere(raw)
-            of_rows = raw[:1] if is_one else raw.take(rows)
-            normal = of_rows
-            if plugin.NAME in self._normalizing:
+            normal = of_rows = raw[:1] if is_one else raw.take(rows)
+            if name in self._normalizing:
                 normal = self.ask(
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
@@ -355,18 +356,18 @@ class Profile:
             worst = int(normal[0]) if is_one else _worst(normal)
             if not 0 <= worst <= MAX_NODE_SCORE:
                 return invalid_score(plugin, worst)
-            weight = self.weights[plugin.NAME]
+            weight = self.weights[name]
             if is_one:
-                weighted = everywhere(worst * weight, len(rows))
-                of_rows = everywhere(int(raw[0]), len(rows))
+                raw_scores[name], normal_scores[name] = int(of_rows[0]), worst
                 of_all += worst * weight
             else:
-                weighted = normal if weight == 1 else normal * weight
-                total += weighted
-            raw_scores[plugin.NAME] = of_rows
-            weighted_scores[plugin.NAME] = weighted
-        total += of_all
-        return ScoreTable(rows, raw_scores, weighted_scores, total, self.weights)
+                raw_scores[name], normal_scores[name] = of_rows, normal
+                differing.append(normal if weight == 1 else normal * weight)
+        total = np.full(count, of_all, np.int64)
+        for column in differing:
+            total += column
+        weighted = Columns(normal_scores, count, self.weights)
+        return ScoreTable(rows, Columns(raw_scores, count), weighted, total, self.weights)
 
     # Claiming.
 

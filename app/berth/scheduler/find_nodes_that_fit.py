@@ -77,7 +77,7 @@ def find_nodes_that_fit_pod(
     if error is not None:
         return FeasibleNodes(diagnosis, feasible, NO_ROWS, pre_filter, error=error)
     if sampling is None or not profile.percentage_of_nodes_to_score:
-        return FeasibleNodes(diagnosis, feasible, np.flatnonzero(feasible), pre_filter)
+        return FeasibleNodes(diagnosis, feasible, feasible.nonzero()[0], pre_filter)
     names = pre_filter.node_names
     rows = sampling.sample(nodes, feasible, profile=profile, eligible=names)
     state.feasible = nodes.no_rows()
@@ -103,7 +103,7 @@ def evaluate_all_nodes(cycle: Cycle) -> FeasibleNodes:
             diagnosis, feasible, NO_ROWS, pre_filter, is_nominated=row is not None, error=error
         )
     if row is None:
-        return FeasibleNodes(diagnosis, feasible, np.flatnonzero(feasible), pre_filter)
+        return FeasibleNodes(diagnosis, feasible, feasible.nonzero()[0], pre_filter)
     state.feasible = _only(cycle, row)
     rows = np.array([row], np.intp)
     return FeasibleNodes(diagnosis, feasible, rows, pre_filter, is_nominated=True)

@@ -92,7 +92,7 @@ def select_host(scores: ScoreTable, select: Select) -> tuple[int, NDArray[np.int
 
     Of several *select* takes one, where kube-scheduler takes the first of its list.
     """
-    best = np.flatnonzero(scores.total == scores.total.max())
+    (best,) = (scores.total == scores.total.max()).nonzero()
     rows = scores.rows[best].data  # often thousands
     return (rows[0] if len(rows) == 1 else select(rows)), best
 

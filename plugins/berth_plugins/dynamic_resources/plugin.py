@@ -360,7 +360,7 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         devices: DevicesOfPod | None = state.get(KEY)
-        if devices is None:
+        if devices is None or devices.is_empty:
             return None
         group = self._groups.scheduled_with(pod.pod)
         given_up = self._binding.take(devices, pod.pod, node_name, group)
