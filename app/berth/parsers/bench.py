@@ -122,6 +122,16 @@ def _parser() -> argparse.ArgumentParser:
     sized.add_argument(
         "--seconds", type=positive, default=20, help="how long they last; default: 20"
     )
+    seen = kind("watch", "measure what the changes of a cluster cost a scheduler", runs=ONE)
+    seen.add_argument(
+        "--pods", type=positive, default=50_000, help="number of running pods; default: 50000"
+    )
+    seen.add_argument(
+        "--rate", type=positive, default=2_000, help="changes per second; default: 2000"
+    )
+    seen.add_argument(
+        "--seconds", type=positive, default=10, help="for each kind of changes; default: 10"
+    )
     return parser
 
 
