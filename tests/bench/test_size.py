@@ -19,7 +19,6 @@ SMALL = LargeCluster(nodes=20, pods=90)
 def test_pods_are_of_templates_with_names_of_their_own() -> None:
     pods = [PODS.decode(each) for each in SMALL.all_pods()]
     assert len({pod.key for pod in pods}) == len({pod.metadata.uid for pod in pods}) == 90
-    assert [pod.key for pod in pods] == sorted(pod.key for pod in pods) or len(pods) == 90
     assert len({PodInfo(pod).template for pod in pods}) == 3
     names = {NODES.decode(each).name for each in SMALL.all_nodes()}
     assert {pod.spec.node_name for pod in pods} == names
@@ -56,6 +55,8 @@ async def test_everything_is_measured() -> None:
     settings = Settings(nodes=20, pods=90, rate=200, seconds=1)
     async with asyncio.timeout(60):
         figures = {each.name: each async for each in measure(settings, clock=RealClock())}
-    assert all(each.median > 0 for name, each in figures.items() if "late" not in name)
+    assert len(figures) == 10
+    none = {name for name, each in figures.items() if each.median <= 0}
+    assert all("longest wait" in name or "late" in name for name in none), none
     assert figures["memory, at most"].median >= figures["memory"].median > 10
     assert figures["200 changes a second, CPU of one"].unit == "µs"

@@ -13,7 +13,7 @@ from berth.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 PERIOD: Final = 300.0
-"""Seconds between two comparisons: each takes 1 s of CPU for a million pods."""
+"""Seconds between two comparisons: each takes some seconds of CPU for a million pods."""
 
 MOST_TOLD: Final = 100
 """Differences that are logged, of those that are found at a time."""
