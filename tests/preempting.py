@@ -16,7 +16,7 @@ from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.outcome import Unschedulable
+from berth.scheduler.outcome import Outcome, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from berth_plugins.registry import IN_TREE
@@ -35,7 +35,13 @@ class World:
     seed: int = 1
 
     def attempt(self, preemptor: Pod, *, is_known: bool = True) -> Unschedulable:
-        """Look for a node for *preemptor*, then for victims."""
+        """Look in vain for a node for *preemptor*, then for victims."""
+        outcome = self.outcome(preemptor, is_known=is_known)
+        assert isinstance(outcome, Unschedulable)
+        return outcome
+
+    def outcome(self, preemptor: Pod, *, is_known: bool = True) -> Outcome:
+        """Look for a node for *preemptor*, and for victims if there is none."""
         cache = Cache()
         for node in self.nodes:
             cache.add_node(node)
@@ -59,8 +65,9 @@ class World:
         nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
         cycle = Cycle(profile, PodInfo(preemptor), cache.table, nominated)
         outcome = schedule_pod(cycle, select=smallest_name(cache.table))
-        assert isinstance(outcome, Unschedulable)
-        return run_post_filter_plugins(cycle, outcome)
+        if isinstance(outcome, Unschedulable):
+            return run_post_filter_plugins(cycle, outcome)
+        return outcome
 
 
 def candidates(found: Preemption | None) -> dict[str, tuple[list[str], int]]:

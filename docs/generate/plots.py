@@ -96,6 +96,13 @@ PLOTS: Final = (
             else _with_workload(record)
         ),
     ),
+    Plot(
+        "watch",
+        "watch --rate 2000",
+        "CPU time of the scheduler per watch event, 5,000 nodes, 50,000 pods",
+        "µs",
+        label=lambda record: str(record.at["kind"]),
+    ),
     Plot("startup", "startup --runs 5", "Start of a scheduler process, 5,000 nodes", "ms"),
     Plot(
         "preemption",

@@ -27,7 +27,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import PASS, Mask, Verdict
-from berth.objects.host_ports import ANY_IP, conflicts, host_ports
+from berth.objects.host_ports import conflicts, host_ports
 from berth.objects.pod import Pod
 
 PORTS_TAKEN: Final = Status.unschedulable(
@@ -51,18 +51,12 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
         return None if pod.template.host_ports else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        taken: list[int] = []
-        for ip, protocol, port in pod.template.host_ports:
-            users = nodes.ports.users(protocol, port)
-            if ip == ANY_IP:
-                taken.extend(users)
-            else:
-                taken.extend(row for row, used in users.items() if ip in used or ANY_IP in used)
-        if not taken:
-            return PASS
-        where = nodes.no_rows()
-        where[taken] = True
-        return Verdict.reject(PORTS_TAKEN, where=where)
+        where: Mask | None = None
+        for wanted in pod.template.host_ports:
+            taken = nodes.ports.taken(wanted, nodes.size)
+            if taken is not None:
+                where = taken if where is None else where | taken
+        return PASS if where is None else Verdict.reject(PORTS_TAKEN, where=where)
 
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int

@@ -1,10 +1,13 @@
-"""``berth bench throughput --workload crowded``: are pods held up by others that fit nowhere?"""
+"""``berth bench throughput --workload crowded``: are pods held up by others that fit nowhere?
+
+With ``--workload crowded-different`` no two of the others are equal.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from berth.bench import throughput
-from berth.bench.names import CROWDED
+from berth.bench.names import CROWDED, CROWDED_DIFFERENT
 from berth.bench.throughput import Result, Settings
 from berth.clock import Clock
 
@@ -13,7 +16,11 @@ HOPELESS_PER_POD = 10
 
 
 async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Result]:
-    """Measure plain pods alone, then the same ones in a crowd; errors as in throughput."""
+    """Measure plain pods alone, then the same ones in a crowd; errors as in throughput.
+
+    *settings* say whether the others differ.
+    """
     yield replace(await throughput.measure("plain", settings, clock=clock), workload="alone")
     crowd = replace(settings, hopeless=HOPELESS_PER_POD * settings.pods)
-    yield replace(await throughput.measure("plain", crowd, clock=clock), workload=CROWDED)
+    name = CROWDED_DIFFERENT if settings.hopeless_differ else CROWDED
+    yield replace(await throughput.measure("plain", crowd, clock=clock), workload=name)

@@ -11,7 +11,8 @@ WORKLOADS: Final = {
 """Names on the command line, to those of :mod:`berth.bench.workloads`. The pods are replicas."""
 
 CROWDED: Final = "crowded"
-"""A workload of ``berth bench throughput``, too: see :mod:`berth.bench.crowded`."""
+CROWDED_DIFFERENT: Final = "crowded-different"
+"""Workloads of ``berth bench throughput``, too: see :mod:`berth.bench.crowded`."""
 
 SCHEDULER_PERF: Final = (
     "SchedulingBasic",

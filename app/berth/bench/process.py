@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from berth.bench.instructions import Counter, counter_of
+from berth.clock import Clock
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+LOOK_SECONDS: Final = 0.05
 END_SECONDS: Final = 10.0
 """How long a process may take to end before it is killed."""
 
@@ -80,6 +82,15 @@ class Measured:
                 f"{self._output.stem} ended with status {self._process.returncode};"
                 f" it said:\n{self.last_words()}"
             )
+
+    async def until_said(self, text: str, *, seconds: float, clock: Clock) -> None:
+        """Return when the end of its output has *text*; BenchError if it has not in time."""
+        deadline = clock.monotonic() + seconds
+        while text not in self.last_words():
+            self.check()
+            if clock.monotonic() > deadline:
+                raise BenchError(f"no {text!r} within {seconds:.0f} s:\n{self.last_words()}")
+            await clock.sleep(LOOK_SECONDS)
 
     def last_words(self) -> str:
         """The end of its output."""

@@ -4,7 +4,7 @@ Facts of ``test/integration/scheduler_perf`` of Kubernetes 1.36: numbers of node
 requests, labels, constraints, and thresholds: pods per second that Kubernetes asks of itself. A
 workload has three phases: nodes; pods that are bound before anything is measured; and pods that
 are measured. Here pods of the second phase are created with their nodes, those of the third exist
-before the scheduler starts, and the namespaces have other names.
+before the scheduler starts; and one namespace takes the place of many.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -46,8 +46,11 @@ class Settings:
     seconds: float = 20.0
 
 
-class _Late(msgspec.Struct):
+class Late(msgspec.Struct):
+    """The answer of the server when it has sent all changes."""
+
     late: float
+    """By how many milliseconds the last was."""
 
 
 async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
@@ -55,7 +58,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     at: dict[str, Any] = {"nodes": settings.nodes, "pods": settings.pods}
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as name:
         folder = Path(name)
-        async with _server(settings, folder, clock) as kubeconfig:
+        async with serving(settings, folder, clock) as kubeconfig:
             port = _free_port()
             command = (
                 *BERTH, "run", f"--kubeconfig={kubeconfig}", "--leader-elect=false",
@@ -93,7 +96,7 @@ async def _changes(
         cpu, took = scheduler.cpu_seconds() - before, clock.monotonic() - started
     finally:
         await client.close()
-    late = msgspec.json.decode(answer, type=_Late).late
+    late = msgspec.json.decode(answer, type=Late).late
     yield figure(f"{changes}, CPU of one", cpu / (settings.rate * settings.seconds) * 1e6, "µs")
     yield figure(f"{changes}, share of a core", cpu / took * 100, "%")
     yield figure(f"{changes}, how late the last is sent", late, "ms")
@@ -155,8 +158,8 @@ class _Probe:
 
 
 @asynccontextmanager
-async def _server(settings: Settings, folder: Path, clock: Clock) -> AsyncIterator[Path]:
-    """Start the API server, and yield its kubeconfig."""
+async def serving(settings: Settings, folder: Path, clock: Clock) -> AsyncIterator[Path]:
+    """Start the server of a made-up cluster, and yield its kubeconfig."""
     kubeconfig = folder / "kubeconfig"
     command = (*SERVER, str(settings.nodes), str(settings.pods), str(kubeconfig))
     async with running(command, output=folder / "server.log") as server:

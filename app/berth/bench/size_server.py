@@ -1,9 +1,10 @@
 """An API server of a large cluster that holds nothing: it makes each object when it sends it.
 
 ``python -m berth.bench.size_server NODES PODS KUBECONFIG`` serves the watches of nodes and pods,
-and no other kind. ``POST /churn?rate=R&seconds=S`` sends R changes a second; the answer, when all
-are sent, has how many milliseconds late the last one was. A scheduler that does not keep up makes
-them late, because what it does not read is not sent.
+and no other kind. ``POST /churn?rate=R&seconds=S`` sends R changes a second, of all kinds or of
+the one that ``kind`` names; the answer, when all are sent, has how many milliseconds late the last
+one was. A scheduler that does not keep up makes them late, because what it does not read is not
+sent.
 """
 
 import asyncio
@@ -43,12 +44,15 @@ class Churn:
         self._version = 1
         self._generations: dict[int, int] = {}
 
-    def lines(self, count: int) -> Iterator[tuple[str, bytes]]:
-        """Yield at least *count* events, each with the resource it is about."""
-        sent = 0
+    def lines(self, count: int, kind: str = "") -> Iterator[tuple[str, bytes]]:
+        """Yield at least *count* events, each with the resource it is about.
+
+        They are of one *kind* of changes, or of all.
+        """
+        mix, sent = (kind,) if kind else _MIX, 0
         while sent < count:
-            for resource, kind, obj in self._change(self._rng.choice(_MIX)):
-                yield resource, event(kind, obj)
+            for resource, type_, obj in self._change(self._rng.choice(mix)):
+                yield resource, event(type_, obj)
                 sent += 1
 
     def _change(self, kind: str) -> Iterator[tuple[str, bytes, bytes]]:
@@ -107,7 +111,9 @@ class SizeServer:
             kinds = [{"name": n, "kind": k, "namespaced": n == "pods"} for n, k in _KINDS.items()]
             yield response(200, {"resources": kinds})
         elif method == b"POST" and path == "/churn":
-            late = await self._send_changes(int(query["rate"]), float(query["seconds"]))
+            late = await self._send_changes(
+                int(query["rate"]), float(query["seconds"]), query.get("kind", "")
+            )
             yield response(200, {"late": late})
         elif path.startswith("/api/v1/") and resource in _KINDS and "watch" in query:
             yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
@@ -126,10 +132,10 @@ class SizeServer:
             yield b"".join(some)
         yield _END
 
-    async def _send_changes(self, rate: int, seconds: float) -> float:
+    async def _send_changes(self, rate: int, seconds: float, kind: str) -> float:
         """Send them, and return by how many milliseconds the last were late."""
         loop = asyncio.get_running_loop()
-        lines = self._churn.lines(int(rate * seconds))
+        lines = self._churn.lines(int(rate * seconds), kind)
         due = loop.time()
         for some in batches(lines, max(int(rate * _TICK), 1)):
             due += _TICK

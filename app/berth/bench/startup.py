@@ -35,7 +35,7 @@ LEASE: Final = "kube-scheduler"
 LEASES_PATH: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 ELECTION: Final = ("--leader-elect=true", "--leader-elect-retry-period=500ms")
 LEADS: Final = "became leader"
-STANDS_BY: Final = "caches are filled"
+FILLED: Final = "caches are filled"
 """What schedulers log."""
 POD: Final = "pending"
 
@@ -111,10 +111,9 @@ class _Cluster:
         waiting = running(words, output=folder / "standby.log")
         async with AsyncExitStack() as to_stop:
             async with leading as leader:
-                await self._until(lambda: LEADS in leader.last_words(), "it does not lead", leader)
+                await leader.until_said(LEADS, seconds=START_SECONDS, clock=self._clock)
                 standby = await to_stop.enter_async_context(waiting)
-                is_ready = lambda: STANDS_BY in standby.last_words()  # noqa: E731
-                await self._until(is_ready, "the standby is not ready", standby)
+                await standby.until_said(FILLED, seconds=START_SECONDS, clock=self._clock)
                 await until_quiet(standby, clock=self._clock)
                 holders: dict[str, float] = {}
                 watching = asyncio.create_task(self._watch_lease(holders), name="watch the Lease")

@@ -56,7 +56,9 @@ class Settings:
     """None: an embedded API server is started for each workload."""
     command: str = ""
     hopeless: int = 0
-    """Pods that fit nowhere, all of one signature, mixed evenly among the ``pods``."""
+    """Pods that fit nowhere, mixed evenly among the ``pods``."""
+    hopeless_differ: bool = False
+    """Whether each of them requests something else; otherwise they are of one signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,14 @@ async def until_quiet(scheduler: Measured, *, clock: Clock) -> None:
 
 
 def _pods(workload: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    specs = {w.name: w.spec(0) for w in workloads.WORKLOADS}
-    spec, hopeless = specs[WORKLOADS[workload]], specs[HOPELESS]
+    specs = {w.name: w.spec for w in workloads.WORKLOADS}
+    spec, hopeless = specs[WORKLOADS[workload]](0), specs[HOPELESS]
     for n in range(settings.pods):  # named so that they are mixed where they are sorted, too
         share = (settings.hopeless * i // settings.pods for i in (n, n + 1))
         for hopeless_n in range(*share):
-            yield _pod(f"pod-{n:06}-hopeless-{hopeless_n}", hopeless)
+            # What they request neither rises nor falls as they come.
+            spec_n = hopeless_n * 7_919 % 10_007 if settings.hopeless_differ else 0
+            yield _pod(f"pod-{n:06}-hopeless-{hopeless_n}", hopeless(spec_n))
         yield _pod(f"pod-{n:06}-plain", spec)
 
 

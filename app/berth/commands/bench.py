@@ -25,11 +25,13 @@ from berth.bench import (
     startup,
     steady,
     throughput,
+    watch,
 )
 from berth.bench.instructions import InstructionClock, counter_of, why_not
-from berth.bench.names import CROWDED, WORKLOADS
+from berth.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.bench.process import BenchError
 from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
+from berth.bench.targets import target
 from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
@@ -66,7 +68,9 @@ async def _measure(given: argparse.Namespace) -> int:
             say(f"Instructions are not counted: {reason}")
         say(HEADER)
     for step in STEPS[given.what](given):
-        async for each in repeated(step, given.runs):
+        async for measured in repeated(step, given.runs):
+            at_most = target(given.what, measured.label, given.nodes)
+            each = msgspec.structs.replace(measured, at_most=at_most)
             if is_table:
                 say(as_row(each))
             else:
@@ -104,8 +108,14 @@ async def _decisions(
 
 
 def _throughput(given: argparse.Namespace) -> Iterable[Step]:
-    settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
-    if given.workload == CROWDED:
+    settings = throughput.Settings(
+        given.nodes,
+        given.pods,
+        given.kubeconfig,
+        given.cmd,
+        hopeless_differ=given.workload == CROWDED_DIFFERENT,
+    )
+    if given.workload in (CROWDED, CROWDED_DIFFERENT):
         return [partial(_crowded, settings)]
     if given.workload in scheduler_perf.WORKLOADS:
         return [_scheduler_perf(given.workload, given.size, settings)]
@@ -198,6 +208,11 @@ def _size(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: size.measure(settings, clock=RealClock())]
 
 
+def _watch(given: argparse.Namespace) -> Iterable[Step]:
+    settings = size.Settings(given.nodes, given.pods, given.rate, given.seconds)
+    return [lambda: watch.measure(settings, clock=RealClock())]
+
+
 async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
     """Pods alone, and then the same ones mixed with many that fit nowhere."""
     results = [result async for result in crowded.measure(settings, clock=RealClock())]
@@ -230,4 +245,5 @@ STEPS: Final[Mapping[str, Steps]] = {
     "groups": _groups,
     "cluster": _cluster,
     "size": _size,
+    "watch": _watch,
 }

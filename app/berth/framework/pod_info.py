@@ -1,6 +1,6 @@
 """Pods as the scheduler handles them: compiled once per template, queued with a history."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,11 +9,12 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.objects import resources
 from berth.objects.host_ports import HostPort, host_ports
-from berth.objects.pod import Pod
+from berth.objects.pod import Container, Pod, ResourceRequirements
 from berth.objects.resources import Resources
 from berth.objects.selectors import RequiredNodeAffinity, required_node_affinity
 from berth.objects.sharing import POD_PARTS, share
@@ -124,13 +125,14 @@ def forget_plugins() -> None:
         template.forget_plugins()
 
 
-def _template_of(pod: Pod) -> PodTemplate:
+def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
+    """Return all that makes a template; with *containers* in place of the pod's own."""
     spec, status = pod.spec, pod.status
-    signature = _encode(
+    return _encode(
         (
             pod.metadata.namespace,
             pod.metadata.labels,
-            spec.containers,
+            spec.containers if containers is None else containers,
             spec.init_containers,
             spec.overhead,
             spec.resources,
@@ -152,6 +154,22 @@ def _template_of(pod: Pod) -> PodTemplate:
             [c.reason for c in status.conditions if c.type == "PodResizePending"],
         )
     )
+
+
+def facts_without_requests(pod: Pod) -> bytes:
+    """Return what makes the template of *pod*, but for what its containers request.
+
+    What its init containers request is part of it.
+    """
+    return _facts(pod, [replace(c, resources=_no_requests(c)) for c in pod.spec.containers])
+
+
+def _no_requests(container: Container) -> ResourceRequirements:
+    return replace(container.resources, requests={})
+
+
+def _template_of(pod: Pod) -> PodTemplate:
+    signature = _facts(pod)
     template = _templates.get(signature)
     if template is None:
         template = _templates[signature] = PodTemplate(pod)

@@ -1,6 +1,7 @@
 """Pods of the same signature: what was found out about one of them holds for all."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from berth.framework.interface import (
@@ -11,7 +12,7 @@ from berth.framework.interface import (
     PreFilterPlugin,
     ReservePlugin,
 )
-from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.pod_info import PodInfo, PodTemplate, facts_without_requests
 
 _DECIDERS = (PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin)
 
@@ -52,6 +53,49 @@ def signature_in_group(pod: PodInfo) -> PodSignature | None:
         if reference.controller:
             owner = reference.uid
     return PodSignature(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What the containers of a pod request; compared in each resource, a partial order."""
+
+    milli_cpu: int
+    memory: int
+    ephemeral_storage: int
+
+    def __le__(self, other: "Requests") -> bool:
+        """Whether *other* has no less of any resource."""
+        return (
+            self.milli_cpu <= other.milli_cpu
+            and self.memory <= other.memory
+            and self.ephemeral_storage <= other.ephemeral_storage
+        )
+
+
+class Demand(NamedTuple):
+    """A signature, taken apart."""
+
+    requests: Requests
+    of: Hashable
+    """All else. Of two pods that have it in common, the one that requests more fits nowhere if the
+    other does not, whoever is evicted."""
+
+
+def demand_of(signature: PodSignature) -> Demand | None:
+    """Take *signature* apart; None if it requests something but CPU, memory and storage.
+
+    Of those, devices may have to be found for each container.
+    """
+    known = signature.template.memo(demand_of, lambda: _demand_of(signature.template))
+    return None if known is None else Demand(known[0], (known[1], *signature[1:]))
+
+
+def _demand_of(template: PodTemplate) -> tuple[Requests, bytes] | None:
+    amounts = template.incoming_requested
+    if amounts.scalars:
+        return None
+    requests = Requests(amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
+    return requests, facts_without_requests(template.pod)
 
 
 def decide_by_signature(plugins: Iterable[Plugin]) -> bool:

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS, CROWDED, SCHEDULER_PERF, WORKLOADS
+from berth.bench.names import (
+    CLUSTER_PODS,
+    CLUSTER_WATCHERS,
+    CROWDED,
+    CROWDED_DIFFERENT,
+    SCHEDULER_PERF,
+    WORKLOADS,
+)
 from berth.terminal import positive, program
 
 FEW: Final = 5
@@ -55,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument(
-        "--workload", choices=[*WORKLOADS, CROWDED, "all", *SCHEDULER_PERF], default="plain",
+        "--workload", default="plain",
+        choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all", *SCHEDULER_PERF],
         help="the long names are those of scheduler_perf, of Kubernetes",
     )  # fmt: skip
     many.add_argument(
@@ -113,6 +121,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     sized.add_argument(
         "--seconds", type=positive, default=20, help="how long they last; default: 20"
+    )
+    seen = kind("watch", "measure what the changes of a cluster cost a scheduler", runs=ONE)
+    seen.add_argument(
+        "--pods", type=positive, default=50_000, help="number of running pods; default: 50000"
+    )
+    seen.add_argument(
+        "--rate", type=positive, default=2_000, help="changes per second; default: 2000"
+    )
+    seen.add_argument(
+        "--seconds", type=positive, default=10, help="for each kind of changes; default: 10"
     )
     return parser
 

@@ -14,7 +14,7 @@ from berth.tasks import in_turns
 SortKey = Callable[[QueuedPodInfo], Any]
 """What to order by, smallest first; must not change while the pod is in the heap."""
 
-_Entry = tuple[Any, int, QueuedPodInfo]
+Entry = tuple[Any, int, QueuedPodInfo]
 _STALE_ALLOWED = 64
 
 
@@ -27,8 +27,8 @@ class PodHeap:
 
     def __init__(self, sort_key: SortKey) -> None:
         self._sort_key = sort_key
-        self._entries: dict[str, _Entry] = {}
-        self._heap: list[_Entry] = []
+        self._entries: dict[str, Entry] = {}
+        self._heap: list[Entry] = []
         self._sequence = 0
 
     def add(self, queued: QueuedPodInfo) -> None:

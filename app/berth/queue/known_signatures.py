@@ -4,11 +4,18 @@ A failure is known while nothing that it depends on has changed. It is kept only
 signature waits for events (spec §3.5): the first event that moves such a pod ends it.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.pod_signature import PodSignature, signature_of
+from berth.framework.pod_signature import (
+    Demand,
+    PodSignature,
+    Requests,
+    demand_of,
+    signature_of,
+)
 from berth.queue.nominator import Nominator
 
 
@@ -25,6 +32,14 @@ class KnownFailure:
     """All nodes of the cluster at that time."""
     reasons: Mapping[str, int]
     """Reason to the number of nodes it holds for."""
+    holds_for_more: bool = False
+    """Whether pods that request more, and are otherwise the same, are bound to fail, too."""
+
+
+MOST_LEAST: Final = 16
+"""So many requests are kept of which none is the least, of pods that are otherwise the same."""
+MOST_KINDS: Final = 1_024
+"""So many kinds of pods are kept that differ in more than their requests."""
 
 
 class KnownSignatures:
@@ -34,13 +49,25 @@ class KnownSignatures:
         """*profiles* are those whose plugins decide by signature."""
         self._profiles = profiles
         self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
+        self._least: dict[Hashable, dict[PodSignature, Requests]] = {}
+        """By what pods have in common beside requests, the least ones that are known to fail.
+
+        Those of signatures that are not known any more do not count.
+        """
+        self.version = 0
+        """Counts up whenever a failure that may hold for others is forgotten."""
         self._nominator = nominator
         self._given_up = nominator.given_up
 
     def use(self, profiles: Container[str]) -> None:
         """Continue with other *profiles*, without known failures."""
         self._profiles = profiles
+        self._clear()
+
+    def _clear(self) -> None:
         self._by_priority.clear()
+        self._least.clear()
+        self.version += 1
 
     def signature_of(self, queued: QueuedPodInfo) -> PodSignature | None:
         """Return the signature of a pod; None: no other pod has the same."""
@@ -56,14 +83,46 @@ class KnownSignatures:
         """
         if self._given_up != self._nominator.given_up:
             self._given_up = self._nominator.given_up
-            self._by_priority.clear()
+            self._clear()
 
     def learn(self, queued: QueuedPodInfo, failure: KnownFailure) -> None:
         """Remember *failure* for the signature of a pod that has just begun to wait for events."""
         self._catch_up()
         signature = self.signature_of(queued)
-        if signature is not None:
-            self._by_priority.setdefault(signature.priority, {})[signature] = failure
+        if signature is None:
+            return
+        self._by_priority.setdefault(signature.priority, {})[signature] = failure
+        demand = demand_of(signature) if failure.holds_for_more else None
+        if demand is not None and not self._fails(demand):
+            if len(self._least) >= MOST_KINDS:
+                self._least.clear()
+            least = self._least.setdefault(demand.of, {})
+            for other in [other for other, known in least.items() if demand.requests <= known]:
+                del least[other]
+            if len(least) < MOST_LEAST:
+                least[signature] = demand.requests
+
+    def is_bound_to_fail(self, queued: QueuedPodInfo) -> bool:
+        """Say whether a pod fails because one fails that requests no more.
+
+        Not if a pod of the same signature is known to fail: then it needs no attempt.
+        """
+        self._catch_up()
+        if not self._least:
+            return False
+        signature = self.signature_of(queued)
+        if signature is None or signature in self:
+            return False
+        demand = demand_of(signature)
+        return demand is not None and self._fails(demand)
+
+    def _fails(self, demand: Demand) -> bool:
+        least = self._least.get(demand.of)
+        if least is None:
+            return False
+        for signature in [signature for signature in least if signature not in self]:
+            del least[signature]
+        return any(known <= demand.requests for known in least.values())
 
     def failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
         """Return what is known of the signature of a pod."""
@@ -86,7 +145,7 @@ class KnownSignatures:
         """Forget the failure of a signature; unknown signatures are ignored."""
         if signature in self:
             same_priority = self._by_priority[signature.priority]
-            del same_priority[signature]
+            self.version += same_priority.pop(signature).holds_for_more
             if not same_priority:
                 del self._by_priority[signature.priority]
 
@@ -94,6 +153,7 @@ class KnownSignatures:
         """Forget the failures of pods above *priority*, that of a pod that has just got a node."""
         for higher in [known for known in self._by_priority if known > priority]:
             del self._by_priority[higher]
+            self.version += 1
 
     def __contains__(self, signature: PodSignature) -> bool:
         return signature in self._by_priority.get(signature.priority, ())

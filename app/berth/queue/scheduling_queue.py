@@ -20,10 +20,11 @@ from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.objects.pod_group import group_of
+from berth.queue.active_queue import ActiveQueue
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.queue.events_from_update import pod_scheduling_properties_change
 from berth.queue.gating import Gates
-from berth.queue.heap import PodHeap, SortKey
+from berth.queue.heap import SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
 from berth.queue.in_flight import InFlight
 from berth.queue.known_signatures import KnownFailure, KnownSignatures
@@ -77,10 +78,10 @@ class SchedulingQueue:
         self._schedules_groups = schedules_groups
         self._clock = clock
         self._max_in_unschedulable = max_in_unschedulable
-        self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
         self.nominator = Nominator(pod_lookup)
         self._known = KnownSignatures(signature_profiles, self.nominator)
+        self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
         self._unschedulable = UnschedulablePods(self._known.signature_of)
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
@@ -375,8 +376,8 @@ class SchedulingQueue:
 
     @property
     def has_active(self) -> bool:
-        """Whether a pod is ready to be tried."""
-        return len(self._active) > 0
+        """Whether a pod is ready to be tried that is not bound to fail."""
+        return self._active.has_promising
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight

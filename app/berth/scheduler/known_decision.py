@@ -40,6 +40,8 @@ class Decider:
         self.known = known
         self._charges: Charges | None = None
         """Those that what follows is for."""
+        self._grounds: tuple[object, ...] = ()
+        """The same, where plugins are asked."""
         self._found: FeasibleNodes | None = None
         self._evaluations: tuple[Evaluations, Evaluations] = [], []
         """How often plugins had a say: until Filter, and from PreScore on."""
@@ -53,14 +55,13 @@ class Decider:
             decision = _AskingDecision(known, cycle)
             row, scores, num_best = decision.make(select)
             known.chose(row, decision.front)
-            found = decision.found()
-            filtered, scored = decision.evaluations()
+            found = self._found_by(decision)
         else:
             cycle.state.feasible = known.filters.feasible
             row, scores, num_best = _select_best(known, select)
             known.chose(row)
             found = self._found_before(cycle)
-            filtered, scored = self._evaluations
+        filtered, scored = self._evaluations
         for counts, name, number in filtered:
             counts[name] += number
         name = cycle.nodes.name(row)
@@ -86,6 +87,15 @@ class Decider:
                 self.known.pre_scored,
                 len(self.known.scores.best),
             )
+        return self._found
+
+    def _found_by(self, decision: "_AskingDecision") -> FeasibleNodes:
+        """Return the nodes that *decision* found; those of the last pod if nothing has changed."""
+        grounds, feasible = decision.grounds(), decision.feasible
+        if self._found is None or self._grounds != grounds or self._found.feasible is not feasible:
+            self._grounds = grounds
+            self._found = decision.found()
+            self._evaluations = decision.evaluations()
         return self._found
 
 
@@ -157,7 +167,8 @@ class _AskingDecision:
         self._state = cycle.state
         self._pre_filtered = known.pre_filtered
         self._pre_scored = known.pre_scored
-        self._feasible = known.filters.feasible
+        self.feasible = known.filters.feasible
+        """The rows that have passed so far."""
         self._candidates = known.candidates
         self._charges: Charges = []
         self._totals: Ints | None = None
@@ -167,7 +178,7 @@ class _AskingDecision:
         """Return the row to take, the best rows if there are several, and how many are equal."""
         self._run_pre_filter()
         self._run_filters()
-        self._state.feasible = self._feasible
+        self._state.feasible = self.feasible
         if len(self._candidates) == 1:
             return int(self._candidates[0]), None, 1
         return self._select_host(select)
@@ -182,9 +193,15 @@ class _AskingDecision:
         front: Rows = self._candidates[self._totals >= least]
         return front
 
+    def grounds(self) -> tuple[object, ...]:
+        """Return what :meth:`found` and :meth:`evaluations` follow from beside ``feasible``."""
+        state = self._state
+        skipped = state.skip_filter, state.skip_score
+        return self._charges, self._pre_filtered, self._pre_scored, *skipped
+
     def found(self) -> FeasibleNodes:
         """Return which rows are feasible, and why the others are not."""
-        return _found(self._cycle, self._charges, self._feasible)
+        return _found(self._cycle, self._charges, self.feasible)
 
     def evaluations(self) -> tuple[Evaluations, Evaluations]:
         """Return how often plugins had a say: until Filter, and from PreScore on."""
@@ -245,8 +262,8 @@ class _AskingDecision:
                 self._charges.append((index, verdict, int(np.count_nonzero(rejected))))
                 gone = rejected if gone is None else gone | rejected
         if gone is not None:
-            self._feasible = self._feasible & ~gone
-            self._candidates = np.flatnonzero(self._feasible)
+            self.feasible = self.feasible & ~gone
+            self._candidates = np.flatnonzero(self.feasible)
             if not len(self._candidates):
                 raise NotKnownError
 

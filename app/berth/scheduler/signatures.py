@@ -48,4 +48,6 @@ def known_failure_of(
         message=record.message,
         num_nodes=record.num_nodes,
         reasons=record.reasons,
+        # Of what comes with berth only NodeResourcesFit minds requests when it filters.
+        holds_for_more=not profile.plugins_by_others,
     )

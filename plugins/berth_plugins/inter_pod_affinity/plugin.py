@@ -218,9 +218,10 @@ class InterPodAffinity(
         rejections: list[Rejection] = []
         evaluated: Mask | None = None
         for status, where in unmet:  # a node is told the first reason only
-            (reason,) = status.reasons
             first = where if evaluated is None else where & ~evaluated
-            rejections.append(Rejection(reason, status.code, first))
+            if first.any():
+                (reason,) = status.reasons
+                rejections.append(Rejection(reason, status.code, first))
             evaluated = where if evaluated is None else evaluated | where
         return Verdict(tuple(rejections))
 
