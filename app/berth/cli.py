@@ -76,6 +76,7 @@ def execute(command: str, argv: Sequence[str]) -> int:
     What it does is imported only after *argv* was parsed: help and wrong usage are told at once.
     """
     given = import_module(f"berth.parsers.{command}").parse(argv)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads for what is not used
     gc.disable()  # imports make no garbage, and looking for it takes a seventh of their time
     try:
         module = import_module(f"berth.commands.{command}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -120,6 +120,32 @@ async def test_a_standby_knows_everything_and_does_nothing(scene: Scene) -> None
         await scene.hold_lease("")
         await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
         assert await scene.node_of_pod() == "n"
+
+
+async def test_the_first_request_of_a_new_leader_is_a_binding(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever takes over knows everything: it lists, watches and reads nothing anew."""
+    asked: list[str] = []
+    request, watch = ApiClient.request, ApiClient.watch
+
+    def requested(self: ApiClient, method: str, path: str, **more: Any) -> Awaitable[bytes]:
+        asked.append(f"{method} {path}")
+        return request(self, method, path, **more)
+
+    def watched(self: ApiClient, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes]:
+        asked.append(f"WATCH {path}")
+        return watch(self, path, params)
+
+    async with replica(scene) as (service, _):
+        await until(lambda: service.is_synced)
+        await scene.hold_lease("")
+        monkeypatch.setattr(ApiClient, "request", requested)
+        monkeypatch.setattr(ApiClient, "watch", watched)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
+    others = [each for each in asked if LEASE not in each and "/events" not in each]
+    assert others[0] == "POST /api/v1/namespaces/default/pods/p/binding"
+    assert not [each for each in others if each.startswith(("GET", "WATCH"))]
 
 
 async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:

@@ -41,6 +41,8 @@ MANY: Final = 8
 """When more than one row in so many has changed, all plugins are asked again."""
 _FRONTS: Final = 4
 """The answers about the best rows that are kept. Those of a zone come back when it is its turn."""
+_MOST_LOADS: Final = 4096
+"""Of so many rows the last load is remembered, to tell whether a change has changed it."""
 _WORTH: Final = 64
 """For each placement since the last time, plugins may be asked about so many rows at once."""
 
@@ -73,7 +75,7 @@ class KnownTemplate:
         self._nodes = nodes
         self._epoch = nodes.kept(KnownTemplate, object)
         self._load_of: dict[int, bytes] = {}
-        """The loads that the answers are for, of rows that have changed."""
+        """The loads that the answers are for, of rows that have changed lately."""
         self.pre_filtered = self._run_pre_filter()
         """The plugins that had a say in PreFilter."""
         self.filters = KnownFilters(eligible)
@@ -217,6 +219,8 @@ class KnownTemplate:
         if len(changed) > FEW + nodes.size // MANY:
             raise NotKnownError
         self._generation = nodes.last_generation
+        if len(self._load_of) > _MOST_LOADS:
+            self._load_of.clear()
         unforeseen = []
         for row in changed:
             load = nodes.load(row)

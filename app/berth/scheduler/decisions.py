@@ -211,8 +211,8 @@ def _rejectors(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _best_of(placed: Placed, scores: ScoreTable, chosen: int) -> ScoreTable:
-    """Return the best rows of *scores*, or all if they are few."""
-    if len(scores.rows) <= 2 * TOP_NODES:
+    """Return the best rows of *scores*, or all if they are some of the best already."""
+    if placed.num_best is not None:
         return scores
     of_chosen = np.flatnonzero(scores.rows == chosen)
     return scores.take(best_places(scores.total, placed.best, of_chosen, at_most=len(scores.rows)))
@@ -222,7 +222,10 @@ def _ranked(scores: ScoreTable, names: Sequence[str], *, chosen: str) -> list[Ra
     """Return the best nodes, best first, the *chosen* one before its equals."""
     total = scores.total.tolist()
     places = sorted(range(len(names)), key=lambda place: (-total[place], names[place] != chosen))
-    raw, weighted = _per_node(scores.raw, len(names)), _per_node(scores.weighted, len(names))
+    plugins = [plugin for plugin in scores.weights if plugin in scores.raw]
+    raw, weighted = (
+        _per_node(columns, plugins, len(names)) for columns in (scores.raw, scores.weighted)
+    )
     extenders = [0] * len(names) if scores.extenders is None else scores.extenders.tolist()
     return [
         RankedNode(names[place], total[place], raw[place], weighted[place], extenders[place])
@@ -249,9 +252,11 @@ def best_places(
     return best
 
 
-def _per_node(columns: Mapping[str, Ints], size: int) -> list[dict[str, int]]:
-    """Return what *columns* say of each of so many rows."""
-    if not columns:
+def _per_node(
+    columns: Mapping[str, Ints], plugins: Sequence[str], size: int
+) -> list[dict[str, int]]:
+    """Return what *columns* say of each of so many rows, in the order of *plugins*."""
+    if not plugins:
         return [{} for _ in range(size)]
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [dict(zip(columns, of_node, strict=True)) for of_node in values]
+    values = zip(*(columns[plugin].tolist() for plugin in plugins), strict=True)
+    return [dict(zip(plugins, of_node, strict=True)) for of_node in values]

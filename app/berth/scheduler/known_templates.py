@@ -21,8 +21,9 @@ from berth.scheduler.schedule_pod import Select
 
 KEPT: Final = 16
 """Templates that are known at once; at 5,000 nodes each takes a fifth of a megabyte."""
-SEEN: Final = 64
-"""Templates that are remembered to have been tried."""
+SEEN: Final = KEPT
+"""Templates that are remembered to have been tried. If more come in turns than can be kept, none is
+worth knowing."""
 
 _Key = tuple[Profile, PodTemplate, Placement]
 

@@ -64,9 +64,9 @@ class CpuAndMemory(NamedTuple):
         return cls(*capacity, *loads)
 
     def least_allocated(self, requests: Resources, weights: tuple[int, int]) -> Ints | None:
-        """Score as the strategy of this name; None if the requests are too large for that."""
+        """Score as the strategy of this name; None if the requests are out of range."""
         cpu, memory = requests.milli_cpu, requests.memory
-        if cpu > MOST or memory > MOST:
+        if not (0 <= cpu <= MOST and 0 <= memory <= MOST):
             return None
         percent = self.free - _column(MAX_NODE_SCORE * cpu, MAX_NODE_SCORE * memory)
         np.maximum(percent, self.nothing, out=percent)
@@ -80,9 +80,9 @@ class CpuAndMemory(NamedTuple):
         return scores
 
     def balanced_allocation(self, requests: Resources) -> Ints | None:
-        """Score as NodeResourcesBalancedAllocation; None if the requests are too large for that."""
+        """Score as NodeResourcesBalancedAllocation; None if the requests are out of range."""
         cpu, memory = requests.milli_cpu, requests.memory
-        if cpu > MOST or memory > MOST:
+        if not (0 <= cpu <= MOST and 0 <= memory <= MOST):
             return None
         gain = _balance(self.used + _column(cpu, memory), self.allocatable)
         gain -= self.balance

@@ -123,8 +123,14 @@ def test_one_odd_node_leaves_all_to_int64(odd: Row) -> None:
     assert CpuAndMemory.of(nodes_of([ROOM, odd])) is None
 
 
-def test_a_pod_that_requests_too_much_is_left_to_int64() -> None:
-    requests = Resources(milli_cpu=1, memory=MOST + 1)
+@pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param(Resources(milli_cpu=1, memory=MOST + 1), id="too much memory"),
+        pytest.param(Resources(milli_cpu=-(2**62), memory=1), id="less than no cpu"),
+    ],
+)
+def test_a_pod_with_odd_requests_is_left_to_int64(requests: Resources) -> None:
     assert scores_of(nodes_of([ROOM]), requests, (1, 1)) == [None, None]
 
 
