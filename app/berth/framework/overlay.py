@@ -27,8 +27,6 @@ class FilterPlugins(Protocol):
         passed: Container[str] = (),
     ) -> None: ...
 
-    def filters_by_nodes_alone(self, pod: PodInfo, nodes: NodeTable) -> Container[str]: ...
-
     def run_pre_filter_extension_add_pods(
         self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
     ) -> dict[int, Status]: ...
@@ -53,11 +51,15 @@ class Overlay:
         pod: PodInfo,
         nodes: NodeTable,
         nominated: Mapping[int, Sequence[PodInfo]],
+        *,
+        by_nodes_alone: Container[str] = (),
     ) -> None:
         """*state* and *nodes*, a part of a table, are the overlay's to change.
 
-        *nominated* are by row the pods that *pod* must leave room for.
+        *nominated* are by row the pods that *pod* must leave room for. The filters *by_nodes_alone*
+        say the same of a node whatever pods come and go.
         """
+        self._by_nodes_alone = by_nodes_alone
         self.nodes = nodes
         self.state = state
         """What plugins know of the pods that came and went."""
@@ -94,7 +96,7 @@ class Overlay:
         go by nodes alone are not asked again.
         """
         diagnosis = Diagnosis(self.nodes.size)
-        passed = self._plugins.filters_by_nodes_alone(self._pod, self.nodes) if have_passed else ()
+        passed = self._by_nodes_alone if have_passed else ()
         feasible = self._mask(rows)
         for row, error in self._errors.items():
             if feasible[row]:

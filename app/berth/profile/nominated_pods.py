@@ -63,7 +63,9 @@ class FiltersWithNominatedPods:
                 for i, row in enumerate(np.asarray(rows).tolist())
                 if row in nominated
             }
-        return Overlay(self._profile, state.clone(), pod, part, nominated)
+        # Asked about the whole: of a part, some plugins would have to count the pods first.
+        same = self._profile.filters_by_nodes_alone(state, pod, nodes)
+        return Overlay(self._profile, state.clone(), pod, part, nominated, by_nodes_alone=same)
 
     def _nominated_to(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
         """Return what :func:`nominated_to` does, worked out once in an attempt."""

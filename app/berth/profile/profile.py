@@ -214,12 +214,15 @@ class Profile:
             if not left:
                 return
 
-    def filters_by_nodes_alone(self, pod: PodInfo, nodes: NodeTable) -> frozenset[str]:
+    def filters_by_nodes_alone(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> frozenset[str]:
         """Return the filters whose answers about *pod* do not depend on the pods on nodes."""
         return frozenset(
             plugin.NAME
             for plugin in self.filters
             if not plugin.GOES_BY_LOAD
+            and plugin.NAME not in state.skip_filter
             and plugin.NAME not in self.plugins_by_others
             and plugin.follows_from(pod, nodes) is NOTHING_ELSE
         )
