@@ -41,8 +41,7 @@ def test_a_size_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.wall
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["MixedSchedulingBasePod", "PreemptionAsync"])
-async def test_measured_pods_are_bound(name: str) -> None:
+async def test_measured_pods_are_bound_while_others_come() -> None:
     size = Size(12, 4, 5)
-    result = await measure(name, size, Settings(), clock=RealClock())
+    result = await measure("PreemptionAsync", size, Settings(), clock=RealClock())
     assert (result.pods, result.bound) == (5, 5)

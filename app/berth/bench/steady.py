@@ -33,7 +33,7 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import Binds
 from berth.bench.pace import Act, arrivals, paced
-from berth.bench.process import Measured, Usage, running
+from berth.bench.process import BenchError, Measured, Usage, running
 from berth.bench.results import Figure, figure, percentiles
 from berth.bench.throughput import until_quiet
 from berth.client.api_client import ApiClient
@@ -75,6 +75,8 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                 late = await paced(driver.acts(settings), clock=clock)
             sent, used = driver.sent, driver.used
             waits = [binds.times[name] - sent[name] for name in sent if name in binds.times]
+            if not waits:
+                raise BenchError(f"no pod was bound within {settings.lifetime:g} s")
             outcome = f"{len(waits)}/{len(sent)} bound"
             for each in percentiles("create to bound", waits):
                 yield msgspec.structs.replace(each, outcome=outcome)

@@ -188,6 +188,8 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
     """
 
     pod: Pod
+    """The API object. Of the conditions of a bound pod, but for PodScheduled and DisruptionTarget,
+    only type, status and reason are kept."""
     node_name: str = ""
     """Where the pod is bound, or assumed to be; empty while it waits."""
     template: PodTemplate = msgspec.UNSET  # type: ignore[assignment]  # see __post_init__

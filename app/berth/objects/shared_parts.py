@@ -1,13 +1,13 @@
 """Decoding pods and nodes by the thousand, with all that they have in common kept once.
 
 Pods of a template differ in names, UIDs, times, and in where they run. Everything else is known
-from the first of them, so it is found by its JSON and not decoded again: for a pod like those of
-``berth bench size`` that takes half the time, and a third of the memory.
+from the first of them, so it is found by its JSON and not decoded again. A pod like those of
+``berth bench size`` takes 1.1 kB then, by itself 3.4, and 18 µs, not 12.
 
 What comes of it is what :class:`~berth.objects.pod.Pod` and :class:`~berth.objects.node.Node` say,
 or the same error, with three exceptions, of which nobody here reads more: the volume of the service
-account's token has no random name; conditions of a bound pod have neither messages nor times, but
-for PodScheduled and DisruptionTarget; those of a node have neither.
+account's token has no random name; conditions of a bound pod have no messages, times and
+generations, but for PodScheduled and DisruptionTarget; nor have those of a node.
 """
 
 import re
