@@ -16,13 +16,17 @@ Rows = NDArray[np.intp]
 """Some rows of a table, by their numbers."""
 
 
-@lru_cache(maxsize=1024)
 def everywhere(value: int, rows: int) -> Ints:
     """Return *value* for each of so many rows, as one number that they all look at (stride 0).
 
     A thousandth of what a column takes, and a column takes its time when it is not in the CPU's
     caches. Not to be changed.
     """
+    return _everywhere(value, rows)
+
+
+@lru_cache(maxsize=1024)
+def _everywhere(value: int, rows: int) -> Ints:
     return np.ndarray((rows,), np.int64, buffer=np.int64(value).tobytes(), strides=(0,))
 
 
