@@ -10,6 +10,7 @@ from berth.framework.events import (
     ActionType,
     ClusterEvent,
     EventResource,
+    QueueingHint,
 )
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo
@@ -170,3 +171,38 @@ def test_a_gate_may_close_on_the_way_into_backoff() -> None:
 
     assert world.places() == {"p": "gated"}
     assert (queued.consecutive_errors_count, queued.unschedulable_plugins) == (1, {"Gate"})
+
+
+class GateBySignature(Gate):
+    """Its hints give all pods of a signature the same answer; who is let in is another matter."""
+
+    DECIDES_BY_SIGNATURE = True
+
+
+@pytest.mark.parametrize(
+    ("gate", "num_asked"),
+    [
+        pytest.param(GateBySignature(), 1, id="hints by signature"),
+        pytest.param(Gate(), 30, id="hints that may look at each pod"),
+    ],
+)
+def test_gated_pods_of_a_signature_are_moved_if_their_gate_lets_them_in(
+    gate: Gate, num_asked: int
+) -> None:
+    names = {f"p{n}" for n in range(30)}
+    gate.closed_for = set(names)
+    hint = listens("Gate", ASSIGNED_POD_DELETE, lambda _pod, _old, _new: QueueingHint.QUEUE)
+    world = World(hint, gates=[gate], by_signature=True)
+    for name in sorted(names):
+        world.add(pod(name, nominated="n1"))
+    gate.closed_for -= {"p3", "p7"}
+    world.queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE)
+
+    assert {name for name, place in world.places().items() if place == "active"} == {"p3", "p7"}
+    assert len(world.hints_called) == num_asked
+    assert world.queue.incoming_counts() == {
+        ("unschedulable", "UnschedulablePodAdd"): 30,
+        ("unschedulable", "AssignedPodDelete"): 28,
+        ("active", "AssignedPodDelete"): 2,
+    }
+    world.queue.check_invariants()

@@ -254,6 +254,8 @@ class QueuedPodInfo:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
+    gate_hints_by_signature: bool = False
+    """Whether the hints of the gating plugin give pods of one signature the same answers."""
     was_flushed_from_unschedulable: bool = False
 
     @property

@@ -41,11 +41,18 @@ def signature_of(pod: PodInfo) -> PodSignature | None:
 
 def signature_in_group(pod: PodInfo) -> PodSignature | None:
     """Return the same for a pod that is compared with others of its group only."""
+    return None if pod.pod.status.nominated_node_name else _signature(pod)
+
+
+def signature_for_hints(pod: PodInfo) -> PodSignature | None:
+    """Return what hints go by, which look at no nomination; None as in :func:`signature_of`."""
+    return None if pod.pod.spec.scheduling_group is not None else _signature(pod)
+
+
+def _signature(pod: PodInfo) -> PodSignature | None:
     spec, status, template = pod.pod.spec, pod.pod.status, pod.template
-    if (
-        status.nominated_node_name
-        or status.extended_resource_claim_status is not None
-        or not template.memo(signature_of, lambda: _has_nothing_of_its_own(pod))
+    if status.extended_resource_claim_status is not None or not template.memo(
+        signature_of, lambda: _has_nothing_of_its_own(pod)
     ):
         return None
     owner = ""

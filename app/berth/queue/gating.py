@@ -23,6 +23,9 @@ class Gates:
         """*plugins* and *observers* are by profile; a profile need not have any."""
         self._plugins = plugins
         self._observers = observers
+        self._by_name = {
+            (profile, plugin.NAME): plugin for profile, of in plugins.items() for plugin in of
+        }
 
     def run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
         """Say whether all plugins let the pod in; the one that refused last time is asked first.
@@ -34,10 +37,22 @@ class Gates:
         if queued.gating_plugin:
             plugins = sorted(plugins, key=lambda plugin: queued.gating_plugin != plugin.NAME)
         refused_by = _first_to_refuse(plugins, queued, self._observers.get(profile, NOBODY))
+        queued.gating_plugin = refused_by
         if refused_by:
             queued.unschedulable_plugins.add(refused_by)
-        queued.gating_plugin = refused_by
+            plugin = self._by_name[profile, refused_by]
+            queued.gate_hints_by_signature = plugin.DECIDES_BY_SIGNATURE
         return not refused_by
+
+    def still_refuse(self, queued: QueuedPodInfo) -> bool:
+        """Say whether the plugin that gates a pod would do so again, which changes nothing.
+
+        Unlike in kube-scheduler this does not count as a run of PreEnqueue: of hundreds of pods
+        that wait for their victims, each is asked about whenever one of the victims goes.
+        """
+        profile = queued.pod.spec.scheduler_name
+        status = _ask(self._by_name[profile, queued.gating_plugin], queued)
+        return status is not None and status.code is not Code.SUCCESS
 
 
 def _first_to_refuse(

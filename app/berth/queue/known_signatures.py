@@ -14,6 +14,7 @@ from berth.framework.pod_signature import (
     PodSignature,
     Requests,
     demand_of,
+    signature_for_hints,
     signature_of,
 )
 from berth.queue.nominator import Nominator
@@ -74,6 +75,14 @@ class KnownSignatures:
         if queued.pod.spec.scheduler_name not in self._profiles:
             return None
         return signature_of(queued.pod_info)
+
+    def signature_for_hints(self, queued: QueuedPodInfo) -> PodSignature | None:
+        """Return what hints about a gated pod go by; None: they may look at that pod itself."""
+        if not queued.gate_hints_by_signature:
+            return None
+        if queued.pod.spec.scheduler_name not in self._profiles:
+            return None
+        return signature_for_hints(queued.pod_info)
 
     def _catch_up(self) -> None:
         """Forget everything if nominations were given up since this was last called.

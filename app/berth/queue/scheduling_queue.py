@@ -80,9 +80,9 @@ class SchedulingQueue:
         self._max_in_unschedulable = max_in_unschedulable
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
         self.nominator = Nominator(pod_lookup)
-        self._known = KnownSignatures(signature_profiles, self.nominator)
+        self._known = known = KnownSignatures(signature_profiles, self.nominator)
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
-        self._unschedulable = UnschedulablePods(self._known.signature_of)
+        self._unschedulable = UnschedulablePods(known.signature_of, known.signature_for_hints)
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
         self.sub_queues = SubQueues(
@@ -346,7 +346,7 @@ class SchedulingQueue:
                     self._try_move(queued, hints, old=old, new=new)
         else:
             for group in self._unschedulable.rejected_by(hints.rejectors):
-                self._try_move_group(group, hints, old=old, new=new, pre_check=pre_check)
+                self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)
 
     def flush_backoff_completed(self) -> None:
@@ -452,20 +452,19 @@ class SchedulingQueue:
         self,
         group: SignatureGroup,
         hints: EventHints,
-        *,
         old: Any,
         new: Any,
         pre_check: PreCheck | None,
     ) -> None:
         """Move the unschedulable pods of *group* if the event is worth it."""
-        waiting = group.pods.values()
-        passing = (queued for queued in waiting if pre_check is None or pre_check(queued.pod))
-        first = next(passing, None)
-        if first is None:
+        waiting = [each for each in group.pods.values() if not pre_check or pre_check(each.pod)]
+        if not waiting:
             return
-        strategy = self._hints.is_pod_worth_requeuing(first, hints, old=old, new=new)
-        if strategy is not QueueingStrategy.SKIP:
-            for queued in [first, *passing]:
+        strategy = self._hints.is_pod_worth_requeuing(waiting[0], hints, old=old, new=new)
+        for queued in waiting if strategy is not QueueingStrategy.SKIP else ():
+            if queued.gating_plugin and self._gates.still_refuse(queued):
+                self._incoming[UNSCHEDULABLE, hints.label] += 1  # as if it had gone and come
+            else:
                 self._move(queued, strategy, hints.label)
 
     def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:

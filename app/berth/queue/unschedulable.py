@@ -17,12 +17,13 @@ SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
 class SignatureGroup:
     """Waiting pods, at least one, of one signature and with the same rejectors.
 
-    An event helps all of them or none.
+    An event helps all of them or none; of gated ones those that their gate lets in.
     """
 
     key: Hashable
     rejectors: tuple[Rejector, ...]
     signature: PodSignature | None
+    """None also for gated pods, which were not all tried."""
     pods: dict[str, QueuedPodInfo] = field(default_factory=dict)
 
 
@@ -34,8 +35,14 @@ class UnschedulablePods:
     a pod must not change while it is here: take it out first.
     """
 
-    def __init__(self, signature_of: SignatureOf = lambda _queued: None) -> None:
+    def __init__(
+        self,
+        signature_of: SignatureOf = lambda _queued: None,
+        signature_for_hints: SignatureOf = lambda _queued: None,
+    ) -> None:
+        """*signature_for_hints* is that of gated pods."""
         self._signature_of = signature_of
+        self._signature_for_hints = signature_for_hints
         self._pods: dict[str, tuple[QueuedPodInfo, SignatureGroup]] = {}
         self._groups: dict[Hashable, SignatureGroup] = {}
         self._by_rejector: dict[Rejector, dict[Hashable, SignatureGroup]] = {}
@@ -50,11 +57,13 @@ class UnschedulablePods:
         return group
 
     def _group_of(self, queued: QueuedPodInfo) -> SignatureGroup:
+        gate = queued.gating_plugin
+        known = self._signature_for_hints(queued) if gate else self._signature_of(queued)
+        signature = None if gate else known
         key: Hashable = queued.key
-        signature = None if queued.gating_plugin else self._signature_of(queued)
-        if signature is not None:
+        if known is not None:
             rejectors = frozenset(queued.unschedulable_plugins), frozenset(queued.pending_plugins)
-            key = signature, *rejectors
+            key = known, gate, *rejectors
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = SignatureGroup(key, _rejectors(queued), signature)
