@@ -4,6 +4,7 @@ import pytest
 
 from berth.cache.comparer import Comparison
 from berth.scheduler.api_writer import MAX_BINDS
+from berth.scheduler.schedule_one import ATTEMPTS_PER_TURN
 from tests.faults.proxy import Answer, Fault
 from tests.faults.world import world
 
@@ -132,5 +133,6 @@ async def test_a_slow_server_is_not_sent_more_and_more_binds() -> None:
             return cluster.service.scheduler.binding_cycle.scheduled == len(names)
 
         await cluster.until(all_bound)
-        assert most == MAX_BINDS
+        # The bindings of one turn of attempts begin together.
+        assert MAX_BINDS <= most < MAX_BINDS + ATTEMPTS_PER_TURN
         await cluster.check()
