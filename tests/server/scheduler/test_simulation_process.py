@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -72,9 +73,16 @@ async def test_who_takes_too_much_memory_is_told() -> None:
     assert await asked(worker(), live=LIVE.encode()), "others are still answered"
 
 
-async def test_who_is_killed_had_no_memory() -> None:
-    """The kernel does so when the container has none left."""
-    killed = running("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="by the kernel, when the container has none left"),
+        pytest.param(signal.SIGABRT, id="by a library that gives up"),
+        pytest.param(signal.SIGSEGV, id="by a library that does not look at what it got"),
+    ],
+)
+async def test_who_is_killed_had_no_memory(number: signal.Signals) -> None:
+    killed = running(f"import os; os.kill(os.getpid(), {number.value})")
     with pytest.raises(SimulationTooLargeError, match="takes more than 1024 MiB of memory"):
         await asked(killed)
 

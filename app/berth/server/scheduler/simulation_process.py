@@ -27,8 +27,9 @@ WANTS_SNAPSHOT: Final = b"?"
 SIZE: Final = struct.Struct(">Q")
 """How many bytes the question has, in front of it."""
 MEMORY_STATUS: Final = 507
-_WITHOUT_MEMORY: Final = (OUT_OF_MEMORY, -signal.SIGKILL, -signal.SIGABRT)
-"""Out of memory, the kernel kills the process, and libraries in C++ abort it."""
+_WITHOUT_MEMORY: Final = (OUT_OF_MEMORY, -signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV)
+"""Out of memory, the kernel kills the process, libraries in C++ abort it, and those in C that use
+what they did not get end it, too."""
 
 
 class SimulationError(Exception):
