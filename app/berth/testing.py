@@ -37,7 +37,8 @@ from berth.offline.reasons import reasons
 from berth.offline.scenario import Scenario, read
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
-from berth.profile.profile import Profile, eligible_rows
+from berth.profile.profile import Profile
+from berth.profile.results import eligible_rows
 from berth_plugins.priority_sort import PrioritySort
 
 __all__ = [

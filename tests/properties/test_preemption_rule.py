@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.profile.profile import eligible_rows
+from berth.profile.results import eligible_rows
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins

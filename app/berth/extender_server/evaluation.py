@@ -18,7 +18,8 @@ from berth.framework.preemption.importance import importance
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Verdict
 from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
-from berth.profile.profile import Profile, eligible_rows
+from berth.profile.profile import Profile
+from berth.profile.results import eligible_rows
 
 MAX_PRIORITY: Final = 10
 """The best that an extender can say of a node."""

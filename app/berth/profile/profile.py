@@ -1,10 +1,9 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
-from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -43,9 +42,10 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import decide_by_signature
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
+from berth.framework.verdict import Ints, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
+from berth.profile.pre_bind_groups import parallel_groups
 from berth.profile.results import Columns, PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
     bug_in,
@@ -56,10 +56,10 @@ from berth.profile.statuses import (
     no_common_nodes,
     refused,
     with_worded_errors,
+    worst_score,
 )
 
 log = logging.getLogger(__name__)
-
 P = TypeVar("P", bound=Plugin)
 T = TypeVar("T")
 
@@ -356,7 +356,7 @@ class Profile:
                 )
                 if isinstance(normal, Status):
                     return failed(normal, "Score", plugin)
-            worst = int(normal[0]) if is_one else _worst(normal)
+            worst = int(normal[0]) if is_one else worst_score(normal)
             if not 0 <= worst <= MAX_NODE_SCORE:
                 return invalid_score(plugin, worst)
             weight = self.weights[name]
@@ -448,7 +448,7 @@ class Profile:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        groups = _parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
+        groups = parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
         for group in groups:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])
@@ -498,27 +498,3 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
-
-
-def _worst(scores: Ints) -> int:
-    """Return a score that is out of range, if any is, else the highest."""
-    # As unsigned numbers the negative ones are large: one look finds both.
-    return int(np.maximum.reduce(scores.view(np.uint64), initial=0).view(np.int64))
-
-
-def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:
-    """Put those neighbours together that allow it."""
-    for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
-        if together:
-            yield list(group)
-        else:
-            yield from ([plugin] for plugin in group)
-
-
-def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
-    """Return the rows PreFilter left, and the status that counts for all others (spec §2.3)."""
-    if outcome.node_names is None:
-        return nodes.exists.copy(), None
-    names = " ".join(sorted(outcome.plugins_with_nodes))
-    absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
-    return nodes.rows_named(outcome.node_names), absent

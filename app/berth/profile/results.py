@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.framework.node_table import NodeTable
 from berth.framework.status import Status
-from berth.framework.verdict import Ints, everywhere
+from berth.framework.verdict import Ints, Mask, everywhere
 
 SOME_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
 
@@ -22,6 +23,15 @@ class PreFilterOutcome:
     node_names: frozenset[str] | None = None
     """The nodes left in question; None: all."""
     plugins_with_nodes: list[str] = field(default_factory=list)
+
+
+def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
+    """Return the rows PreFilter left, and the status that counts for all others (spec §2.3)."""
+    if outcome.node_names is None:
+        return nodes.exists.copy(), None
+    names = " ".join(sorted(outcome.plugins_with_nodes))
+    absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
+    return nodes.rows_named(outcome.node_names), absent
 
 
 class Columns(Mapping[str, Ints]):

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from berth.framework.interface import MAX_NODE_SCORE, Plugin
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Rows, Verdict
+from berth.framework.verdict import Ints, Rows, Verdict
 
 
 def bug_in(plugin: Plugin, exc: Exception) -> Status:
@@ -62,3 +64,9 @@ def no_common_nodes(plugins: Iterable[str]) -> Status:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,), names[0])
     text = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
     return Status.unresolvable(text)
+
+
+def worst_score(scores: Ints) -> int:
+    """Return a score that is out of range, if any is, else the highest."""
+    # As unsigned numbers the negative ones are large: one look finds both.
+    return int(np.maximum.reduce(scores.view(np.uint64), initial=0).view(np.int64))

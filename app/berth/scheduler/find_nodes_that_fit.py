@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Mask
-from berth.profile.profile import eligible_rows
-from berth.profile.results import PreFilterOutcome
+from berth.profile.results import PreFilterOutcome, eligible_rows
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.sampling import Sampling
 
