@@ -24,7 +24,7 @@ from berth.server.health import (
 )
 from berth.server.metrics import metrics_endpoints
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
@@ -131,6 +131,7 @@ def _probes(service: SchedulerService) -> Probes:
 
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
+    configurations = Configurations()
     return Debugged(
         sight=Sight(
             service.scheduler, service.pods.store, service.clock, service.watches.reflectors
@@ -141,8 +142,9 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
-        configuration=lambda: effective_configuration(
+        configuration=lambda: configurations.effective(
             service.live.current,
+            service.plugins.registry,
             generation=service.live.generation,
             loaded_at=service.live.loaded_at,
         ),

@@ -16,7 +16,7 @@ from berth.profile.build import args_models
 from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
@@ -99,8 +99,9 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
             harness.cache,
             clock=harness.clock,
         ),
-        configuration=lambda: effective_configuration(
+        configuration=lambda: Configurations().effective(
             default_configuration(args_models(IN_TREE)),
+            IN_TREE,
             generation=1,
             loaded_at=harness.clock.now(),
         ),
