@@ -2,7 +2,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 import pytest
@@ -37,7 +37,7 @@ async def open_page(sample_cluster: tuple[Path, str, str]) -> AsyncIterator[Open
     name, value = session.split(";")[0].split("=", 1)
     async with chromium() as browser:
         context = await browser.new_context(locale="en-GB", timezone_id="UTC")
-        await context.add_cookies([{"name": name, "value": value, "url": url}])
+        await context.add_cookies([{"name": name, "value": value, "url": urljoin(url, "/")}])
         tabs = Tabs(context, url)
         yield tabs.open
         await context.close()
