@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from berth.metrics.overview import Sample
 from berth.service.overview.sampler import Sampler
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -16,16 +15,9 @@ from tests.service.overview.world import sampler
 GI = 1 << 30
 
 
-async def taken(of: Sampler, *, lag: float = 0.0) -> Sample:
-    of.take(lag)
-    found = await of.after(0)
-    assert found is not None
-    return found
-
-
-async def numbers(of: Sampler, *, lag: float = 0.0) -> dict[str, Any]:
+def numbers(of: Sampler, *, lag: float = 0.0) -> dict[str, Any]:
     """Return what is not 0 of a sample taken now."""
-    found = asdict((await taken(of, lag=lag)).numbers)
+    found = asdict(of.take(lag).numbers)
     return {name: value for name, value in found.items() if value}
 
 
@@ -44,7 +36,7 @@ async def test_pods_nodes_and_attempts() -> None:
     harness.put(pod("new"))
     harness.clock.advance(2)
 
-    assert await numbers(sampling, lag=0.05) == {
+    assert numbers(sampling, lag=0.05) == {
         "active": 1,
         "unschedulable": 1,
         "gated": 1,
@@ -82,7 +74,7 @@ async def test_pods_that_wait_for_permit_are_told_from_those_that_are_bound() ->
     harness, bindings = permitted("a", "b")
     (binding, _) = bindings
     binding.enter_pre_bind(())
-    found = await numbers(sampler(harness))
+    found = numbers(sampler(harness))
     assert (found["waiting"], found["binding"]) == (1, 1)
 
 
@@ -95,7 +87,7 @@ async def test_a_reset_of_the_metrics_makes_no_negative_rate() -> None:
     harness.put(pod("c"))
     await harness.until_idle()
     harness.clock.advance(1)
-    assert (await numbers(sampling))["scheduled_per_second"] == 1
+    assert numbers(sampling)["scheduled_per_second"] == 1
 
 
 async def test_errors_are_a_problem_for_a_minute() -> None:
@@ -105,20 +97,20 @@ async def test_errors_are_a_problem_for_a_minute() -> None:
     messages = []
     for _ in range(61):
         harness.clock.advance(1)
-        messages.append([each.message for each in (await taken(sampling)).problems])
+        messages.append([each.message for each in sampling.take(0.0).problems])
     told = ["1 attempt failed with an error within the last minute"]
     assert messages == [told] * 60 + [[]]
 
 
 async def test_a_standby_says_who_leads() -> None:
-    sample = await taken(sampler(Harness(), is_leading=lambda: False, leader=lambda: "other"))
+    sample = sampler(Harness(), is_leading=lambda: False, leader=lambda: "other").take(0.0)
     assert sample.leader == "other"
     assert [each.message for each in sample.problems] == ["Not leading: standby. other leads"]
 
 
 async def test_a_slow_reader_gets_the_newest_sample() -> None:
     sampling = sampler(Harness())
-    first = await taken(sampling)
+    first = sampling.take(0.0)
     waiting = asyncio.create_task(sampling.after(first.number), name="reader")
     await asyncio.sleep(0)
     assert not waiting.done()

@@ -21,18 +21,17 @@ HEARTBEAT_SECONDS: Final = 15.0
 HEARTBEAT: Final = b": no sample yet\n\n"
 RETRY: Final = b"retry: 2000\n\n"
 """After how many milliseconds a client should connect again."""
-ENDED: Final = "the scheduler is shutting down"
 
-_UNAVAILABLE: Final[dict[int | str, dict[str, Any]]] = {
-    503: {"model": Refusal, "description": "It is shutting down, or has too many streams"}
-}
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
+    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
+    503: {"model": Refusal, "description": "Too many streams are open"},
 }
 
 
 class Samples(Protocol):
     """Who takes samples; :class:`berth.service.overview.sampler.Sampler` of a running scheduler."""
+
+    def latest(self) -> Sample: ...
 
     async def after(self, number: int) -> Sample | None: ...
 
@@ -55,7 +54,6 @@ def overview_endpoints(samples: Samples, *, most_streams: int = MOST_STREAMS) ->
         "/overview",
         summary="The scheduler at a glance: pods, attempts, writes, leader, problems",
         response_model=Overview,
-        responses=_UNAVAILABLE,
     )
     async def overview(
         seconds: Annotated[
@@ -63,10 +61,7 @@ def overview_endpoints(samples: Samples, *, most_streams: int = MOST_STREAMS) ->
             Query(ge=1, le=KEPT_SECONDS, description="How many seconds the series go back."),
         ] = KEPT_SECONDS,
     ) -> Response:
-        now = await samples.after(0)
-        if now is None:
-            raise HTTPException(503, ENDED)
-        found = Overview(now=now, series=samples.series(seconds))
+        found = Overview(now=samples.latest(), series=samples.series(seconds))
         return Response(found.model_dump_json(by_alias=True), media_type="application/json")
 
     @router.get(
@@ -75,7 +70,7 @@ def overview_endpoints(samples: Samples, *, most_streams: int = MOST_STREAMS) ->
         description="The data of each event is JSON, its ID the number of the sample. A client that"
         " reads slowly gets the newest sample when it reads on, without those between.",
         response_class=StreamingResponse,
-        responses=_STREAMED | _UNAVAILABLE,
+        responses=_STREAMED,
     )
     async def stream() -> StreamingResponse:
         if streams.open >= most_streams:

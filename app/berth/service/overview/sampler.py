@@ -73,14 +73,19 @@ class Sampler:
         finally:
             self.end()
 
-    def take(self, lag: float) -> None:
+    def latest(self) -> Sample:
+        """Return the newest sample; the first one is taken now if need be."""
+        return self._latest or self.take(0.0)
+
+    def take(self, lag: float) -> Sample:
         """Take a sample, of a loop that is late by *lag* seconds."""
         time, oldest = self._clock.now(), self._oldest.oldest()
         numbers = self._numbers(lag, oldest)
         self._rings.add(time, numbers)
         state = self._state
-        self._latest = Sample(
-            number=1 if self._latest is None else self._latest.number + 1,
+        number = 1 if self._latest is None else self._latest.number + 1
+        self._latest = taken = Sample(
+            number=number,
             time=time,
             numbers=numbers,
             oldest=oldest,
@@ -98,6 +103,7 @@ class Sampler:
             ),
         )
         self._wake()
+        return taken
 
     def end(self) -> None:
         """Let those who wait for a sample know that none will come."""
