@@ -16,6 +16,7 @@ from berth.framework.listers import ApiObject, Listers
 from berth.informer.store import ResourceEventHandler
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.profile.build import Registry, args_models
+from berth.scheduler.binding import Binding
 from berth.shadow.comparisons import Shadowed
 from berth.shadow.shadow import Shadow
 from berth_plugins.registry import IN_TREE
@@ -120,7 +121,7 @@ class World:
 
     async def _schedule(self, at_once: int) -> bool:
         core, scheduler = self.there.core, self.there.scheduler
-        bindings = []
+        bindings: list[Binding] = []
         while len(bindings) < at_once and (decided := await core.schedule_next()) is not None:
             bindings += decided
         self.rng.shuffle(bindings)
