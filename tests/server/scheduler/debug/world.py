@@ -17,9 +17,11 @@ from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.configuration import Configurations
+from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.explain.asking import explainer
@@ -98,6 +100,10 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
             lists or Lists({NODES: [], PODS: []}),
             harness.cache,
             clock=harness.clock,
+        ),
+        devices=Devices(
+            slices=lambda: harness.listers.resource_slices,
+            claims=lambda: harness.listers.shared(ResourceClaimTracker),
         ),
         configuration=lambda: Configurations().effective(
             default_configuration(args_models(IN_TREE)),
