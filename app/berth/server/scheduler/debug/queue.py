@@ -29,6 +29,8 @@ class QueueFilter:
     namespace: str = ""
     pod: str = ""
     """As in namespace/name."""
+    name: str = ""
+    """A part of that."""
     plugin: str = ""
     """One that gates it, rejected it, or has it wait."""
     scheduler_name: str = ""
@@ -42,12 +44,14 @@ class QueueFilter:
             tests.append(lambda queued: queued.pod.metadata.namespace == self.namespace)
         if self.pod:
             tests.append(lambda queued: queued.key == self.pod)
+        if self.name:
+            tests.append(lambda queued: self.name in queued.key)
         if self.plugin:
             tests.append(lambda queued: self.plugin in _plugins(queued))
         if self.scheduler_name:
             tests.append(lambda queued: queued.pod.spec.scheduler_name == self.scheduler_name)
         if self.min_age:
-            tests.append(lambda queued: now - waiting_since(queued) >= self.min_age)
+            tests.append(lambda queued: now - queued.pending_since >= self.min_age)
         return tests
 
 
@@ -79,12 +83,6 @@ async def waiting_pods(
         continue_=token,
         counts=_counts(sight),
     )
-
-
-def waiting_since(queued: QueuedPodInfo) -> float:
-    """Return since when a pod waits, as metrics have it."""
-    first = queued.initial_attempt_timestamp
-    return queued.timestamp if first is None else first
 
 
 def _place(queued: QueuedPodInfo) -> tuple[str, str]:
@@ -171,7 +169,7 @@ def _told(
     queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
     queue, now = sight.scheduler.queue, sight.clock.now()
-    name, first = _queue_name(queued, sight), waiting_since(queued)
+    name, first = _queue_name(queued, sight), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,
