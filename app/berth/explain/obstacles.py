@@ -18,7 +18,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Verdict
+from berth.framework.verdict import Ints, Mask, Verdict
 from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
@@ -98,6 +98,29 @@ class Obstacles:
                 Obstacle(plugin=charged.plugin, code=charged.code.label, reasons=charged.reasons),
             )
         return tuple(found)
+
+    def objections(self) -> dict[str, Mask]:
+        """Return by plugin the rows that it objects to, also where another one did so before.
+
+        What an attempt charges to a node without asking a filter, as PreFilter and extenders do,
+        is not among them.
+        """
+        nodes = self._nodes
+        singular = list(self._singular)
+        found: dict[str, Mask] = {}
+        for name, verdict in self._verdicts:
+            rejected = verdict.rejected()
+            if rejected is not None:
+                rows = found[name] = rejected & ~self._found.feasible
+                rows[singular] = False
+        if singular:
+            _, verdicts, number = self._with_nominated_pods
+            rejected_rows = [row for row in singular if not self._found.feasible[row]]
+            for name, verdict in verdicts:
+                for row in rejected_rows:
+                    if verdict.status_of(number[row]) is not None:
+                        found.setdefault(name, nodes.no_rows())[row] = True
+        return found
 
     def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
