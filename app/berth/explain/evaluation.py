@@ -114,7 +114,7 @@ def _choice(placed: Placed, cycle: Cycle) -> Choice:
 def _scores(outcome: Outcome, cycle: Cycle, *, limit: int) -> Iterable[NodeScore]:
     if not isinstance(outcome, Placed) or outcome.scores is None:
         return ()
-    return scores_of(outcome.scores, cycle.nodes, weights=cycle.profile.weights, limit=limit)
+    return scores_of(outcome.scores, cycle.nodes, limit=limit)
 
 
 def _fitting(
