@@ -159,8 +159,7 @@ def _rejected(
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
     pre_filter = outcome.found.pre_filter
     if pre_filter.status is not None and pre_filter.status.code is not Code.ERROR:
-        author = pre_filter.status.plugin or " and ".join(pre_filter.plugins_with_nodes)
-        yield f"{author} rejects the pod as such: no node was looked at"
+        yield f"{' and '.join(pre_filter.authors)} rejects the pod as such: no node was looked at"
     elif pre_filter.node_names is not None:
         names = " and ".join(pre_filter.plugins_with_nodes)
         yield f"{names} leaves {len(pre_filter.node_names)} nodes in question"

@@ -13,7 +13,6 @@ import numpy as np
 
 from berth.explain.explanation import FilterStep
 from berth.explain.obstacles import Obstacles
-from berth.framework.status import Status
 from berth.framework.verdict import Mask
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
@@ -37,7 +36,8 @@ def funnel(cycle: Cycle, found: FeasibleNodes, obstacles: Obstacles) -> tuple[Fi
     to and that object to none are left out.
     """
     charges = dict(_charges(cycle, found))
-    objections = obstacles.objections()
+    rejected = obstacles.rejected_by_plugin()
+    objections = {name: where for name, where in rejected.items() if where.any()}
     nothing = _Charge(cycle.nodes.no_rows())
     names = _in_order(cycle, found, charges, objections)
     masks = {
@@ -89,7 +89,7 @@ def _charges(cycle: Cycle, found: FeasibleNodes) -> Iterator[tuple[str, _Charge]
         taken = taken | rejected
     absent = diagnosis.absent or found.pre_filter.status
     if absent is not None and not taken.all():
-        charge = charge_of(_absent_for(absent, found))
+        charge = charge_of(_left_out_by(found))
         charge.rows |= ~taken
         for reason in absent.reasons:
             charge.reasons[reason] += int((~taken).sum())
@@ -99,12 +99,10 @@ def _charges(cycle: Cycle, found: FeasibleNodes) -> Iterator[tuple[str, _Charge]
             yield plugin, charge
 
 
-def _absent_for(absent: Status, found: FeasibleNodes) -> str:
+def _left_out_by(found: FeasibleNodes) -> str:
     """Return the plugin that nodes are charged to which PreFilter left out."""
-    if absent.plugin:
-        return absent.plugin
-    plugins = found.pre_filter.plugins_with_nodes
-    return plugins[0] if len(plugins) == 1 else PRE_FILTER
+    authors = found.pre_filter.authors
+    return authors[0] if len(authors) == 1 else PRE_FILTER
 
 
 def _in_order(
@@ -113,8 +111,6 @@ def _in_order(
     charges: Mapping[str, _Charge],
     objections: Mapping[str, Mask],
 ) -> Sequence[str]:
-    absent = found.diagnosis.absent or found.pre_filter.status
-    first = [] if absent is None else [_absent_for(absent, found)]
     filters = [plugin.NAME for plugin in cycle.profile.filters]
-    order = dict.fromkeys([*first, *filters, *charges])
+    order = dict.fromkeys([*found.pre_filter.authors, PRE_FILTER, *filters, *charges])
     return [name for name in order if name in charges or name in objections]

@@ -99,27 +99,34 @@ class Obstacles:
             )
         return tuple(found)
 
-    def objections(self) -> dict[str, Mask]:
-        """Return by plugin the rows that it objects to, also where another one did so before.
+    def rejected_by_plugin(self) -> dict[str, Mask]:
+        """Return the rows that each plugin rejects; of the others those that reject none.
 
-        What an attempt charges to a node without asking a filter, as PreFilter and extenders do,
-        is not among them.
+        Rows that no filter rejects, but PreFilter left out, count for the plugins that did so.
         """
-        nodes = self._nodes
-        singular = list(self._singular)
-        found: dict[str, Mask] = {}
+        found = {plugin: self._nodes.no_rows() for plugin in self._filters}
         for name, verdict in self._verdicts:
-            rejected = verdict.rejected()
-            if rejected is not None:
-                rows = found[name] = rejected & ~self._found.feasible
-                rows[singular] = False
-        if singular:
-            _, verdicts, number = self._with_nominated_pods
-            rejected_rows = [row for row in singular if not self._found.feasible[row]]
+            found[name] |= _where(verdict, self._nodes)
+        if self._singular and self._were_filtered:
+            overlay, verdicts, number = self._with_nominated_pods
+            rows = [*number]
+            for mask in found.values():
+                mask[rows] = False
             for name, verdict in verdicts:
-                for row in rejected_rows:
-                    if verdict.status_of(number[row]) is not None:
-                        found.setdefault(name, nodes.no_rows())[row] = True
+                found[name][rows] |= _where(verdict, overlay.nodes)
+        left = self._in_question & ~self._found.feasible
+        for mask in found.values():
+            left &= ~mask
+        for name, verdict in self._found.diagnosis.verdicts:  # of a plugin that fails when asked
+            mask = left & _where(verdict, self._nodes)
+            found[name] |= mask
+            left &= ~mask
+        for row, status in self._found.diagnosis.statuses.items():
+            if left[row] and status.plugin in found:
+                found[status.plugin][row] = True
+                left[row] = False
+        for name in self._found.pre_filter.authors if left.any() else ():
+            found[name] = found.get(name, self._nodes.no_rows()) | left
         return found
 
     def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
@@ -227,6 +234,11 @@ class Obstacles:
                     reasons=status.reasons,
                     details=_details(self._filters[name], state, self._pod, nodes, row),
                 )
+
+
+def _where(verdict: Verdict, nodes: NodeTable) -> Mask:
+    where = verdict.rejected()
+    return nodes.no_rows() if where is None else where
 
 
 def _all_verdicts(
