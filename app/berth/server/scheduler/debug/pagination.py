@@ -17,7 +17,7 @@ from pydantic import Field
 
 from berth.explain.explanation import Told
 from berth.server.refusal import LONGEST_WORD
-from berth.tasks import in_turns
+from berth.tasks import PIECE, in_turns
 
 DEFAULT_LIMIT: Final = 100
 LARGEST_LIMIT: Final = 1_000
@@ -82,11 +82,12 @@ async def many_unordered(
     key: Callable[[T], Key],
     after: Key | None,
     limit: int,
+    piece: int = PIECE,
 ) -> tuple[list[T], str]:
-    """Do the same with those of *items* that *where* leaves; others get a turn meanwhile."""
+    """Do the same with those of *items* that *where* leaves; others get a turn after a *piece*."""
     found: list[T] = []
-    async for piece in in_turns(items):
-        left = chain(found, where(piece))
+    async for some in in_turns(items, piece=piece):
+        left = chain(found, where(some))
         found = _first(left, key=key, after=after, limit=limit)
     return ordered(found, key=key, limit=limit)
 
