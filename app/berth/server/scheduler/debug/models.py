@@ -412,3 +412,7 @@ class EffectiveConfiguration(Told):
     """Since when it is in force."""
     configuration: dict[str, Any]
     """A KubeSchedulerConfiguration, with REDACTED for secrets."""
+    score_weights: dict[str, dict[str, int]]
+    """Weights of the plugins that score, by profile, then by plugin."""
+    presets: dict[str, dict[str, dict[str, int]]]
+    """The same for the configurations that come with berth, by name."""

@@ -23,6 +23,7 @@ DEFAULT_LIMIT: Final = 100
 LARGEST_LIMIT: Final = 1_000
 
 T = TypeVar("T")
+Source = TypeVar("Source")
 Key = TypeVar("Key", int, tuple[str, str])
 """Where an item is in the order; internal."""
 
@@ -76,15 +77,15 @@ def unordered(
 
 
 async def many_unordered(
-    items: Sequence[T],
+    items: Sequence[Source],
     *,
-    where: Callable[[Iterable[T]], Iterable[T]],
+    where: Callable[[Sequence[Source]], Iterable[T]],
     key: Callable[[T], Key],
     after: Key | None,
     limit: int,
     piece: int = PIECE,
 ) -> tuple[list[T], str]:
-    """Do the same with those of *items* that *where* leaves; others get a turn after a *piece*."""
+    """Do the same with what *where* makes of *items*, so many of them in one turn of the loop."""
     found: list[T] = []
     async for some in in_turns(items, piece=piece):
         left = chain(found, where(some))

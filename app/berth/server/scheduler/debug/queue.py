@@ -14,7 +14,6 @@ from berth.server.scheduler.debug.reasons import (
     Reasons,
     in_flight,
     message_of,
-    waiting_since,
 )
 from berth.server.scheduler.debug.sight import Sight
 from berth.tasks import PIECE
@@ -36,6 +35,8 @@ class QueueFilter:
     namespace: str = ""
     pod: str = ""
     """As in namespace/name."""
+    name: str = ""
+    """A part of that."""
     plugin: str = ""
     """One that gates it, rejected it, or has it wait."""
     scheduler_name: str = ""
@@ -52,12 +53,14 @@ class QueueFilter:
             tests.append(lambda queued: queued.pod.metadata.namespace == self.namespace)
         if self.pod:
             tests.append(lambda queued: queued.key == self.pod)
+        if self.name:
+            tests.append(lambda queued: self.name in queued.key)
         if self.plugin:
             tests.append(lambda queued: self.plugin in _plugins(queued))
         if self.scheduler_name:
             tests.append(lambda queued: queued.pod.spec.scheduler_name == self.scheduler_name)
         if self.min_age:
-            tests.append(lambda queued: now - waiting_since(queued) >= self.min_age)
+            tests.append(lambda queued: now - queued.pending_since >= self.min_age)
         if self.group:
             reasons = Reasons(sight)
             tests.append(lambda queued: reasons.of(queued).id == self.group)
@@ -174,7 +177,7 @@ def _told(
     queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
     queue, now = sight.scheduler.queue, sight.clock.now()
-    name, first = queue_name(queued, sight), waiting_since(queued)
+    name, first = queue_name(queued, sight), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,

@@ -112,12 +112,6 @@ def message_of(queued: QueuedPodInfo, pods: Mapping[str, Pod]) -> str:
     return ""
 
 
-def waiting_since(queued: QueuedPodInfo) -> float:
-    """Return since when a pod waits, as metrics have it."""
-    first = queued.initial_attempt_timestamp
-    return queued.timestamp if first is None else first
-
-
 def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
     """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
     for binding in sight.scheduler.bindings:

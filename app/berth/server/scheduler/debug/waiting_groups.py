@@ -20,7 +20,7 @@ from berth.server.scheduler.debug.models import (
     WaitingGroups,
 )
 from berth.server.scheduler.debug.queue import of_queue, queue_name
-from berth.server.scheduler.debug.reasons import REASONS_PER_TURN, Reason, Reasons, waiting_since
+from berth.server.scheduler.debug.reasons import REASONS_PER_TURN, Reason, Reasons
 from berth.server.scheduler.debug.sight import Sight
 from berth.tasks import in_turns
 
@@ -54,7 +54,7 @@ class _Group:
         self.highest_priority = max(self.highest_priority, priority) if self.num_pods else priority
         self.num_pods += 1
         self.counts[name] += 1
-        since = waiting_since(queued)
+        since = queued.pending_since
         if len(self.first) < PODS_TOLD or since < self.first[-1][0]:
             insort(self.first, (since, queued.key, queued), key=lambda each: each[:2])
             del self.first[PODS_TOLD:]
