@@ -141,6 +141,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
+        shadow=service.shadow,
         configuration=lambda: effective_configuration(
             service.live.current,
             generation=service.live.generation,

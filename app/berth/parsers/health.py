@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from berth.addresses import LOOPBACK
+from berth.addresses import LOOPBACK, RUN_PORT
 from berth.terminal import program
 
-READY: Final = f"https://{LOOPBACK}:10259/readyz"
+READY: Final = f"https://{LOOPBACK}:{RUN_PORT}/readyz"
 """Where `berth run` says whether it is ready, unless --secure-port moves it."""
 
 
