@@ -53,11 +53,12 @@ from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
+from berth.service.overview.sampler import Sampler, State
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
 from berth.shadow.shadow import Shadow
-from berth.tasks import forever
+from berth.tasks import background, forever
 
 if TYPE_CHECKING:  # they take long to import
     from berth.http_server import HttpServer
@@ -192,6 +193,19 @@ class SchedulerService:
         self._cache_check = CacheCheck(
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
+        self.overview = Sampler(
+            self.scheduler,
+            lanes=self.lanes,
+            live=self.live,
+            attempts=self.metrics.attempts,
+            state=State(
+                is_synced=lambda: self.is_synced,
+                is_leading=lambda: self.is_leading,
+                leader=lambda: "" if elector is None else elector.leader,
+                stale=self.staleness,
+            ),
+            clock=clock,
+        )
         self._register_collectors()
 
     def _register_collectors(self) -> None:
@@ -220,6 +234,7 @@ class SchedulerService:
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was asked to terminate."""
         self.is_terminating = True
+        self.overview.end()
 
     def add_server(self, name: str, server: "HttpServer | SecureServer") -> None:
         """Take note of a server that has started, as *name* in metrics.
@@ -272,12 +287,14 @@ class SchedulerService:
         """
         elector = self.elector
         try:
-            if elector is None:
-                await self._watch(then=self._schedule)
-            elif self._delay_cache:
-                await elector.run(lambda: self._watch(then=self._schedule))
-            else:
-                await self._watch(then=lambda: elector.run(self._schedule))
+            async with background() as start:
+                start("overview", self.overview.run)
+                if elector is None:
+                    await self._watch(then=self._schedule)
+                elif self._delay_cache:
+                    await elector.run(lambda: self._watch(then=self._schedule))
+                else:
+                    await self._watch(then=lambda: elector.run(self._schedule))
         finally:
             await self.extenders.close()
 
@@ -287,7 +304,9 @@ class SchedulerService:
         For a service that was made without *schedules*.
         """
         try:
-            await self._watch(then=self.extender_service.run)
+            async with background() as start:
+                start("overview", self.overview.run)
+                await self._watch(then=self.extender_service.run)
         finally:
             await self.extenders.close()
 

@@ -4,6 +4,7 @@ import argparse
 from typing import Final
 
 from berth.addresses import KUBECONFIG, UP_PORT
+from berth.terminal import http_url
 
 CREDENTIALS: Final = (
     f"credentials and certificate authority to use; default: $KUBECONFIG, otherwise ./{KUBECONFIG}"
@@ -23,6 +24,7 @@ def add_flags(
     )
     where.add_argument(
         "--server",
+        type=http_url,
         metavar="URL",
         default=server,
         help=f"URL of the scheduler; default: {server or usual}",

@@ -13,11 +13,12 @@ from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.refusal import Refusal, cut
-from berth.server.scheduler.debug import models
+from berth.server.scheduler.debug import device_models, models
 from berth.server.scheduler.debug.cluster import ClusterAnswers
 from berth.server.scheduler.debug.cluster_endpoints import add_cluster
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
 from berth.server.scheduler.debug.groups import known_groups
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
@@ -26,7 +27,8 @@ from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_
 from berth.server.scheduler.debug.shadow_endpoints import add_shadow
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
-from berth.server.scheduler.debug.usual import UNREADABLE, OfNode, OfPod, as_json
+from berth.server.scheduler.debug.usual import UNREADABLE, NameOfPod, OfNode, OfPod, as_json
+from berth.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.server.scheduler.parameters import ONLY_KNOWN
 from berth.shadow.shadow import Shadow
 
@@ -41,6 +43,7 @@ class Debugged:
     sight: Sight
     explainer: Explainer
     comparison: ClusterComparison
+    devices: Devices
     configuration: Callable[[], models.EffectiveConfiguration]
     is_ready: Callable[[], bool]
     """Whether the whole state of the cluster is known."""
@@ -76,6 +79,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         ] = None,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
         pod: OfPod = "",
+        name: NameOfPod = "",
         plugin: Annotated[
             str, Query(description="Only pods that this plugin gates, rejected, or makes wait.")
         ] = "",
@@ -90,10 +94,23 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
                 description="Only pods that have been pending for at least this many seconds.",
             ),
         ] = 0.0,
+        group: Annotated[
+            str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = QueueFilter(part, namespace, pod, plugin, scheduler_name, min_age)
+        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
         return as_json(await waiting_pods(sight, wanted, after=after, limit=limit))
+
+    groups = SharedGroups(sight)
+
+    @router.get(
+        "/queue/groups",
+        summary="Pending pods by reason, what to look at first before the others",
+        response_model=models.WaitingGroups,
+    )
+    async def queue_groups() -> Response:
+        return as_json(await groups.get())
 
     @router.get(
         "/nominated",
@@ -138,9 +155,14 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     async def podgroups(
         after: AfterNames,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        name: Annotated[
+            str, Query(description="Only groups whose namespace/name contains this.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return as_json(known_groups(sight, namespace=namespace, after=after, limit=limit))
+        return as_json(
+            known_groups(sight, namespace=namespace, name=name, after=after, limit=limit)
+        )
 
     @router.get(
         "/decisions",
@@ -151,6 +173,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     async def decisions(
         after: AfterNumber,
         pod: OfPod = "",
+        name: NameOfPod = "",
         node: Annotated[str, Query(description="Only attempts that chose this node.")] = "",
         result: Annotated[
             Result | None, Query(description="Only attempts with this result.")
@@ -161,7 +184,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         profile: Annotated[str, Query(description="Only this profile.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = DecisionFilter(pod, node, result, plugin, profile)
+        wanted = DecisionFilter(pod, name, node, result, plugin, profile)
         kept = sight.scheduler.decisions
         return as_json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
 
@@ -176,6 +199,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
     async def cache(
         after: AfterNumber,
         node: OfNode = "",
+        name: Annotated[str, Query(description="Only nodes whose name contains this.")] = "",
         zone: Annotated[str, Query(description="Only nodes in this zone.")] = "",
         selector: Annotated[
             str,
@@ -192,11 +216,37 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         ] = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = NodeFilter(node, zone, _selector(selector))
+        wanted = NodeFilter(node, name, zone, _selector(selector))
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
         return as_json(
             cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit)
         )
+
+    @router.get(
+        "/devices",
+        summary="Devices of ResourceSlices, with the claims and pods that have them",
+        response_model=device_models.PublishedDevices,
+        responses=UNREADABLE,
+    )
+    async def devices(
+        after: AfterNames,
+        driver: Annotated[str, Query(description="Only devices of this driver.")] = "",
+        pool: Annotated[str, Query(description="Only devices of this pool.")] = "",
+        node: Annotated[str, Query(description="Only devices of this node alone.")] = "",
+        device: Annotated[str, Query(description="Only devices of this name.")] = "",
+        name: Annotated[
+            str, Query(description="Only devices whose driver/pool/device contains this.")
+        ] = "",
+        claim: Annotated[
+            str, Query(description="Only devices that this claim has, as namespace/name.")
+        ] = "",
+        allocated: Annotated[
+            bool | None, Query(description="Only devices that a claim has, or that none has.")
+        ] = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DeviceFilter(driver, pool, node, device, name, claim, allocated)
+        return as_json(await published_devices(debugged.devices, wanted, after=after, limit=limit))
 
     @router.get(
         "/compare",

@@ -11,6 +11,9 @@ from berth.server.refusal import Refusal
 OfPod = Annotated[
     str, Query(pattern="^([^/]+/[^/]+)?$", description="Only this pod, as namespace/name.")
 ]
+NameOfPod = Annotated[
+    str, Query(alias="name", description="Only pods whose namespace/name contains this.")
+]
 OfNode = Annotated[str, Query(description="Only this node.")]
 
 UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
