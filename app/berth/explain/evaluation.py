@@ -6,6 +6,7 @@ from typing import Final
 
 from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
+from berth.explain.funnel import funnel
 from berth.explain.obstacles import Obstacles
 from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
@@ -21,6 +22,7 @@ from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
 
 WITHOUT_EXTENDERS: Final = "evaluated without the extenders, which have a say, too"
+MISSES_TOLD: Final = 5
 LOOKS: Final = 2
 """Steps of an evaluation after which no plugin is asked again whether the pod fits."""
 
@@ -79,10 +81,11 @@ def evaluate_in_steps(
     for verdict in _fitting(outcome, found, cycle, wanted):
         reported.append(verdict)
         yield
-    rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, MISSES_TOLD))
     for row, held_against in rejected[: max(wanted - len(reported), 0)]:
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
+    misses = [obstacles.miss(*each) for each in rejected[:MISSES_TOLD]] if is_refused else []
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
@@ -96,7 +99,9 @@ def evaluate_in_steps(
         findings=findings,
         notes=(*notes, *_notes(outcome, gang)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
-        nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
+        funnel=() if error else funnel(cycle, found, obstacles),
+        nearest_miss=misses[0] if misses else None,
+        next_misses=tuple(filter(None, misses[1:])),
         nodes=tuple(reported[:wanted]),
     )
 
@@ -109,7 +114,7 @@ def _choice(placed: Placed, cycle: Cycle) -> Choice:
 def _scores(outcome: Outcome, cycle: Cycle, *, limit: int) -> Iterable[NodeScore]:
     if not isinstance(outcome, Placed) or outcome.scores is None:
         return ()
-    return scores_of(outcome.scores, cycle.nodes, weights=cycle.profile.weights, limit=limit)
+    return scores_of(outcome.scores, cycle.nodes, limit=limit)
 
 
 def _fitting(
@@ -154,8 +159,7 @@ def _rejected(
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
     pre_filter = outcome.found.pre_filter
     if pre_filter.status is not None and pre_filter.status.code is not Code.ERROR:
-        author = pre_filter.status.plugin or " and ".join(pre_filter.plugins_with_nodes)
-        yield f"{author} rejects the pod as such: no node was looked at"
+        yield f"{' and '.join(pre_filter.authors)} rejects the pod as such: no node was looked at"
     elif pre_filter.node_names is not None:
         names = " and ".join(pre_filter.plugins_with_nodes)
         yield f"{names} leaves {len(pre_filter.node_names)} nodes in question"

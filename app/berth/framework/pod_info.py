@@ -293,3 +293,9 @@ class QueuedPodInfo:
     def key(self) -> str:
         """``namespace/name`` of the pod."""
         return self.pod_info.key
+
+    @property
+    def pending_since(self) -> float:
+        """When it could first be tried; of a pod that never could, when it was put where it is."""
+        first = self.initial_attempt_timestamp
+        return self.timestamp if first is None else first

@@ -8,12 +8,16 @@ from typing import Final
 from berth.cache.node_tree import region_and_zone
 from berth.framework.node_table import EPHEMERAL_STORAGE, NodeTable
 from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
 from berth.objects.selectors import Selector
 from berth.server.scheduler.debug.models import (
     CacheCounts,
     CachedNode,
     CachedNodes,
     CachedPod,
+    NodeCondition,
+    NodeDetails,
+    NodeImage,
     Room,
     UnreadableObject,
 )
@@ -28,6 +32,8 @@ class NodeFilter:
     """Which nodes are asked for; what is empty does not matter."""
 
     node: str = ""
+    name: str = ""
+    """A part of the name of the node."""
     zone: str = ""
     selector: Selector | None = None
 
@@ -67,6 +73,7 @@ def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]
         if (
             node is not None
             and wanted.node in ("", node.name)
+            and wanted.name in node.name
             and (not wanted.zone or region_and_zone(node)[1] == wanted.zone)
             and (wanted.selector is None or wanted.selector.matches(node.labels))
         ):
@@ -112,6 +119,21 @@ def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool
         ),
         generation=int(table.generation[row]),
         pods=None if pods is None else tuple(pods),
+        details=_details(node) if with_pods else None,
+    )
+
+
+def _details(node: Node) -> NodeDetails:
+    return NodeDetails(
+        labels=node.labels,
+        conditions=tuple(
+            NodeCondition(type=c.type, status=c.status, reason=c.reason, message=c.message)
+            for c in node.status.conditions
+        ),
+        images=tuple(
+            NodeImage(names=image.names, size_bytes=image.size_bytes)
+            for image in node.status.images
+        ),
     )
 
 
