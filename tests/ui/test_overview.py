@@ -35,7 +35,7 @@ def figure(page: Page, title: str) -> Locator:
 async def test_figures_change_and_a_chart_is_read_with_the_keyboard(
     open_page: OpenPage, kubeconfig: Path
 ) -> None:
-    page = await open_page("#/overview", height=1340)
+    page = await open_page("#/overview", height=1250)
     await expect(page.get_by_text("Live", exact=True)).to_be_visible()
     bound = figure(page, "Bound pods").locator(".figure")
     await expect(bound).to_have_text(re.compile(r"^[1-9]\d*$"))
