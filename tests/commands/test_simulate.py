@@ -304,7 +304,7 @@ def test_what_is_wrong_is_named(
     ("argv", "says"),
     [
         pytest.param(
-            ["--snapshot", "x", "--server", "y"],
+            ["--snapshot", "x", "--server", "http://y"],
             "--snapshot, --server, --kubeconfig and -f exclude each other",
             id="two clusters",
         ),

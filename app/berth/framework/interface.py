@@ -6,8 +6,8 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -195,11 +195,27 @@ class PostFilterResult:
         the scheduler evicts its victims."""
 
 
+class RowByRow(NamedTuple):
+    """The answers of overlays about a row, and pods of one template, follow from that row alone.
+
+    As long as nodes neither come, go nor change; and beside what is said here.
+    """
+
+    follows_from: Hashable
+    """What else they follow from: while it stays equal, so do they."""
+    but_not: Collection[int]
+    """Rows that have nominated pods, from which they follow, too."""
+
+
 class FilterRunner(Protocol):
     """The filters of this attempt, for questions such as "and without these pods?"."""
 
     def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
         """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
+        ...
+
+    def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
+        """Return when the answers of overlays stay the same; None if more is to it than rows."""
         ...
 
 

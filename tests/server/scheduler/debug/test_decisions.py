@@ -36,6 +36,7 @@ async def test_an_attempt_that_failed(harness: Harness) -> None:
         "reasons": {"Insufficient cpu": 1},
         "plugins": ["NodeResourcesFit"],
         "nominatedNode": "",
+        "preemption": None,
         "numNodes": 1,
         "numFeasible": 0,
         "choice": None,

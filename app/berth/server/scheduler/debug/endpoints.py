@@ -27,6 +27,7 @@ from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
 from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
+from berth.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.server.scheduler.parameters import ONLY_KNOWN
 
 LARGEST_WITH_PODS: Final = 50
@@ -100,10 +101,23 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
                 description="Only pods that have been pending for at least this many seconds.",
             ),
         ] = 0.0,
+        group: Annotated[
+            str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age)
+        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
         return _json(await waiting_pods(sight, wanted, after=after, limit=limit))
+
+    groups = SharedGroups(sight)
+
+    @router.get(
+        "/queue/groups",
+        summary="Pending pods by reason, what to look at first before the others",
+        response_model=models.WaitingGroups,
+    )
+    async def queue_groups() -> Response:
+        return _json(await groups.get())
 
     @router.get(
         "/nominated",
