@@ -8,5 +8,7 @@
 
 /** What there is to see, in the order of the navigation; the first is shown first. @type {Screen[]} */
 export const SCREENS = [
+  { name: "pending", title: "Pending", inNavigation: true, hasStyle: true },
+  { name: "pods", title: "Pod", inNavigation: false, hasStyle: true },
   { name: "configuration", title: "Configuration", inNavigation: true },
 ];
