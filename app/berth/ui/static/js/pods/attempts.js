@@ -1,6 +1,6 @@
+import { nodeLink, podLink } from "../cells.js";
 import { h } from "../dom.js";
 import { age, count, duration, moment } from "../format.js";
-import { nodeAddress, podAddress } from "../routes.js";
 
 /** What an attempt came to, for people. */
 const RESULTS = { scheduled: ["scheduled", "good"], unschedulable: ["unschedulable", "warn"], error: ["error", "bad"] };
@@ -31,7 +31,7 @@ function entry(past, before, uid) {
       {},
       h("strong", {}, `Attempt ${past.attempt}: `),
       h("strong", { class: tone }, words),
-      past.node && [" on ", h("a", { href: nodeAddress(past.node) }, past.node)],
+      past.node && [" on ", nodeLink(past.node)],
     ),
     h(
       "p",
@@ -40,16 +40,9 @@ function entry(past, before, uid) {
     ),
     past.uid !== uid && h("p", { class: "muted" }, "Of an earlier pod of this name"),
     past.answeredBy &&
-      h(
-        "p",
-        {},
-        "Answered by the attempt of ",
-        h("a", { href: podAddress(past.answeredBy) }, past.answeredBy),
-        ", a pod of the same signature",
-      ),
+      h("p", {}, "Answered by the attempt of ", podLink(past.answeredBy), ", a pod of the same signature"),
     past.gang && h("p", {}, `Tried together with ${past.gang}`),
     h("p", {}, past.choice ? past.choice.words : past.message),
-    past.nominatedNode &&
-      h("p", {}, "Room is made on ", h("a", { href: nodeAddress(past.nominatedNode) }, past.nominatedNode)),
+    past.nominatedNode && h("p", {}, "Room is made on ", nodeLink(past.nominatedNode)),
   );
 }

@@ -1,6 +1,6 @@
+import { nodeLink } from "../cells.js";
 import { fill, h } from "../dom.js";
 import { moment } from "../format.js";
-import { nodeAddress } from "../routes.js";
 
 /** The answer in a sentence, and where the pod is; `update(explanation)` shows what is new. */
 export function facts(told) {
@@ -24,11 +24,8 @@ export function facts(told) {
 
 function rows({ state, profile, podGroup }) {
   if (!state) return [["Scheduler", profile]];
-  const node = state.node && ["Node", h("a", { href: nodeAddress(state.node) }, state.node)];
-  const nominated = state.nominatedNode && [
-    "Nominated to",
-    h("a", { href: nodeAddress(state.nominatedNode) }, state.nominatedNode),
-  ];
+  const node = state.node && ["Node", nodeLink(state.node)];
+  const nominated = state.nominatedNode && ["Nominated to", nodeLink(state.nominatedNode)];
   return [
     ["State", state.words],
     node,

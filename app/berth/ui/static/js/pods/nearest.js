@@ -1,6 +1,6 @@
+import { nodeLink } from "../cells.js";
 import { h } from "../dom.js";
 import { count } from "../format.js";
-import { nodeAddress } from "../routes.js";
 
 /** The smallest change that would do, the nodes that come next, and what is held against each. */
 export function nearest({ nearestMiss, nextMisses, nodes, numNodes, findings, message, error }) {
@@ -33,7 +33,7 @@ function misses(all) {
       h(
         "li",
         {},
-        h("a", { href: nodeAddress(miss.node) }, miss.node),
+        nodeLink(miss.node),
         ` ${miss.words.slice(miss.node.length + (miss.words[miss.node.length] === ":" ? 2 : 0))}`,
         !miss.isComplete && h("span", { class: "muted" }, " – and more may be needed"),
       ),
@@ -46,7 +46,7 @@ function nodesTable(nodes, numNodes) {
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, h("a", { href: nodeAddress(verdict.node) }, verdict.node)),
+      h("th", { scope: "row" }, nodeLink(verdict.node)),
       h(
         "td",
         {},

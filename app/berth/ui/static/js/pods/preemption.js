@@ -1,6 +1,6 @@
+import { nodeLink, podLink } from "../cells.js";
 import { h } from "../dom.js";
 import { count, counted, moment } from "../format.js";
-import { nodeAddress, podAddress } from "../routes.js";
 
 const CRITERIA = {
   PDBViolations: "fewest victims against a PodDisruptionBudget",
@@ -31,7 +31,7 @@ function attempt({ attempt: number, at, preemption: found }) {
       "p",
       { class: "summary" },
       `Attempt ${number}, at ${moment(at)}, evicted ${counted(chosen.numVictims, "pod")} from `,
-      h("a", { href: nodeAddress(chosen.node) }, chosen.node),
+      nodeLink(chosen.node),
       ".",
     ),
     h("h3", {}, "Victims"),
@@ -48,10 +48,7 @@ function attempt({ attempt: number, at, preemption: found }) {
         ),
         equals > 0 && h("li", {}, "chance"),
       ),
-    runnerUp && [
-      h("h3", {}, "Would have come next: ", h("a", { href: nodeAddress(runnerUp.node) }, runnerUp.node)),
-      victims(runnerUp),
-    ],
+    runnerUp && [h("h3", {}, "Would have come next: ", nodeLink(runnerUp.node)), victims(runnerUp)],
   );
 }
 
@@ -60,7 +57,7 @@ function victims({ victims: told, numVictims, pdbViolations, node }) {
     h(
       "tr",
       {},
-      h("td", {}, h("a", { href: podAddress(pod) }, pod)),
+      h("td", {}, podLink(pod)),
       h("td", { class: "number" }, count(priority)),
       h("td", {}, started ? moment(started) : "not yet"),
     ),

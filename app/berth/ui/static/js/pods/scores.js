@@ -1,6 +1,7 @@
+import { nodeLink } from "../cells.js";
 import { fill, h } from "../dom.js";
 import { count, counted, moment } from "../format.js";
-import { nodeAddress, setQuery } from "../routes.js";
+import { setQuery } from "../routes.js";
 
 const NODES_SHOWN = 5;
 
@@ -99,7 +100,7 @@ function scoreTable(choice, best) {
     h(
       "th",
       { scope: "col", class: "number" },
-      h("a", { href: nodeAddress(node) }, node),
+      nodeLink(node),
       h("div", { class: "muted" }, i === 0 ? "chosen" : node === choice.runnerUp ? "runner-up" : ""),
     ),
   );

@@ -1,8 +1,9 @@
 import { get, url } from "../api.js";
+import { podLink } from "../cells.js";
 import { fill, h } from "../dom.js";
 import { age, clock, count, counted } from "../format.js";
 import { repeat } from "../repeat.js";
-import { podAddress, setQuery } from "../routes.js";
+import { setQuery } from "../routes.js";
 import { sources } from "../sources.js";
 import { empty, problem } from "../states.js";
 import { table } from "../table.js";
@@ -162,7 +163,7 @@ const QUEUES = {
 };
 
 function firstPods({ pods, numPods }) {
-  const links = pods.flatMap(({ pod }, i) => [i > 0 && ", ", h("a", { href: podAddress(pod) }, pod)]);
+  const links = pods.flatMap(({ pod }, i) => [i > 0 && ", ", podLink(pod)]);
   const others = numPods - pods.length;
   return [links, others > 0 && ` and ${count(others)} more`];
 }
@@ -188,7 +189,7 @@ function podsTable(rows) {
         name: "pod",
         title: "Pod",
         value: (row) => row.pod,
-        cell: (row) => h("a", { href: podAddress(row.pod) }, row.pod),
+        cell: (row) => podLink(row.pod),
       },
       {
         name: "age",

@@ -1,4 +1,5 @@
 import { ApiError, get, segment, url } from "../api.js";
+import { groupLink } from "../cells.js";
 import { fill, h } from "../dom.js";
 import { moment } from "../format.js";
 import { attempts } from "../pods/attempts.js";
@@ -110,7 +111,7 @@ function links({ pod, podGroup, state }) {
   return [
     state && !SETTLED.includes(state.where) && h("a", { href: address("what-if", [], { pod }) }, "What if"),
     !state?.node && h("a", { href: address("cluster", [], { pod }) }, "Nodes that reject it"),
-    podGroup && h("a", { href: address("groups", podGroup.name.split("/")) }, `Group ${podGroup.name}`),
+    podGroup && ["Group ", groupLink(podGroup.name)],
   ];
 }
 
