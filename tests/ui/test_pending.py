@@ -135,6 +135,7 @@ async def test_whom_a_pod_has_preempted(
         for victim in found["chosen"]["victims"]:
             row = section.get_by_role("row").filter(has_text=victim["pod"])
             await expect(row).to_contain_text(f"{victim['priority']:,}")
+        await section.evaluate("element => element.scrollIntoView()")
         await take_pictures(page, "preemption")
         kubectl(kubeconfig, "delete", "pod", "urgent", "-n", "shop")
         await expect(page.get_by_text("There is no pod shop/urgent")).to_be_visible(timeout=20_000)
