@@ -38,6 +38,7 @@ from berth.objects.pod import Pod
 from berth.objects.pod_group import PodGroup
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
+from berth.scheduler.journal import Journal
 from berth.scheduler.reporter import Reporter
 
 log = logging.getLogger(__name__)
@@ -111,6 +112,7 @@ class Preemptions:
         evictor: Evictor,
         metrics: SchedulerMetrics,
         clock: Clock,
+        journal: Journal | None = None,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._pods = pods
@@ -119,6 +121,7 @@ class Preemptions:
         self._evictor = evictor
         self._metrics = metrics
         self._clock = clock
+        self._journal = journal
         self._by_preemptor: dict[str, PendingPreemption] = {}
         self._victims_of_groups: dict[str, list[PodInfo]] = {}
         """By UID of the group, those that were deleted for it and may still be there."""
@@ -225,6 +228,8 @@ class Preemptions:
 
         What fails is tried again first, unless the preemptor is gone or has a node by then.
         """
+        if self._journal is not None:
+            self._journal.preemption_begins(pending.uid)
         preemptor = pending.preemptor
         started = self._clock.monotonic()
         if pending.group is None:
