@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint quick bench bench-docs docs reference lock clean
+.PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock clean
 
 run: $(READY)
 	$(BIN)/berth up --sample
@@ -15,6 +15,14 @@ test: lint
 
 quick: $(READY)
 	$(BIN)/pytest -q -n 2 -m "not slow and not wall"
+
+# The tests of the page need a Chromium; this gets one where the system has none.
+browser: $(READY)
+	command -v chromium chromium-browser google-chrome || timeout 300 $(BIN)/playwright install chromium
+
+# Writes the pictures of docs/ui.md.
+screenshots: $(READY) browser
+	BERTH_SCREENSHOTS=1 $(BIN)/pytest -q tests/ui
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -14,5 +14,8 @@ UP_PORT: Final = 10261
 EXTENDER_PORT: Final = 10262
 """Of ``berth extender``."""
 
+UI_PORT: Final = 10263
+"""Of the page, as ``berth up`` and ``berth ui`` serve it."""
+
 KUBECONFIG: Final = Path("berth.kubeconfig")
 """Where ``berth up`` and ``berth cluster`` write one, and other commands look for it."""

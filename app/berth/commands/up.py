@@ -57,6 +57,7 @@ def run(given: argparse.Namespace) -> int:
         sample=given.sample,
         port=given.port,
         debug_port=given.debug_port,
+        ui_port=given.ui_port,
         kubeconfig=kubeconfig_out(given),
         exit_when_idle=given.exit_when_idle,
     )
@@ -108,6 +109,7 @@ def _run_scenario(given: argparse.Namespace) -> int:
             served=ServeOptions(
                 port=given.port,
                 debug_port=given.debug_port,
+                ui_port=given.ui_port,
                 kubeconfig=kubeconfig_out(given),
                 exits=given.exit,
             ),

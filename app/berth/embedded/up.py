@@ -35,6 +35,7 @@ from berth.embedded.verify import Verification, verify
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.tasks import forever
+from berth.ui.local_page import local_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -70,6 +71,8 @@ class UpOptions:
     """0: any free one."""
     debug_port: int = 0
     """Where the scheduler answers questions; any free port if it is taken."""
+    ui_port: int = 0
+    """Where the page is; any free port if it is taken."""
     kubeconfig: KubeconfigOut = field(default_factory=KubeconfigOut)
     exit_when_idle: bool = False
 
@@ -137,9 +140,10 @@ class Up:
                 rng=rng,
                 plugins=self._plugins,
             )
+            endpoints = DeferredApplication(lambda: _application(service))
             port = await cleanup.enter_async_context(
                 scheduler_port(
-                    DeferredApplication(lambda: _application(service)),
+                    endpoints,
                     cluster,
                     port=self._options.debug_port,
                     clock=clock,
@@ -152,6 +156,9 @@ class Up:
             self._say(f"API server at {cluster.url}; try: kubectl {flags} get pods -A")
             self._say(cluster.how_kept)
             self._say(f"scheduler at {port.url}; try: berth explain {flags} POD")
+            page = await cleanup.enter_async_context(
+                local_page(endpoints, port=self._options.ui_port, program="berth up", say=self._say)
+            )
             service.add_server("secure", port)
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
@@ -186,6 +193,7 @@ class Up:
                         ("kubelets", kubelets.run),
                         ("scheduler", partial(self._schedule, service)),
                         ("scheduler's endpoints", port.run),
+                        ("page", page.run),
                     )
                 ]
                 loading = tasks.create_task(

@@ -12,20 +12,24 @@ EXTENDERS: Final = "extenders"
 """Stands for all of them, where plugins are named."""
 
 
-def scores_of(
-    table: ScoreTable, nodes: NodeTable, *, weights: Mapping[str, int], limit: int
-) -> Iterator[NodeScore]:
+def scores_of(table: ScoreTable, nodes: NodeTable, *, limit: int) -> Iterator[NodeScore]:
     """Put the *limit* best scores of a decision into words, best first, equal ones by name."""
     totals, rows = table.total.tolist(), table.rows.tolist()
     best = sorted(range(len(rows)), key=lambda i: (-totals[i], nodes.name(rows[i])))[:limit]
-    for i in best:
-        ranked = RankedNode(
-            nodes.name(rows[i]),
-            totals[i],
-            {plugin: int(column[i]) for plugin, column in table.raw.items()},
-            {plugin: int(column[i]) for plugin, column in table.weighted.items()},
-        )
-        yield node_score(ranked, weights=weights)
+    for place in best:
+        yield score_at(table, nodes, place)
+
+
+def score_at(table: ScoreTable, nodes: NodeTable, place: int) -> NodeScore:
+    """Put the scores of the node at *place* of *table* into words."""
+    ranked = RankedNode(
+        nodes.name(int(table.rows[place])),
+        int(table.total[place]),
+        {plugin: int(column[place]) for plugin, column in table.raw.items()},
+        {plugin: int(column[place]) for plugin, column in table.weighted.items()},
+        0 if table.extenders is None else int(table.extenders[place]),
+    )
+    return node_score(ranked, weights=table.weights)
 
 
 def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:

@@ -109,7 +109,7 @@ def _choice(placed: Placed, cycle: Cycle) -> Choice:
 def _scores(outcome: Outcome, cycle: Cycle, *, limit: int) -> Iterable[NodeScore]:
     if not isinstance(outcome, Placed) or outcome.scores is None:
         return ()
-    return scores_of(outcome.scores, cycle.nodes, weights=cycle.profile.weights, limit=limit)
+    return scores_of(outcome.scores, cycle.nodes, limit=limit)
 
 
 def _fitting(
@@ -154,8 +154,7 @@ def _rejected(
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
     pre_filter = outcome.found.pre_filter
     if pre_filter.status is not None and pre_filter.status.code is not Code.ERROR:
-        author = pre_filter.status.plugin or " and ".join(pre_filter.plugins_with_nodes)
-        yield f"{author} rejects the pod as such: no node was looked at"
+        yield f"{' and '.join(pre_filter.authors)} rejects the pod as such: no node was looked at"
     elif pre_filter.node_names is not None:
         names = " and ".join(pre_filter.plugins_with_nodes)
         yield f"{names} leaves {len(pre_filter.node_names)} nodes in question"

@@ -17,6 +17,7 @@ from berth.explain.explanation import (
 from berth.explain.groups.explainer import PodGroupExplainer
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.pod_state import age_of, pod_state, rejectors_of
+from berth.explain.rejections import Rejections, rejections_of
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.explain.workload import Workload
@@ -25,6 +26,7 @@ from berth.framework.pod_signature import signature_of
 from berth.objects.pod import Pod
 from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.profile import Profile
+from berth.scheduler.cycle import Cycle
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps, at_once, in_turns, step_by_step
@@ -121,6 +123,25 @@ class Explainer:
         """Do the same, and let others have a turn between nodes."""
         explaining = self._groups.explaining(key, limit=limit)
         return await step_by_step(explaining, per_turn=NODES_PER_TURN)
+
+    def rejections(self, key: str) -> Rejections | str:
+        """Return which filters reject the pending pod ``namespace/name`` on each row of the table.
+
+        Or why there is no answer. Takes about as long as two attempts, without interruption.
+        """
+        pod, scheduler = self._pods.get(key), self._scheduler
+        if pod is None:
+            return "there is none, or it has finished"
+        placed = scheduler.cache.pod(pod.metadata.uid)
+        if placed is not None:
+            return f"it is not pending, it has the node {placed.node_name}"
+        profile = scheduler.profiles.get(pod.spec.scheduler_name)
+        if profile is None:
+            return f"it is for the scheduler {pod.spec.scheduler_name}"
+        queue = scheduler.queue
+        return rejections_of(
+            Cycle.begin(profile, PodInfo(pod), cache=scheduler.cache, nominator=queue.nominator)
+        )
 
     def _kind_of(self, pod: Pod) -> Hashable:
         """Return what is the same for pods of which one can stand for the others.

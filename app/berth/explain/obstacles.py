@@ -18,7 +18,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Verdict
+from berth.framework.verdict import Ints, Mask, Verdict
 from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
@@ -98,6 +98,36 @@ class Obstacles:
                 Obstacle(plugin=charged.plugin, code=charged.code.label, reasons=charged.reasons),
             )
         return tuple(found)
+
+    def rejected_by_plugin(self) -> dict[str, Mask]:
+        """Return the rows that each plugin rejects; of the others those that reject none.
+
+        Rows that no filter rejects, but PreFilter left out, count for the plugins that did so.
+        """
+        found = {plugin: self._nodes.no_rows() for plugin in self._filters}
+        for name, verdict in self._verdicts:
+            found[name] |= _where(verdict, self._nodes)
+        if self._singular and self._were_filtered:
+            overlay, verdicts, number = self._with_nominated_pods
+            rows = [*number]
+            for mask in found.values():
+                mask[rows] = False
+            for name, verdict in verdicts:
+                found[name][rows] |= _where(verdict, overlay.nodes)
+        left = self._in_question & ~self._found.feasible
+        for mask in found.values():
+            left &= ~mask
+        for name, verdict in self._found.diagnosis.verdicts:  # of a plugin that fails when asked
+            mask = left & _where(verdict, self._nodes)
+            found[name] |= mask
+            left &= ~mask
+        for row, status in self._found.diagnosis.statuses.items():
+            if left[row] and status.plugin in found:
+                found[status.plugin][row] = True
+                left[row] = False
+        for name in self._found.pre_filter.authors if left.any() else ():
+            found[name] = found.get(name, self._nodes.no_rows()) | left
+        return found
 
     def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
@@ -204,6 +234,11 @@ class Obstacles:
                     reasons=status.reasons,
                     details=_details(self._filters[name], state, self._pod, nodes, row),
                 )
+
+
+def _where(verdict: Verdict, nodes: NodeTable) -> Mask:
+    where = verdict.rejected()
+    return nodes.no_rows() if where is None else where
 
 
 def _all_verdicts(

@@ -68,6 +68,8 @@ class NodeTable:
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
         """Resource name to its index in ``allocatable`` and ``requested``."""
         self.last_generation = 0
+        self.node_generation = 0
+        """Bumped whenever a node comes, goes or changes, whatever pods do."""
         self._last_changed: deque[int] = deque(maxlen=LAST_CHANGED)
         """The rows of the last changes, one for each generation."""
         self.labels = LabelColumns(self.nodes)
@@ -192,6 +194,7 @@ class NodeTable:
 
     def _forget_kept(self) -> None:
         """Forget what follows from nodes: one comes, goes or changes."""
+        self.node_generation += 1
         self._kept.clear()
         self.pod_counters.forget_domains()
 
@@ -435,6 +438,7 @@ class NodeTable:
         part.resources = dict(self.resources)
         part._taint_sets, part._shares_taint_sets = self._taint_sets, True
         part.last_generation = self.last_generation
+        part.node_generation = self.node_generation
         part._last_changed = deque(maxlen=LAST_CHANGED)
         part.labels = self.labels.take(index, part.nodes)
         part.ports = self.ports.take(index)

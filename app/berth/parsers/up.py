@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.addresses import UP_PORT
+from berth.addresses import UI_PORT, UP_PORT
 from berth.flags import configuration
 from berth.flags.embedded_cluster import add_cluster_flags, add_node_flags
 from berth.terminal import port, program
@@ -50,6 +50,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--debug-port", type=port, default=UP_PORT, metavar="PORT",
         help="port of the scheduler on loopback, for berth explain; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ui-port", type=port, default=UI_PORT, metavar="PORT",
+        help="port of the page on loopback; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--config", default="",

@@ -24,6 +24,13 @@ class PreFilterOutcome:
     """The nodes left in question; None: all."""
     plugins_with_nodes: list[str] = field(default_factory=list)
 
+    @property
+    def authors(self) -> list[str]:
+        """Who leaves nodes out: the plugin that ended PreFilter, or those that named nodes."""
+        if self.status is not None and self.status.plugin:
+            return [self.status.plugin]
+        return self.plugins_with_nodes
+
 
 def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
     """Return the rows PreFilter left, and the status that counts for all others (spec §2.3)."""

@@ -25,6 +25,7 @@ from berth.embedded.scenario.runner import Result, Runner
 from berth.embedded.scenario.simulation import Simulation, running
 from berth.embedded.scheduler_port import scheduler_port
 from berth.plugin_sources import KnownPlugins
+from berth.ui.local_page import local_page
 
 REAL_TIME: Final = 1.0
 """The speed after the last step, when people look around."""
@@ -41,6 +42,8 @@ class ServeOptions:
     """0: any free one."""
     debug_port: int = 0
     """Where the scheduler answers questions; any free port if it is taken."""
+    ui_port: int = 0
+    """Where the page is; any free port if it is taken."""
     kubeconfig: KubeconfigOut = field(default_factory=KubeconfigOut)
     exits: bool = False
     """End with the scenario; else run on until interrupted."""
@@ -110,14 +113,16 @@ async def _serve(
     say: Callable[[str], None],
 ) -> None:
     """Serve the scheduler beside the API, and write kubeconfigs, until *cleanup*."""
+    scheduler = CurrentScheduler(simulation)
     port = await cleanup.enter_async_context(
-        scheduler_port(
-            CurrentScheduler(simulation), cluster, port=served.debug_port, clock=clock, say=say
-        )
+        scheduler_port(scheduler, cluster, port=served.debug_port, clock=clock, say=say)
     )
     flags = cleanup.enter_context(served.kubeconfig.written(cluster, scheduler=port.url))
     say(f"API server at {cluster.url}; try: kubectl {flags} get pods -A")
     say(f"scheduler at {port.url}; try: berth explain {flags} POD")
+    await cleanup.enter_async_context(
+        local_page(scheduler, port=served.ui_port, program="berth up", say=say)
+    )
 
 
 class CurrentScheduler:

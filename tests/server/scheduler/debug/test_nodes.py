@@ -10,7 +10,7 @@ from berth.informer.reflector import Reflector, Unreadable
 from berth.objects.pod import Pod
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.sight import Sight
-from tests.builders import node, pod, taint
+from tests.builders import HOSTNAME, node, pod, taint
 from tests.harness import Harness
 from tests.informer.scripted import Recorder
 from tests.server.scheduler.debug.world import START, Lists, all_pages, get, permitted
@@ -34,6 +34,7 @@ async def test_a_node_with_everything() -> None:
             labels={ZONE: "a", REGION: "r"},
             taints=[taint("dedicated", "gpu")],
             unschedulable=True,
+            images={"web:1": 10},
         ),
         pod("p", cpu=3, memory="9Gi", node="n1"),
         pod("lost", node="gone"),
@@ -68,6 +69,11 @@ async def test_a_node_with_everything() -> None:
                 "assumedSeconds": None,
             }
         ],
+        "details": {
+            "labels": {HOSTNAME: "n1", ZONE: "a", REGION: "r"},
+            "conditions": [],
+            "images": [{"names": ["web:1"], "sizeBytes": 10}],
+        },
     }
     assert told["counts"] == {"nodes": 2, "pods": 2, "assumedPods": 0}
     assert told["unknownNodes"] == {"gone": ["default/lost"]}

@@ -15,6 +15,8 @@ from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.refusal import Refusal, cut
 from berth.server.scheduler.debug import models
+from berth.server.scheduler.debug.cluster import ClusterAnswers
+from berth.server.scheduler.debug.cluster_endpoints import add_cluster
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
 from berth.server.scheduler.debug.groups import known_groups
@@ -55,7 +57,8 @@ def debug_endpoints(debugged: Debugged) -> APIRouter:
     """Return the endpoints, to be served on the event loop of the scheduler."""
     router = APIRouter(prefix="/debug", tags=["debug"], dependencies=[ONLY_KNOWN])
     _add_pods(router, debugged)
-    _add_cluster(router, debugged)
+    _add_cache(router, debugged)
+    add_cluster(router, ClusterAnswers(debugged.sight, debugged.explainer))
     _add_process(router, debugged)
     return router
 
@@ -167,7 +170,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         return _json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
 
 
-def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
+def _add_cache(router: APIRouter, debugged: Debugged) -> None:
     @router.get(
         "/cache",
         summary="Nodes as the scheduler counts them, from the cache",
@@ -186,7 +189,10 @@ def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
         ] = "",
         pods: Annotated[
             bool,
-            Query(description=f"Include the pods, for at most {LARGEST_WITH_PODS} nodes a page."),
+            Query(
+                description="Include the pods, and the labels, conditions and images of the nodes;"
+                f" for at most {LARGEST_WITH_PODS} nodes a page."
+            ),
         ] = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:

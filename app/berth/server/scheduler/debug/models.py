@@ -117,6 +117,30 @@ class Room(Told):
     """Negative if more is requested than there is."""
 
 
+class NodeCondition(Told):
+    """A condition of a node; schedulers go by taints, not by these."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+class NodeImage(Told):
+    """A container image that a node has."""
+
+    names: tuple[str, ...]
+    size_bytes: int
+
+
+class NodeDetails(Told):
+    """What else is known of a node."""
+
+    labels: dict[str, str]
+    conditions: tuple[NodeCondition, ...]
+    images: tuple[NodeImage, ...]
+
+
 class CachedNode(Told):
     """A node as the scheduler counts it."""
 
@@ -138,6 +162,8 @@ class CachedNode(Told):
     """Larger than all earlier ones after each change of the node or its pods."""
     pods: tuple[CachedPod, ...] | None = None
     """All its pods, in order of arrival; null unless asked for."""
+    details: NodeDetails | None = None
+    """Null unless the pods are asked for."""
 
 
 class CacheCounts(Told):

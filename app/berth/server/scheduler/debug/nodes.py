@@ -8,12 +8,16 @@ from typing import Final
 from berth.cache.node_tree import region_and_zone
 from berth.framework.node_table import EPHEMERAL_STORAGE, NodeTable
 from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
 from berth.objects.selectors import Selector
 from berth.server.scheduler.debug.models import (
     CacheCounts,
     CachedNode,
     CachedNodes,
     CachedPod,
+    NodeCondition,
+    NodeDetails,
+    NodeImage,
     Room,
     UnreadableObject,
 )
@@ -112,6 +116,21 @@ def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool
         ),
         generation=int(table.generation[row]),
         pods=None if pods is None else tuple(pods),
+        details=_details(node) if with_pods else None,
+    )
+
+
+def _details(node: Node) -> NodeDetails:
+    return NodeDetails(
+        labels=node.labels,
+        conditions=tuple(
+            NodeCondition(type=c.type, status=c.status, reason=c.reason, message=c.message)
+            for c in node.status.conditions
+        ),
+        images=tuple(
+            NodeImage(names=image.names, size_bytes=image.size_bytes)
+            for image in node.status.images
+        ),
     )
 
 
