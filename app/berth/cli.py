@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "explain": "explain why a pod is pending, or why it runs where it does",
     "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
+    "replay": "make the decisions of a recording again, and show which differ",
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",
     "health": "check whether a process is ready, for container health checks",

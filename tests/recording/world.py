@@ -20,7 +20,6 @@ from berth.objects.pod import Pod
 from berth.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.profile.build import args_models
 from berth.recording import lines
-from berth.recording.following import Following
 from berth.recording.recorder import Recorder
 from berth.recording.replay import Replay
 from berth_plugins.registry import IN_TREE
@@ -106,7 +105,7 @@ class RecordedWorld:
     def add_node(self) -> None:
         self._made += 1
         name = f"n{self._made}"
-        cpu = self.rng.choice(["4", "8", "16"])
+        cpu = self.rng.choice(["4", "8"])
         labels = {"disk": self.rng.choice(["ssd", "hdd"])}
         self.api.put(node(name, cpu=cpu, zone=self.rng.choice("abc"), labels=labels))
         for i in range(2):
@@ -131,12 +130,13 @@ class RecordedWorld:
                 fields["affinity"] = pod_anti_affinity(required=[pod_term(fields["labels"])])
             case 3:
                 fields["priority"] = rng.choice([10, 1000, 2000])
+                fields["labels"]["size"] = "large"
             case 4:
                 kind = rng.choice(["local", "dyn"])
                 self.api.put(claim(f"c-{name}", storage_class=kind))
                 fields["volumes"] = [claim_volume(f"c-{name}")]
         for i in range(1 if "volumes" in fields else rng.randint(1, 6)):
-            cpu = f"{rng.choice([100, 500, 1000, 1500])}m"
+            cpu = "3" if "priority" in fields else rng.choice(["100m", "500m", "1", "1500m"])
             self.api.put(pod(f"{name}-{i}", cpu=cpu, memory="128Mi", **fields))
 
     def remove_pods(self) -> None:

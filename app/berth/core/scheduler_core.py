@@ -91,7 +91,8 @@ class CoreOptions:
     """Is told of all that happens."""
     scheduler: type[Scheduler] = Scheduler
     binding_cycle: type[BindingCycle] = BindingCycle
-    """What makes attempts and bindings; a replay has its own."""
+    preemptions: type[Preemptions] = Preemptions
+    """What makes attempts, bindings and evictions; a replay has its own."""
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -137,7 +138,7 @@ class SchedulerCore:
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)
         bindings = Bindings()
-        self.preemptions = Preemptions(
+        self.preemptions = options.preemptions(
             pods=pods,
             bindings=bindings,
             reporter=api,

@@ -6,18 +6,19 @@ scheduled together are an exception: of them what is decided anew happens.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from berth.cache.cache import Cache
+from berth.explain.comparison import Chosen, Comparison, compare
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.interface import PostFilterResult
-from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate, Preemption
 from berth.framework.status import Code, Status
 from berth.recording.difference import Difference, fields_that_differ, has_same_outcome
-from berth.recording.lines import Attempt, Bound, Decision
+from berth.recording.lines import Attempt, Bound, Decision, Evicted
 from berth.recording.replayed_api import Meetings
 from berth.scheduler import schedule_one
 from berth.scheduler.binding import Binding
@@ -33,27 +34,19 @@ from berth.scheduler.outcome import (
     nomination_of,
     refused_placement,
 )
+from berth.scheduler.preemption import PendingPreemption, Preemptions
 from berth.scheduler.reservation import Reservation, assume, assumed_on
-
-Why = Callable[[Cycle, Outcome, Decision], str]
-"""Says why an outcome is not what was recorded."""
-
-
-def _no_reason(_cycle: Cycle, _outcome: Outcome, _recorded: Decision) -> str:
-    return ""
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 
 
 class Following:
     """Compares one attempt after the other with the recording."""
 
-    def __init__(
-        self, *, is_strict: bool, why: Why = _no_reason
-    ) -> None:
+    def __init__(self, *, is_strict: bool) -> None:
         """*is_strict*: nothing at all may differ, since the same decides again."""
         self.differences: list[Difference] = []
         self.decisions = 0
         self.is_strict = is_strict
-        self.why = why
         self._attempt: Attempt | None = None
         self._left: dict[str, Decision] = {}
         """What was recorded of the attempt and not yet decided anew, by UID."""
@@ -78,12 +71,18 @@ class Following:
         decisions = attempt.decisions if attempt is not None else ()
         return next((each for each in decisions if each.uid == uid), None)
 
-    def decided(self, now: Decision, why: str = "") -> None:
+    def decided(self, now: Decision, why: str = "", comparison: Comparison | None = None) -> None:
         """Compare what is decided *now*; once it is compared, what happens then is not."""
         if now.uid not in self._done and self._attempt is not None:
-            self._compare(self.recorded(now.uid), now, why)
+            self._compare(self.recorded(now.uid), now, why, comparison)
 
-    def _compare(self, recorded: Decision | None, now: Decision | None, why: str) -> None:
+    def _compare(
+        self,
+        recorded: Decision | None,
+        now: Decision | None,
+        why: str,
+        comparison: Comparison | None = None,
+    ) -> None:
         known = recorded or now
         assert known is not None
         assert self._attempt is not None
@@ -97,7 +96,7 @@ class Following:
         )
         if not is_same:
             number, t = self._attempt.number, self._attempt.t
-            self.differences.append(Difference(number, t, recorded, now, why))
+            self.differences.append(Difference(number, t, recorded, now, why, comparison))
 
 
 class ReplayedScheduler(schedule_one.Scheduler):
@@ -118,8 +117,15 @@ class ReplayedScheduler(schedule_one.Scheduler):
         now = self._decision(made.outcome, queued)
         if _choice(now) == _choice(recorded):
             return made
-        self.following.decided(now, self.following.why(made.cycle, made.outcome, recorded))
+        self.following.decided(now, comparison=self._compared(made, recorded))
         return made._replace(outcome=_recorded_outcome(recorded, made, self.cache))
+
+    def _compared(self, made: schedule_one.Attempt, recorded: Decision) -> Comparison:
+        """Look at all nodes once more, and compare what is best with what was chosen."""
+        cycle = self.begin_cycle(made.cycle.profile, made.queued)
+        outcome = evaluate_pod(cycle, select=smallest_name(cycle.nodes))
+        chosen = Chosen(recorded.node or recorded.refused, recorded.message)
+        return compare(outcome, cycle.nodes, chosen)
 
     def prepare_for_binding_cycle(
         self, queued: QueuedPodInfo, cycle: Cycle, placed: Placed, started: float
@@ -226,3 +232,18 @@ class ReplayedBindingCycle(BindingCycle):
         bound = ending.result()
         self._queue.done(binding.pod.uid)
         return Status(Code(bound.code), bound.reasons, bound.plugin) if bound.code else None
+
+
+class ReplayedPreemptions(Preemptions):
+    """Goes on after evictions when that was done."""
+
+    evictions: Meetings[Evicted]
+    """By UID of the pod or group; set by whoever makes this."""
+
+    async def evict_all(
+        self, pending: PendingPreemption, victims: Sequence[PodInfo]
+    ) -> tuple[Sequence[PodInfo], bool]:
+        try:
+            return await super().evict_all(pending, victims)
+        finally:
+            await self.evictions.wait(pending.uid)

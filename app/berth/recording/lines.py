@@ -162,6 +162,13 @@ class Preempt(Line, frozen=True, tag="preempt"):
     uid: str
 
 
+class Evicted(Line, frozen=True, tag="evicted"):
+    """All requests to evict victims of a pod or group were answered."""
+
+    t: float
+    uid: str
+
+
 class Job(Line, frozen=True, tag="job"):
     """Work that a plugin had started has begun."""
 
@@ -175,7 +182,9 @@ class Answer(Line, frozen=True, tag="answer"):
     t: float
     call: str
     key: str
-    """Which of the calls: a UID, or a name."""
+    """What the call is about: a UID, or a name."""
+    nth: int = 1
+    """Counts the calls of this kind about it; a later one may be answered first."""
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: str = ""
     """The class of the error; empty: there was none."""
@@ -212,6 +221,7 @@ AnyLine = (
     | Attempt
     | Bound
     | Preempt
+    | Evicted
     | Job
     | Answer
     | Woke

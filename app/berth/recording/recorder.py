@@ -10,6 +10,7 @@ Steps do not overlap, except that in memory an attempt may be told of its own wr
 ended; its line comes first all the same.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from random import Random
@@ -62,7 +63,8 @@ class Recorder:
         """
         self._write_line = write
         self._now = clock
-        self.clock = SteadyClock(clock, woke=self._woke)
+        self._steady = SteadyClock(clock, woke=self._woke)
+        self.clock: Clock = self._steady
         self.chance = AttemptChance(Random().getrandbits(48) if seed is None else seed)
         self._max_in_unschedulable = max_in_unschedulable
         self._plugins = plugins
@@ -71,6 +73,7 @@ class Recorder:
         self._during: list[lines.Line] = []
         """What was told during an attempt that has not ended."""
         self._start = 0
+        self._calls: Counter[tuple[str, str]] = Counter()
 
     # What a core is made with.
 
@@ -106,7 +109,7 @@ class Recorder:
 
     def tick(self) -> float:
         """Begin a step: return its time, which stands still until the next one."""
-        self.clock.moment = now = self._now.now()
+        self._steady.moment = now = self._now.now()
         return now
 
     def write(self, line: lines.Line) -> None:
@@ -122,7 +125,7 @@ class Recorder:
 
     def popped(self, queued: QueuedPodInfo) -> None:
         self._attempt = lines.Attempt(
-            t=self.clock.moment,
+            t=self._steady.moment,
             number=self.chance.next_attempt(),
             pod=queued.key,
             uid=queued.uid,
@@ -153,6 +156,9 @@ class Recorder:
     def preemption_begins(self, uid: str) -> None:
         self.write(lines.Preempt(self.tick(), uid))
 
+    def evictions_ended(self, uid: str) -> None:
+        self.write(lines.Evicted(self.tick(), uid))
+
     def flushes(self, *, leftovers: bool) -> None:
         t = self.tick()
         if leftovers or self._core.queue.sub_queues.pending_counts()["backoff"]:
@@ -172,6 +178,7 @@ class Recorder:
         self, call: str, key: str, answer: Awaitable[T], *, kind: Kind[Any] | None = None
     ) -> T:
         """Wait for the *answer* to a call, an object of *kind* if that is given; record it."""
+        self._calls[call, key] = nth = self._calls[call, key] + 1
         try:
             result = await answer
         except Exception as exc:
@@ -180,6 +187,7 @@ class Recorder:
                     self.tick(),
                     call,
                     key,
+                    nth,
                     error=type(exc).__name__,
                     status=getattr(exc, "status", 0),
                     message=str(exc),
@@ -187,7 +195,7 @@ class Recorder:
             )
             raise
         told = result if kind is None else stripped(kind, result)
-        self.write(lines.Answer(self.tick(), call, key, msgspec.Raw(lines.encode(told))))
+        self.write(lines.Answer(self.tick(), call, key, nth, msgspec.Raw(lines.encode(told))))
         return result
 
 

@@ -23,10 +23,14 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.profile.build import Registry, args_models
 from berth.profile.profile import Profile
-from berth.queue.sub_queues import SubQueue
 from berth.recording import lines
 from berth.recording.chance import AttemptChance
-from berth.recording.following import Following, ReplayedBindingCycle, ReplayedScheduler
+from berth.recording.following import (
+    Following,
+    ReplayedBindingCycle,
+    ReplayedPreemptions,
+    ReplayedScheduler,
+)
 from berth.recording.kinds import by_name
 from berth.recording.replayed_api import Meetings, ReplayClock, ReplayedWrites
 from berth.scheduler.background import Job
@@ -65,8 +69,6 @@ class Replay:
         self._own_config = config is not None
         self._registry = registry
         self.following = Following(is_strict=is_strict if is_strict is not None else config is None)
-        self.out_of_order = 0
-        """Attempts for pods that were not the first in the queue."""
         self._clock = ReplayClock()
         self._clock.moment = header.t
         self.clock: Clock = self._clock
@@ -74,6 +76,7 @@ class Replay:
         self._pods: dict[str, Pod] = {}
         self._writes = ReplayedWrites()
         self._endings: Meetings[lines.Bound] = Meetings()
+        self._evictions: Meetings[lines.Evicted] = Meetings()
         self._pending: dict[str, PendingPreemption] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,6 +99,7 @@ class Replay:
                 journal=self,
                 scheduler=ReplayedScheduler,
                 binding_cycle=ReplayedBindingCycle,
+                preemptions=ReplayedPreemptions,
             ),
         )
         self._kinds = by_name(self.core.handlers)
@@ -117,7 +121,7 @@ class Replay:
             case lines.Bound():
                 self._endings.come(line.uid, line)
             case lines.Answer():
-                self._writes.answers.come((line.call, line.key), line)
+                self._writes.answers.come(line)
             case lines.Woke():
                 self._clock.wake(line.sleep)
             case lines.Flush():
@@ -127,6 +131,8 @@ class Replay:
                     self.core.queue.flush_backoff_completed()
             case lines.Preempt():
                 self._preempt(line.uid)
+            case lines.Evicted():
+                self._evictions.come(line.uid, line)
             case lines.Job():
                 self._do(line.name)
             case lines.Configured():
@@ -179,19 +185,9 @@ class Replay:
 
     def _take(self, line: lines.Attempt) -> QueuedPodInfo | None:
         """Take the pod from the queue that was taken, whether or not it would be its turn."""
-        queue = self.core.queue
-        if self.following.is_strict:
-            queued = queue.pop()
-            if queued is not None and queued.uid == line.uid:
-                return queued
-            self.out_of_order += 1
-            if queued is not None:
-                queued.attempts -= 1
-                queue.done(queued.uid)
-                queue.restore(queued, SubQueue.ACTIVE)
-        queued = queue.pop_specific_pod(line.pod, gated=False)
+        queued = self.core.queue.pop_specific_pod(line.pod, gated=False)
         if queued is not None and queued.uid != line.uid:
-            queue.done(queued.uid)
+            self.core.queue.done(queued.uid)
             return None
         return queued
 
@@ -240,6 +236,8 @@ class Replay:
     def begins(self, core: SchedulerCore) -> None:
         assert isinstance(core.scheduler, ReplayedScheduler)
         assert isinstance(core.scheduler.binding_cycle, ReplayedBindingCycle)
+        assert isinstance(core.preemptions, ReplayedPreemptions)
+        core.preemptions.evictions = self._evictions
         core.scheduler.following = self.following
         core.scheduler.binding_cycle.endings = self._endings
 
@@ -251,6 +249,8 @@ class Replay:
     def binding_ended(self, uid: str, status: Status | None) -> None: ...
 
     def preemption_begins(self, uid: str) -> None: ...
+
+    def evictions_ended(self, uid: str) -> None: ...
 
     def flushes(self, *, leftovers: bool) -> None: ...
 

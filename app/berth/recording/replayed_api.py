@@ -1,7 +1,7 @@
 """The world of a replayed core: what the API server answered, and when pauses ended."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from typing import Any, Final, Generic, TypeVar
 
@@ -65,6 +65,21 @@ class Meetings(Generic[T]):
         self._came[key].append(what)
 
 
+class Answers:
+    """What the API server answered, for whoever asks."""
+
+    def __init__(self) -> None:
+        self._asked: Counter[tuple[str, str]] = Counter()
+        self._answers: Meetings[lines.Answer] = Meetings()
+
+    async def wait(self, call: str, key: str) -> lines.Answer:
+        self._asked[call, key] += 1
+        return await self._answers.wait((call, key, self._asked[call, key]))
+
+    def come(self, answer: lines.Answer) -> None:
+        self._answers.come((answer.call, answer.key, answer.nth), answer)
+
+
 class ReplayClock:
     """Stands at the time of the step; pauses end when they ended."""
 
@@ -99,7 +114,7 @@ class ReplayedWrites:
 
     def __init__(self) -> None:
         self.background = Background()
-        self.answers: Meetings[lines.Answer] = Meetings()
+        self.answers = Answers()
         self.resource_claims = _ReplayedClaims(self.answers)
 
     def start(self, name: str, work: Work) -> None:
@@ -124,25 +139,25 @@ class ReplayedWrites:
         return node
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
-        answer = await self.answers.wait((UPDATE, volume.metadata.uid))
+        answer = await self.answers.wait(UPDATE, volume.metadata.uid)
         return _object(PersistentVolume, answer)
 
     async def update_persistent_volume_claim(
         self, claim: PersistentVolumeClaim
     ) -> PersistentVolumeClaim:
-        answer = await self.answers.wait((UPDATE, claim.metadata.uid))
+        answer = await self.answers.wait(UPDATE, claim.metadata.uid)
         return _object(PersistentVolumeClaim, answer)
 
     async def _answer(self, call: str, key: str) -> Any:
-        return _result(await self.answers.wait((call, key)))
+        return _result(await self.answers.wait(call, key))
 
 
 class _ReplayedClaims:
-    def __init__(self, answers: Meetings[lines.Answer]) -> None:
+    def __init__(self, answers: "Answers") -> None:
         self._answers = answers
 
     async def _claim(self, verb: str, key: str) -> ResourceClaim:
-        return _object(ResourceClaim, await self._answers.wait((CLAIM + verb, key)))
+        return _object(ResourceClaim, await self._answers.wait(CLAIM + verb, key))
 
     async def get(self, _namespace: str, name: str) -> ResourceClaim:
         return await self._claim("get", name)
@@ -162,7 +177,7 @@ class _ReplayedClaims:
         return await self._claim("patch status", name)
 
     async def delete(self, _namespace: str, name: str) -> None:
-        _result(await self._answers.wait((CLAIM + "delete", name)))
+        _result(await self._answers.wait(CLAIM + "delete", name))
 
 
 def _object(type_: type[T], answer: lines.Answer) -> T:

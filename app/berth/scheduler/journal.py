@@ -33,5 +33,8 @@ class Journal(Protocol):
     def preemption_begins(self, uid: str) -> None:
         """The victims of a pod or group are about to be evicted."""
 
+    def evictions_ended(self, uid: str) -> None:
+        """All of them were answered; the pod or group is not told yet."""
+
     def flushes(self, *, leftovers: bool) -> None:
         """The queue is about to look for pods that have waited long enough."""

@@ -238,7 +238,7 @@ class Preemptions:
         wakes = False
         try:
             for pause in (*PAUSES, None):
-                left, wakes = await self._evict_all(pending, left)
+                left, wakes = await self.evict_all(pending, left)
                 if not left or pause is None:
                     break
                 await self._clock.sleep(pause)
@@ -280,7 +280,7 @@ class Preemptions:
         found = self._pods.get(pod.key)
         return found if found is not None and found.metadata.uid == pod.uid else None
 
-    async def _evict_all(
+    async def evict_all(
         self, pending: PendingPreemption, victims: Sequence[PodInfo]
     ) -> tuple[Sequence[PodInfo], bool]:
         """Try to evict *victims*, the last one when the others are; return those that remain.
@@ -288,6 +288,15 @@ class Preemptions:
         Also return whether the deletion of the last one will wake the preemptor; it will not if
         that one was gone before. Raises what is no error of the API.
         """
+        try:
+            return await self._evict_all(pending, victims)
+        finally:
+            if self._journal is not None:
+                self._journal.evictions_ended(pending.uid)
+
+    async def _evict_all(
+        self, pending: PendingPreemption, victims: Sequence[PodInfo]
+    ) -> tuple[Sequence[PodInfo], bool]:
         *others, last = victims
         answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in others))
         left = self._failed(pending, others, answers)
