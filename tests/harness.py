@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from berth.clock import Clock, FakeClock
@@ -74,6 +75,8 @@ class FakeCluster(InMemoryApi):
         self.room.set()
         self.lets_victims_linger = False
         """Whether evicted pods are terminating until the test deletes them."""
+        self.shows_conditions = False
+        """Whether pods have the conditions that are written."""
 
     @property
     def has_room(self) -> bool:
@@ -104,6 +107,16 @@ class FakeCluster(InMemoryApi):
         if self.evict_error is not None:
             raise self.evict_error
         return await super().evict(pod, condition)
+
+    def status(
+        self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
+    ) -> None:
+        super().status(pod, condition=condition, nominated_node_name=nominated_node_name)
+        current = self.pods.get(pod.key)
+        if self.shows_conditions and condition is not None and current is not None:
+            others = (each for each in current.status.conditions if each.type != condition.type)
+            status = msgspec.structs.replace(current.status, conditions=(*others, condition))
+            self.put(msgspec.structs.replace(current, status=status))
 
     def terminate(self, pod: Pod) -> None:
         if not self.lets_victims_linger:

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "kubelets": "add hollow nodes to any API server",
     "extender": "serve as an extender of kube-scheduler",
     "explain": "explain why a pod is pending, or why it runs where it does",
+    "ui": "show a running scheduler in the browser",
     "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
     "replay": "make the decisions of a recording again, and show which differ",

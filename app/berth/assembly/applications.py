@@ -9,7 +9,9 @@ from fastapi import APIRouter, FastAPI
 
 from berth.assembly import simulation_worker
 from berth.assembly.scheduler_service import SchedulerService
+from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
 from berth.explain.explainer import Explainer
+from berth.framework.resource_slice_tracker import resource_slice_tracker
 from berth.log import set_verbosity
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.application import Application
@@ -24,16 +26,19 @@ from berth.server.health import (
 )
 from berth.server.metrics import metrics_endpoints
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
+from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth.server.scheduler.overview import overview_endpoints
 from berth.server.scheduler.profiling import profiling_endpoints
 from berth.server.scheduler.simulate import simulate_endpoints
 from berth.server.scheduler.simulation_process import SimulationProcesses
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import zpages
 from berth.whatif.live import LiveSnapshots
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 
 SIMULATION_WORKER: Final = (sys.executable, "-m", simulation_worker.__name__)
 
@@ -67,6 +72,7 @@ def scheduler_application(
         ),
         explain_endpoints(explainer),
         debug_endpoints(_debugged(service, explainer)),
+        overview_endpoints(service.overview),
         snapshot_endpoints(take, is_synced=lambda: service.is_synced),
         simulate_endpoints(
             take,
@@ -131,6 +137,8 @@ def _probes(service: SchedulerService) -> Probes:
 
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
+    configurations = Configurations()
+    listers = service.listers
     return Debugged(
         sight=Sight(
             service.scheduler, service.pods.store, service.clock, service.watches.reflectors
@@ -141,8 +149,17 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
-        configuration=lambda: effective_configuration(
+        devices=Devices(
+            slices=lambda: (
+                resource_slice_tracker(listers)
+                if service.gates[DRA_DEVICE_TAINT_RULES].enabled
+                else listers.resource_slices
+            ),
+            claims=lambda: listers.shared(ResourceClaimTracker),
+        ),
+        configuration=lambda: configurations.effective(
             service.live.current,
+            service.plugins.registry,
             generation=service.live.generation,
             loaded_at=service.live.loaded_at,
         ),

@@ -4,6 +4,7 @@ import argparse
 from typing import Final
 
 from berth.addresses import KUBECONFIG, UP_PORT
+from berth.terminal import http_url
 
 CREDENTIALS: Final = (
     f"credentials and certificate authority to use; default: $KUBECONFIG, otherwise ./{KUBECONFIG}"
@@ -14,7 +15,7 @@ CREDENTIALS: Final = (
 def add_flags(where: argparse._ArgumentGroup, *, kubeconfig: str = CREDENTIALS) -> None:
     """Add how to reach a scheduler; *kubeconfig* is what that flag does."""
     where.add_argument(
-        "--server", metavar="URL",
+        "--server", type=http_url, metavar="URL",
         help="URL of the scheduler; default: the one that berth up wrote to the kubeconfig,"
         f" otherwise port {UP_PORT} on this machine",
     )  # fmt: skip

@@ -5,7 +5,7 @@ they go, and what does not matter.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from berth.framework.listers import KINDS
 from berth.objects.meta import KubeStruct
@@ -34,12 +34,23 @@ _TEST: Final = "test"
 _MOST_NAMED: Final = 20
 
 
+class Workload(NamedTuple):
+    """Who makes pods."""
+
+    at: str
+    """The name of the field."""
+    manifest: Mapping[str, Any]
+    replicas: int | None
+    """Instead of what the manifest says."""
+
+
 @dataclass(slots=True)
 class Render:
     """The templates of a question, sorted."""
 
-    workloads: list[tuple[str, Replicas]] = field(default_factory=list)
-    """Who makes pods, with the name of the field."""
+    workloads: list[Workload] = field(default_factory=list)
+    copies: list[tuple[str, Replicas]] = field(default_factory=list)
+    """What is like a pod of the snapshot, with the name of the field."""
     objects: list[KubeStruct] = field(default_factory=list)
     priorities: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -53,6 +64,9 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
     """
     render, taken, skipped = Render(), Counter[str](), Counter[str]()
     for i, each in enumerate(templates):
+        if each.manifest is None:
+            render.copies.append((f"templates[{i}]", each))
+            continue
         at, manifest = f"templates[{i}].manifest", each.manifest
         kind = manifest.get("kind")
         if not isinstance(kind, str) or not kind:
@@ -61,7 +75,7 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         if _is_test(manifest):
             skipped[f"{kind} of a helm test"] += 1
         elif group in (None, _WORKLOADS.get(kind)) and kind in _WORKLOADS:
-            render.workloads.append((at, each))
+            render.workloads.append(Workload(at, manifest, each.replicas))
         elif kind == PRIORITY_CLASS:
             name, value = priority_class(manifest, at=at)
             render.priorities[name] = value
@@ -71,7 +85,7 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
             taken[kind] += 1
         else:
             skipped[kind] += 1
-    if skipped and not render.workloads and not taken:
+    if skipped and not (render.workloads or render.copies or taken):
         raise QuestionError(f"templates: none of them makes pods: {_counted(skipped)}")
     if taken:
         render.notes.append(f"taken into account: {_counted(taken)}")

@@ -16,10 +16,12 @@ from berth.profile.build import args_models
 from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
+from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.explain.asking import explainer
@@ -99,8 +101,13 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
             harness.cache,
             clock=harness.clock,
         ),
-        configuration=lambda: effective_configuration(
+        devices=Devices(
+            slices=lambda: harness.listers.resource_slices,
+            claims=lambda: harness.listers.shared(ResourceClaimTracker),
+        ),
+        configuration=lambda: Configurations().effective(
             default_configuration(args_models(IN_TREE)),
+            IN_TREE,
             generation=1,
             loaded_at=harness.clock.now(),
         ),

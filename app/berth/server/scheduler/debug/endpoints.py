@@ -14,11 +14,12 @@ from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.refusal import Refusal, cut
-from berth.server.scheduler.debug import models
+from berth.server.scheduler.debug import device_models, models
 from berth.server.scheduler.debug.cluster import ClusterAnswers
 from berth.server.scheduler.debug.cluster_endpoints import add_cluster
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
 from berth.server.scheduler.debug.groups import known_groups
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
@@ -26,6 +27,7 @@ from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
 from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
+from berth.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.server.scheduler.parameters import ONLY_KNOWN
 
 LARGEST_WITH_PODS: Final = 50
@@ -33,6 +35,9 @@ LARGEST_WITH_PODS: Final = 50
 
 OfPod = Annotated[
     str, Query(pattern="^([^/]+/[^/]+)?$", description="Only this pod, as namespace/name.")
+]
+NameOfPod = Annotated[
+    str, Query(alias="name", description="Only pods whose namespace/name contains this.")
 ]
 OfNode = Annotated[str, Query(description="Only this node.")]
 
@@ -48,6 +53,7 @@ class Debugged:
     sight: Sight
     explainer: Explainer
     comparison: ClusterComparison
+    devices: Devices
     configuration: Callable[[], models.EffectiveConfiguration]
     is_ready: Callable[[], bool]
     """Whether the whole state of the cluster is known."""
@@ -80,6 +86,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         ] = None,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
         pod: OfPod = "",
+        name: NameOfPod = "",
         plugin: Annotated[
             str, Query(description="Only pods that this plugin gates, rejected, or makes wait.")
         ] = "",
@@ -94,10 +101,23 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
                 description="Only pods that have been pending for at least this many seconds.",
             ),
         ] = 0.0,
+        group: Annotated[
+            str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = QueueFilter(part, namespace, pod, plugin, scheduler_name, min_age)
+        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
         return _json(await waiting_pods(sight, wanted, after=after, limit=limit))
+
+    groups = SharedGroups(sight)
+
+    @router.get(
+        "/queue/groups",
+        summary="Pending pods by reason, what to look at first before the others",
+        response_model=models.WaitingGroups,
+    )
+    async def queue_groups() -> Response:
+        return _json(await groups.get())
 
     @router.get(
         "/nominated",
@@ -142,9 +162,12 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     async def podgroups(
         after: AfterNames,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        name: Annotated[
+            str, Query(description="Only groups whose namespace/name contains this.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return _json(known_groups(sight, namespace=namespace, after=after, limit=limit))
+        return _json(known_groups(sight, namespace=namespace, name=name, after=after, limit=limit))
 
     @router.get(
         "/decisions",
@@ -155,6 +178,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     async def decisions(
         after: AfterNumber,
         pod: OfPod = "",
+        name: NameOfPod = "",
         node: Annotated[str, Query(description="Only attempts that chose this node.")] = "",
         result: Annotated[
             Result | None, Query(description="Only attempts with this result.")
@@ -165,7 +189,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         profile: Annotated[str, Query(description="Only this profile.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = DecisionFilter(pod, node, result, plugin, profile)
+        wanted = DecisionFilter(pod, name, node, result, plugin, profile)
         kept = sight.scheduler.decisions
         return _json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
 
@@ -180,6 +204,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
     async def cache(
         after: AfterNumber,
         node: OfNode = "",
+        name: Annotated[str, Query(description="Only nodes whose name contains this.")] = "",
         zone: Annotated[str, Query(description="Only nodes in this zone.")] = "",
         selector: Annotated[
             str,
@@ -196,9 +221,35 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         ] = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = NodeFilter(node, zone, _selector(selector))
+        wanted = NodeFilter(node, name, zone, _selector(selector))
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
         return _json(cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit))
+
+    @router.get(
+        "/devices",
+        summary="Devices of ResourceSlices, with the claims and pods that have them",
+        response_model=device_models.PublishedDevices,
+        responses=_UNREADABLE,
+    )
+    async def devices(
+        after: AfterNames,
+        driver: Annotated[str, Query(description="Only devices of this driver.")] = "",
+        pool: Annotated[str, Query(description="Only devices of this pool.")] = "",
+        node: Annotated[str, Query(description="Only devices of this node alone.")] = "",
+        device: Annotated[str, Query(description="Only devices of this name.")] = "",
+        name: Annotated[
+            str, Query(description="Only devices whose driver/pool/device contains this.")
+        ] = "",
+        claim: Annotated[
+            str, Query(description="Only devices that this claim has, as namespace/name.")
+        ] = "",
+        allocated: Annotated[
+            bool | None, Query(description="Only devices that a claim has, or that none has.")
+        ] = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DeviceFilter(driver, pool, node, device, name, claim, allocated)
+        return _json(await published_devices(debugged.devices, wanted, after=after, limit=limit))
 
     @router.get(
         "/compare",

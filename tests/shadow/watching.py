@@ -1,0 +1,142 @@
+"""A cluster that one scheduler schedules and a shadow watches."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from prometheus_client import CollectorRegistry
+
+from berth.clock import FakeClock
+from berth.config.load import default_configuration, from_object
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.framework.listers import ApiObject, Listers
+from berth.informer.store import ResourceEventHandler
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.profile.build import Registry, args_models
+from berth.scheduler.binding import Binding
+from berth.shadow.comparisons import Shadowed
+from berth.shadow.shadow import Shadow
+from berth_plugins.registry import IN_TREE
+from tests.harness import Harness
+
+Config = dict[str, Any]
+
+
+class Unwritable:
+    """In place of what writes to an API server: calling anything of it fails."""
+
+    def __init__(self, name: str = "api") -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> "Unwritable":
+        return Unwritable(f"{self.name}.{name}")
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise AssertionError(f"a shadow calls {self.name}")
+
+
+@dataclass
+class Both:
+    """Tells one handler after the other."""
+
+    first: ResourceEventHandler[Any]
+    second: ResourceEventHandler[Any]
+
+    def on_add(self, obj: Any) -> None:
+        self.first.on_add(obj)
+        self.second.on_add(obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.first.on_update(old, new)
+        self.second.on_update(old, new)
+
+    def on_delete(self, obj: Any) -> None:
+        self.first.on_delete(obj)
+        self.second.on_delete(obj)
+
+
+def shadow_core(
+    config: Config | None = None, registry: Registry = IN_TREE, *, clock: FakeClock | None = None
+) -> SchedulerCore:
+    """Return a core that schedules nothing, and may not write."""
+    models = args_models(registry)
+    loaded = (
+        default_configuration(models)
+        if config is None
+        else from_object(config, source="test", args_models=models)
+    )
+    api: Any = Unwritable()
+    outside = Outside(
+        api=api,
+        pods={},
+        listers=Listers(),
+        clock=clock or FakeClock(),
+        rng=RandomSources.of(random.Random(3)),
+        metrics=SchedulerMetrics(CollectorRegistry()),
+    )
+    return SchedulerCore(loaded, registry, outside, CoreOptions(schedules=False))
+
+
+class World:
+    """A scheduler, its cluster, and the shadow of it."""
+
+    def __init__(
+        self, *, config: Config | None = None, shadow: Config | None = None, seed: int = 1
+    ) -> None:
+        """The scheduler follows *config*, the shadow *shadow*; both the default by default."""
+        self.there = Harness(config=config)
+        self.there.cluster.shows_conditions = True
+        self.clock = FakeClock()
+        self.core = shadow_core(shadow, clock=self.clock)
+        self.is_relisting = False
+        self.shadow = Shadow(self.core, clock=self.clock, is_relisting=lambda: self.is_relisting)
+        self.rng = random.Random(seed)
+        told: Mapping[type, ResourceEventHandler[Any]] = {
+            kind.type: handler for kind, handler in self.shadow.handlers().items()
+        }
+        self.there.cluster.connect(
+            {kind: Both(handler, told[kind]) for kind, handler in self.there.handlers.items()}
+        )
+
+    def put(self, *objects: ApiObject) -> None:
+        self.there.put(*objects)
+
+    async def run(self, *, at_once: int = 1) -> list[Shadowed]:
+        """Have all pods scheduled, *at_once* being bound beside each other, in any order.
+
+        Return what the shadow says of them, oldest first.
+        """
+        running = asyncio.create_task(self.shadow.run())
+        await asyncio.sleep(0)
+        try:
+            while await self._schedule(at_once):
+                await self.until_looked_at()
+        finally:
+            running.cancel()
+        self.core.cache.check_invariants()
+        return self.found()
+
+    async def _schedule(self, at_once: int) -> bool:
+        core, scheduler = self.there.core, self.there.scheduler
+        bindings: list[Binding] = []
+        while len(bindings) < at_once and (decided := await core.schedule_next()) is not None:
+            bindings += decided
+        self.rng.shuffle(bindings)
+        for binding in bindings:
+            await scheduler.binding_cycle.run(binding)
+        return bool(bindings) or await core.step()
+
+    async def until_looked_at(self) -> None:
+        """Let the shadow look at all that it was told; time passes as it has to."""
+        while self.shadow.num_behind:
+            await asyncio.sleep(0)
+            wakeup = self.clock.next_wakeup()
+            if wakeup is not None:
+                self.clock.advance_to(wakeup)
+        self.clock.advance(1)
+
+    def found(self) -> list[Shadowed]:
+        return list(self.shadow.comparisons.newest_first())[::-1]
