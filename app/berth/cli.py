@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
     "replay": "make the decisions of a recording again, and show which differ",
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
+    "shadow": "report how a shadow compares with the scheduler of a cluster",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",
     "health": "check whether a process is ready, for container health checks",
     "bench": "measure scheduling on this machine",

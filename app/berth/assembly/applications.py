@@ -149,6 +149,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
+        shadow=service.shadow,
         devices=Devices(
             slices=lambda: (
                 resource_slice_tracker(listers)
