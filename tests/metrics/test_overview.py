@@ -43,12 +43,12 @@ def test_a_series_of_seconds(
 
 
 def test_a_long_series_has_means_and_the_peaks_of_what_must_not_be_missed() -> None:
-    series = rings(*range(25), start=START + 5).series(KEPT_SECONDS)
+    series = rings(*range(KEPT_SECONDS), start=START + 5).series(KEPT_SECONDS)
 
     assert series.step_seconds == KEPT_SECONDS // MOST_POINTS == 10
-    assert [time - START for time in series.times] == [0, 10, 20]
-    assert series.numbers["active"] == [2.0, 9.5, 19.5]
-    assert series.numbers["loopLagSeconds"] == [0.4, 1.4, 2.4]
+    assert [time - START for time in series.times[:3]] == [0, 10, 20]
+    assert series.numbers["active"][:3] == [2.0, 9.5, 19.5]
+    assert series.numbers["loopLagSeconds"][:3] == [0.4, 1.4, 2.4]
 
 
 def test_the_oldest_samples_make_room() -> None:
@@ -56,6 +56,14 @@ def test_the_oldest_samples_make_room() -> None:
     assert len(series.times) == MOST_POINTS
     assert series.numbers["active"][0] == sum(range(10, 20)) / 10
     assert series.numbers["active"][-1] == KEPT_SECONDS + 4.5
+
+
+def test_a_clock_that_is_set_back_does_no_harm() -> None:
+    made = rings(1, 2)
+    made.add(START - 7_200, replace(NOTHING, active=3))
+    series = made.series(60)
+    assert series.step_seconds == 1
+    assert series.numbers["active"] == [1, 2, 3]
 
 
 def test_seconds_without_samples_are_left_out() -> None:

@@ -132,7 +132,8 @@ class Series:
     __pydantic_config__: ClassVar = _AS_JSON
 
     step_seconds: int
-    """How much time a point stands for; the times are multiples of it."""
+    """How much time a point stands for; the times are multiples of it. It grows with the time that
+    the process has run."""
     times: Sequence[float]
     """Seconds since 1970, at which the time of each point begins."""
     numbers: dict[str, Sequence[float]]
@@ -167,12 +168,13 @@ class Rings:
 
         In at most MOST_POINTS points, each of as many whole seconds as that takes.
         """
-        step = -(-seconds // MOST_POINTS)
         places = self._places(KEPT_SECONDS)
         if not len(places):
-            return Series(step, [], {to_camel(name): [] for name in NAMES})
+            return Series(1, [], {to_camel(name): [] for name in NAMES})
         newest = self._times[places[-1]]
         places = places[self._times[places] > newest - seconds]
+        # The wall clock may have been set back meanwhile.
+        step = int(max(newest - self._times[places].min(), 0) // MOST_POINTS) + 1
         times, numbers = self._times[places] // step, self._numbers[:, places]
         starts = np.flatnonzero(np.diff(times, prepend=np.nan))
         counts = np.diff(starts, append=len(places))

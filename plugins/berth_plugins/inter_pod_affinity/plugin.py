@@ -113,6 +113,7 @@ class InterPodAffinity(
 
     NAME = "InterPodAffinity"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_LABELS = True
     ARGS = InterPodAffinityArgs
 
     def __init__(
