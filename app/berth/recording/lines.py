@@ -33,7 +33,7 @@ class Header(Line, frozen=True, tag="header"):
     """Chance begins anew at each attempt, with this plus the number of the attempt."""
     max_in_unschedulable: float = 300.0
     plugins: tuple[str, ...] = ()
-    """Where plugins beside the in-tree ones come from, as given on the command line."""
+    """The plugins that are not in-tree: names, and where they came from."""
     file: int = 1
     """Counts the files of a recording that was rotated."""
 

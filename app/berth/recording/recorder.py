@@ -56,7 +56,7 @@ class Recorder:
         max_in_unschedulable: float = 300.0,
         plugins: tuple[str, ...] = (),
     ) -> None:
-        """*plugins* say where those come from that are not in-tree.
+        """*plugins* are those that are not in-tree, in words.
 
         *seed* is what chance follows from, a random one by default. *max_in_unschedulable* is in
         seconds.
