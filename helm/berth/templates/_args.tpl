@@ -35,6 +35,9 @@
 {{- if eq .Values.mode "shadow" }}
 - --shadow
 {{- end }}
+{{- if .Values.ui.enabled }}
+- --serve-ui
+{{- end }}
 {{- end }}
 {{- if include "berth.hasCertificate" . }}
 - --tls-cert-file={{ $tls }}/tls.crt
