@@ -153,9 +153,9 @@ class SchedulerService:
         )
         self.shadow: Shadow | None = None
         if shadows:
-            from berth.shadow.shadow import Shadow
+            from berth.shadow import shadow  # here: it takes 0.05 s to load
 
-            self.shadow = Shadow(
+            self.shadow = shadow.Shadow(
                 core, clock=clock, is_relisting=lambda: self.watches.pods.is_replacing
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
