@@ -17,11 +17,15 @@ from berth.explain.explanation import Explanation, WorkloadExplanation
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.workload import Workload
 from berth.printable import printable
+from berth.shadow.report import Found
 from berth.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
 SIMULATE_SECONDS: Final = 45.0
 """A scheduler itself gives up a simulation after 30, and says so."""
+
+DIFFERENCES_ASKED: Final = 1_000
+"""The newest: as many as a page of the shadow has."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -133,6 +137,12 @@ def ask_about_pod_group(
     """Return what *scheduler* says about a pod group; otherwise the same."""
     path = f"/explain/podgroups/{quote(namespace, safe='')}/{quote(name, safe='')}"
     return scheduler.ask("GET", path, PodGroupExplanation, params={"nodes": nodes})
+
+
+def ask_shadow(scheduler: RunningScheduler) -> Found:
+    """Return what *scheduler*, which runs with ``--shadow``, has found. Raises AskError."""
+    params = {"differing": "true", "limit": str(DIFFERENCES_ASKED)}
+    return scheduler.ask("GET", "/debug/shadow", Found, params=params)
 
 
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:

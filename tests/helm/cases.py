@@ -39,6 +39,7 @@ EVERYTHING: Final[Values] = {
         ],
         "users": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "platform"}],
     },
+    "ui": {"enabled": True},
     "tls": {"source": "secret", "secretName": "serving"},
     "service": {"clusterIP": "10.96.0.77", "annotations": {"a": "b"}},
     "serviceMonitor": {

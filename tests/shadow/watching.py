@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from berth.clock import FakeClock
@@ -113,7 +114,7 @@ class World:
         await asyncio.sleep(0)
         try:
             while await self._schedule(at_once):
-                await self.until_looked_at()
+                await until_looked_at(self.shadow)
         finally:
             running.cancel()
         self.core.cache.check_invariants()
@@ -127,16 +128,26 @@ class World:
         self.rng.shuffle(bindings)
         for binding in bindings:
             await scheduler.binding_cycle.run(binding)
+            self._start(binding.pod.key)
         return bool(bindings) or await core.step()
 
-    async def until_looked_at(self) -> None:
-        """Let the shadow look at all that it was told; time passes as it has to."""
-        while self.shadow.num_behind:
-            await asyncio.sleep(0)
-            wakeup = self.clock.next_wakeup()
-            if wakeup is not None:
-                self.clock.advance_to(wakeup)
-        self.clock.advance(1)
+    def _start(self, key: str) -> None:
+        """Change a pod as its kubelet does."""
+        bound = self.there.cluster.pods[key]
+        status = msgspec.structs.replace(bound.status, phase="Running")
+        self.put(msgspec.structs.replace(bound, status=status))
 
     def found(self) -> list[Shadowed]:
         return list(self.shadow.comparisons.newest_first())[::-1]
+
+
+async def until_looked_at(shadow: Shadow) -> None:
+    """Let *shadow* look at all that it was told; time passes as it has to."""
+    clock = shadow.clock
+    assert isinstance(clock, FakeClock)
+    while shadow.num_behind:
+        await asyncio.sleep(0)
+        wakeup = clock.next_wakeup()
+        if wakeup is not None:
+            clock.advance_to(wakeup)
+    clock.advance(1)

@@ -36,7 +36,7 @@ def nodes(rng: random.Random, count: int) -> Iterator[ApiObject]:
 
 
 def pods(rng: random.Random, count: int) -> Iterator[Pod]:
-    """Yield pods in need of room, spread, neighbours, distance, labels and tolerations."""
+    """Yield pods in need of spread, neighbours, distance, labels, tolerations, too much room."""
     for number in range(count):
         app = f"app{rng.randrange(6)}"
         mine = selector({"app": app})
@@ -44,7 +44,7 @@ def pods(rng: random.Random, count: int) -> Iterator[Pod]:
         yield pod(
             f"p{number}",
             uid=f"u{number}",
-            cpu=rng.choice(["100m", "250m", "1", "2"]),
+            cpu=99 if special == 7 else rng.choice(["100m", "250m", "1", "2"]),
             memory=rng.choice(["128Mi", "512Mi", "2Gi"]),
             labels={"app": app},
             priority=rng.choice([0, 0, 0, 10]),

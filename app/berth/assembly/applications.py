@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from berth.assembly import simulation_worker
 from berth.assembly.scheduler_service import SchedulerService
@@ -24,6 +25,7 @@ from berth.server.health import (
     health_endpoints,
     scheduler_probes,
 )
+from berth.server.index_page import NO_PAGE, PAGE
 from berth.server.metrics import metrics_endpoints
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.configuration import Configurations
@@ -37,6 +39,7 @@ from berth.server.scheduler.simulate import simulate_endpoints
 from berth.server.scheduler.simulation_process import SimulationProcesses
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import zpages
+from berth.ui.files import ROOT, Files
 from berth.whatif.live import LiveSnapshots
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 
@@ -47,13 +50,14 @@ NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def scheduler_application(
-    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS
+    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS, serves_page: bool = False
 ) -> FastAPI:
     """Return all endpoints of *service*; to be served on the event loop that runs it.
 
-    *flags* are those that the process was started with, for /flagz.
+    *flags* are those that the process was started with, for /flagz. With *serves_page* the page is
+    beside them.
     """
-    application = Application()
+    application = Application(about=PAGE if serves_page else NO_PAGE)
     explainer = Explainer(
         service.scheduler,
         pods=service.pods.store,
@@ -85,6 +89,10 @@ def scheduler_application(
         routers.append(profiling_endpoints(set_verbosity=set_verbosity))
     for router in routers:
         application.include_router(router)
+    if serves_page:
+        page = Files()
+        application.router.routes += [Route(path, page) for path in (ROOT, f"{ROOT}/{{file:path}}")]
+        application.paths.add(f"{ROOT}/")
     return application
 
 
@@ -149,6 +157,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
+        shadow=service.shadow,
         devices=Devices(
             slices=lambda: (
                 resource_slice_tracker(listers)

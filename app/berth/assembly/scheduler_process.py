@@ -39,6 +39,7 @@ async def run_scheduler(
     extender: ExtenderPortSettings | None,
     schedules: bool = True,
     shadows: bool = False,
+    serves_page: bool = False,
 ) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
@@ -46,7 +47,8 @@ async def run_scheduler(
     process does not lead. The status is 0 when a signal ended it and the lease was released; 1 when
     the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
     Without *schedules* it only serves, and takes no part in leader election; nor does one that
-    *shadows* another scheduler, whose client refuses to write.
+    *shadows* another scheduler, whose client refuses to write. With *serves_page* the page is
+    beside the endpoints.
     """
     config, plugins = loaded
     api = ApiConnection.of(config.client_connection, master=options.master)
@@ -88,7 +90,9 @@ async def run_scheduler(
 
             server = await cleanup.enter_async_context(
                 secure_port(
-                    DeferredApplication(lambda: _application(service, options)),
+                    DeferredApplication(
+                        lambda: _application(service, options, serves_page=serves_page)
+                    ),
                     api,
                     serving=options.secure_serving,
                     authentication=options.authentication,
@@ -117,11 +121,12 @@ async def run_scheduler(
     return status
 
 
-def _application(service: SchedulerService, options: Options) -> "ASGIApp":
+def _application(service: SchedulerService, options: Options, *, serves_page: bool) -> "ASGIApp":
     from berth.assembly.applications import scheduler_application
     from berth.server.scheduler.zpages import flag_values
 
-    return scheduler_application(service, flags=flag_values(options))
+    flags = flag_values(options)
+    return scheduler_application(service, flags=flags, serves_page=serves_page)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -55,5 +55,6 @@ def run(given: argparse.Namespace) -> int:
             extender=extender,
             schedules=not given.no_scheduling,
             shadows=given.shadow,
+            serves_page=given.serve_ui,
         )
     )

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from berth.addresses import LOOPBACK
+from berth.addresses import LOOPBACK, RUN_PORT
 from berth.terminal import http_url, program
 
-READY: Final = f"https://{LOOPBACK}:10259/readyz"
+READY: Final = f"https://{LOOPBACK}:{RUN_PORT}/readyz"
 """Where `berth run` says whether it is ready, unless --secure-port moves it."""
 
 

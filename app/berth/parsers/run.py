@@ -17,6 +17,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     extender_port.add_flags(parser, prefix=EXTENDER, default=None)
     configuration.add_plugin_flags(parser)
     configuration.add_preset_flag(parser)
+    parser.add_argument(
+        "--serve-ui", action="store_true",
+        help="Serve the page below /ui/ of the secure port, to who may get these paths.",
+    )  # fmt: skip
     idle = parser.add_mutually_exclusive_group()
     idle.add_argument(
         "--no-scheduling", action="store_true",

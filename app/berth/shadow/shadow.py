@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from berth.clock import Clock
@@ -77,7 +78,7 @@ class Shadow:
     ) -> None:
         """*is_relisting*: whether the pods that are told now come from a list, in any order."""
         self._core = core
-        self._clock = clock
+        self.clock = clock
         self._is_relisting = is_relisting
         self._received: deque[Received] = deque()
         self._has_received = asyncio.Event()
@@ -129,14 +130,14 @@ class Shadow:
         if not self._is_synced:
             change.take_in()
             return
-        self._received.append(Received(change, self._clock.monotonic()))
+        self._received.append(Received(change, self.clock.monotonic()))
         self._has_received.set()
 
     def _follow_pod(self, change: Change) -> None:
         if not self._is_synced:
             self._take_in_pod(change)
             return
-        now, relists = self._clock.monotonic(), self._is_relisting()
+        now, relists = self.clock.monotonic(), self._is_relisting()
         self._received.append(Received(change, now, is_relisted=relists))
         self._has_received.set()
 
@@ -176,10 +177,10 @@ class Shadow:
                 self.comparisons.skip(relisted)
             return False
         waiting = self._waiting.get(old)
-        if waiting is None or new.metadata.uid != old.metadata.uid:
+        if waiting is None:
             return False
         failed = failure(new)
-        if new.spec.node_name:
+        if _is_binding(old, new):
             chosen = Chosen(new.spec.node_name)
         elif failed is not None and failed != failure(old):
             chosen = Chosen(message=failed.message)
@@ -213,9 +214,9 @@ class Shadow:
         found = self._compared(waiting.pod, chosen)
         order = Order.WATCH
         if not found.result.is_agreement:
-            rest = received.at + WINDOW - self._clock.monotonic()
+            rest = received.at + WINDOW - self.clock.monotonic()
             if rest > 0:
-                await self._clock.sleep(rest)
+                await self.clock.sleep(rest)
             otherwise = self._compared_in_order_of_queue(received, waiting, chosen)
             if otherwise is not None and otherwise.result.is_agreement:
                 found, order = otherwise, Order.QUEUE
@@ -249,9 +250,7 @@ class Shadow:
             if bound.at >= received.at - WINDOW and bound.place > waiting.place
         ]
         come_later = [
-            pod
-            for pod, place in self._binds_until(received.at + WINDOW)
-            if place < waiting.place and cache.pod(pod.uid) is None
+            pod for pod, place in self._binds_until(received.at + WINDOW) if place < waiting.place
         ]
         if not came_first and not come_later:
             return None
@@ -269,12 +268,16 @@ class Shadow:
         Changes of other pods do not count: they were not decided.
         """
         found = []
-        for received in list(self._received)[1:]:
+        for received in islice(self._received, 1, None):
             if received.at > moment:
                 break
             old, new = received.change.old, received.change.new
-            if isinstance(old, Pod) and isinstance(new, Pod) and new.spec.node_name:
-                waiting = self._waiting.get(old)
-                if waiting is not None and waiting.pod.metadata.uid == new.metadata.uid:
+            if isinstance(old, Pod) and isinstance(new, Pod) and _is_binding(old, new):
+                waiting = self._waiting.get(new)
+                if waiting is not None:
                     found.append((PodInfo(new), waiting.place))
         return found
+
+
+def _is_binding(old: Pod, new: Pod) -> bool:
+    return bool(new.spec.node_name and not old.spec.node_name)

@@ -32,6 +32,9 @@
 {{- if eq .Values.mode "simulator" }}
 - --no-scheduling
 {{- end }}
+{{- if .Values.ui.enabled }}
+- --serve-ui
+{{- end }}
 {{- end }}
 {{- if include "berth.hasCertificate" . }}
 - --tls-cert-file={{ $tls }}/tls.crt

@@ -21,6 +21,7 @@ from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth.shadow.shadow import Shadow
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
@@ -92,10 +93,23 @@ class Lists:
 
 def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool = True) -> FastAPI:
     """Return what a scheduler serves of /debug and /explain."""
-    explain = explainer(harness)
-    debugged = Debugged(
+    app = Application()
+    app.include_router(explain_endpoints(explainer(harness)))
+    app.include_router(debug_endpoints(debugged(harness, lists=lists, is_ready=is_ready)))
+    return app
+
+
+def debugged(
+    harness: Harness,
+    *,
+    lists: Lists | None = None,
+    is_ready: bool = True,
+    shadow: Shadow | None = None,
+) -> Debugged:
+    """Return what the endpoints below /debug look at."""
+    return Debugged(
         sight=Sight(harness.scheduler, harness.cluster.pods, harness.clock),
-        explainer=explain,
+        explainer=explainer(harness),
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),
             harness.cache,
@@ -112,11 +126,8 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
             loaded_at=harness.clock.now(),
         ),
         is_ready=lambda: is_ready,
+        shadow=shadow,
     )
-    app = Application()
-    app.include_router(explain_endpoints(explain))
-    app.include_router(debug_endpoints(debugged))
-    return app
 
 
 def client(app: FastAPI) -> httpx.AsyncClient:

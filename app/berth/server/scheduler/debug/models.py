@@ -10,6 +10,7 @@ from typing import Any
 from berth.explain.explanation import PastDecision, Told
 from berth.explain.groups.explanation import PodGroupStatus
 from berth.server.scheduler.debug.pagination import Page
+from berth.shadow.comparisons import Shadowed, Summary
 
 
 class QueueName(StrEnum):
@@ -315,6 +316,12 @@ class PermittedPods(Page):
     """Pods that wait for Permit plugins, by pod."""
 
     items: tuple[PermittedPod, ...]
+
+
+class ShadowedPods(Page):
+    summary: Summary
+    """All comparisons since the start, whatever is asked for."""
+    items: tuple[Shadowed, ...]
 
 
 class PastDecisions(Page):
