@@ -6,16 +6,18 @@ it. What is excluded: HTTP, reflectors and write lanes, which have tests of thei
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.clock import FakeClock
+from berth.clock import Clock, FakeClock
 from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.core.in_memory_api import InMemoryApi
+from berth.core.journal import CoreJournal
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
@@ -172,6 +174,7 @@ class Harness:
         uses_signatures: bool = True,
         shares_answers: bool = True,
         listers: type[Listers] = Listers,
+        journal: Callable[[Clock], CoreJournal] | None = None,
     ) -> None:
         """*rng* is what plugins choose with.
 
@@ -180,6 +183,7 @@ class Harness:
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *shares_answers*: as always, plugins are not asked again about pods of the same template.
         *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
+        *journal* is given the clock and makes what is told of all steps.
         """
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
@@ -216,7 +220,11 @@ class Harness:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(uses_signatures=uses_signatures, shares_answers=shares_answers),
+            CoreOptions(
+                uses_signatures=uses_signatures,
+                shares_answers=shares_answers,
+                journal=None if journal is None else journal(self.clock),
+            ),
         )
         self.cache, self.queue = self.core.cache, self.core.queue
         self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
@@ -247,9 +255,9 @@ class Harness:
         for second in range(1, seconds + 1):
             await self.until_idle()
             self.clock.advance(1)
-            self.queue.flush_backoff_completed()
+            self.core.flush_backoff_completed()
             if second % LEFTOVERS_PERIOD == 0:
-                self.queue.flush_unschedulable_pods_leftover()
+                self.core.flush_unschedulable_pods_leftover()
         await self.until_idle()
 
     async def bind_at_once(self) -> None:

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "ui": "show a running scheduler in the browser",
     "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
+    "replay": "make the decisions of a recording again, and show which differ",
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "shadow": "report how a shadow compares with the scheduler of a cluster",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.whatif.answer import Answer
-from berth.whatif.manifests import QuestionError
 from berth.whatif.typical_pods import TypicalPods, fragmentation
 from tests.builders import node, pod
 from tests.whatif.asking import ask, deployment, snapshot
@@ -62,39 +61,6 @@ def test_who_waited_and_who_ran() -> None:
         "default/a"
         not in ask(taken, removeNodes={"names": ["one"]}, removePods={"names": ["a"]}).sources
     )
-
-
-# Copies of a pod.
-
-
-def test_copies_are_like_the_pod_but_wait() -> None:
-    model = pod(
-        "web", cpu="1", node="one", priority=7, node_selector={"kubernetes.io/hostname": "two"}
-    )
-    labelled = [node(n, cpu="2", labels={"kubernetes.io/hostname": n}) for n in ("one", "two")]
-    found = ask(snapshot(*labelled, model), templates=[{"like": "web", "replicas": 3}])
-    assert found.placements == {"default/web-0": "two", "default/web-1": "two"}
-    assert [(each.template, each.pods) for each in found.unplaced] == [
-        ("Pod default/web", ("default/web-2",))
-    ]
-
-
-def test_a_pod_that_there_is_not_has_no_copies() -> None:
-    with pytest.raises(QuestionError, match=r"templates\[0\].like: 'web': there is no such pod"):
-        ask(snapshot(ONE), templates=[{"like": "web"}])
-
-
-def test_copies_are_bounded_with_all_other_pods() -> None:
-    other = {"metadata": {"name": "other"}, "spec": {"containers": [{}]}}
-    problem = r"templates\[0\].replicas: 20000: must be at most 19999, with the others"
-    with pytest.raises(QuestionError, match=problem):
-        ask(snapshot(pod("a")), templates=[{"like": "a", "replicas": 20_000}], pods=[other])
-
-
-def test_either_a_manifest_or_a_pod() -> None:
-    for template in ({}, {"like": "a", "manifest": deployment()}):
-        with pytest.raises(ValueError, match="either manifest or like is needed"):
-            ask(snapshot(), templates=[template])
 
 
 # Distribution.

@@ -155,34 +155,32 @@ class Decisions:
 
     def add_known_failure(
         self, pod: PodInfo, failure: KnownFailure, *, attempt: int, at: float
-    ) -> None:
+    ) -> DecisionRecord:
         """Record that *failure* stood for an attempt for *pod*."""
         self._added += 1
-        self._records.append(
-            _Kept(
-                DecisionRecord(
-                    pod=pod.key,
-                    uid=pod.uid,
-                    profile=pod.pod.spec.scheduler_name,
-                    attempt=attempt,
-                    number=self._added,
-                    result=Result.UNSCHEDULABLE,
-                    at=at,
-                    took=self._monotonic() - at,
-                    node="",
-                    message=failure.message,
-                    num_nodes=failure.num_nodes,
-                    num_feasible=0,
-                    reasons=dict(failure.reasons),
-                    plugins=tuple(sorted(failure.rejectors)),
-                    nominated_node="",
-                    equals=0,
-                    weights={},
-                    top=[],
-                    answered_by=failure.pod,
-                )
-            )
+        record = DecisionRecord(
+            pod=pod.key,
+            uid=pod.uid,
+            profile=pod.pod.spec.scheduler_name,
+            attempt=attempt,
+            number=self._added,
+            result=Result.UNSCHEDULABLE,
+            at=at,
+            took=self._monotonic() - at,
+            node="",
+            message=failure.message,
+            num_nodes=failure.num_nodes,
+            num_feasible=0,
+            reasons=dict(failure.reasons),
+            plugins=tuple(sorted(failure.rejectors)),
+            nominated_node="",
+            equals=0,
+            weights={},
+            top=[],
+            answered_by=failure.pod,
         )
+        self._records.append(_Kept(record))
+        return record
 
     @property
     def made(self) -> int:

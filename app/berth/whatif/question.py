@@ -45,7 +45,7 @@ class Asked(BaseModel):
 
 
 class Replicas(Asked):
-    """Pods made from a template, as their controller would make them, or copies of a pod."""
+    """Pods made from templates, as their controllers would make them, or copies of a pod."""
 
     manifest: Manifest | None = Field(
         default=None,
@@ -54,6 +54,11 @@ class Replicas(Asked):
         " place of those that it has). What makes no pods is taken into account if it has a part in"
         " where they go, such as a PriorityClass, Service or PersistentVolumeClaim, and passed over"
         " with a note if not",
+    )
+    text: str = Field(
+        default="",
+        description="Instead of a manifest, any number of them as YAML or JSON, as in a file; an"
+        " object needs apiVersion and kind",
     )
     like: str = Field(
         default="",
@@ -70,9 +75,9 @@ class Replicas(Asked):
     )
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> "Replicas":
-        if (self.manifest is None) == (not self.like):
-            raise ValueError("either manifest or like is needed")
+    def _one_of_three(self) -> "Replicas":
+        if (self.manifest is not None) + bool(self.text) + bool(self.like) != 1:
+            raise ValueError("one of manifest, text and like is needed")
         return self
 
 

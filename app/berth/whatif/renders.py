@@ -3,10 +3,11 @@ they go, and what does not matter.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from berth import manifests
 from berth.framework.listers import KINDS
 from berth.objects.meta import KubeStruct
 from berth.whatif.daemons import DAEMON_SET
@@ -59,15 +60,11 @@ class Render:
 def sort_out(templates: Iterable[Replicas]) -> Render:
     """Sort what comes as templates; what makes no pods is noted.
 
-    Raises QuestionError for an object without a kind, and if there is nothing but such that do
-    nothing here.
+    Raises ManifestError for text that cannot be read, and QuestionError for an object without a
+    kind, and if there is nothing but such that do nothing here.
     """
     render, taken, skipped = Render(), Counter[str](), Counter[str]()
-    for i, each in enumerate(templates):
-        if each.manifest is None:
-            render.copies.append((f"templates[{i}]", each))
-            continue
-        at, manifest = f"templates[{i}].manifest", each.manifest
+    for at, manifest, replicas in _written(templates, render.copies):
         kind = manifest.get("kind")
         if not isinstance(kind, str) or not kind:
             raise QuestionError(f"{at}.kind: {kind!r}: needed")
@@ -75,7 +72,7 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         if _is_test(manifest):
             skipped[f"{kind} of a helm test"] += 1
         elif group in (None, _WORKLOADS.get(kind)) and kind in _WORKLOADS:
-            render.workloads.append(Workload(at, manifest, each.replicas))
+            render.workloads.append(Workload(at, manifest, replicas))
         elif kind == PRIORITY_CLASS:
             name, value = priority_class(manifest, at=at)
             render.priorities[name] = value
@@ -92,6 +89,23 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
     if skipped:
         render.notes.append(f"passed over, for they make no pods: {_counted(skipped)}")
     return render
+
+
+def _written(
+    templates: Iterable[Replicas], copies: list[tuple[str, Replicas]]
+) -> Iterator[Workload]:
+    """Yield what is written of *templates*, object by object; the others join *copies*."""
+    for i, each in enumerate(templates):
+        if each.manifest is not None:
+            yield Workload(f"templates[{i}].manifest", each.manifest, each.replicas)
+        elif each.like:
+            copies.append((f"templates[{i}]", each))
+        else:
+            at = f"templates[{i}].text"
+            for j, manifest in enumerate(manifests.parse(each.text, source=at)):
+                # As many of everything but what has a pod for each node anyway.
+                number = None if manifest["kind"] == DAEMON_SET else each.replicas
+                yield Workload(f"{at}[{j}]", manifest, number)
 
 
 def _group(manifest: Mapping[str, Any]) -> str | None:

@@ -66,7 +66,6 @@ class KnownSelections:
         size = nodes.size
         self._nodes = nodes
         self._most_garbage = most_garbage
-        self._names = [*nodes.names(range(size))]
         self._generation = np.full(size, -1, np.int64)
         """By row, when what is known was found out."""
         self._outcome = np.full(size, CANDIDATE, np.int32)
@@ -125,7 +124,7 @@ class KnownSelections:
         victims = self._victims
         return Candidates(
             rows,
-            [self._names[row] for row in rows.tolist()],
+            [*self._nodes.names(rows.tolist())],
             self._pdb_violations[rows],
             counts,
             [victims[i] for i in at.tolist()],

@@ -38,6 +38,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
+from tests.harness import Harness
 
 CPU, PRIORITY, SIZE = 4, 5, 4
 WEB = selector({"app": "web"})
@@ -199,3 +200,16 @@ def test_only_nodes_that_have_changed_are_asked_about_again(
             world.add_pod(2, priority=1)
         world.preempt(pod("new", cpu=3, priority=PRIORITY), enough=4, start=0, keeps=True)
     assert asked == [[0, 1, 2, 3], [2]]
+
+
+async def test_preemption_goes_on_when_a_node_has_gone() -> None:
+    harness = Harness()
+    for name in ("n1", "n2", "n3"):
+        harness.put(node(name, cpu=CPU), pod(f"low-{name}", cpu=CPU, node=name, priority=0))
+    await harness.until_idle()
+    harness.delete(harness.cluster.pods["default/low-n2"], harness.cluster.nodes["n2"])
+
+    harness.put(pod("high", cpu=CPU, priority=PRIORITY))
+    await harness.pass_time(3)
+
+    assert harness.placements()["high"] in ("n1", "n3")
