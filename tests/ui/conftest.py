@@ -17,7 +17,7 @@ LINK: Final = re.compile(r"page at (\S+)")
 def sample_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, str]]:
     """Yield the kubeconfig of ``berth up --sample``, the address of its page, and a session."""
     folder = tmp_path_factory.mktemp("up")
-    with running_cluster(folder, "--sample", "--ui-port=0") as (kubeconfig, output):
+    with running_cluster(folder, "--sample", "--nodes=20", "--ui-port=0") as (kubeconfig, output):
 
         def lacks() -> list[str]:
             return [] if LINK.search(output.read_text()) else ["no link to the page"]

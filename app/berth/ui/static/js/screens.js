@@ -8,5 +8,6 @@
 
 /** What there is to see, in the order of the navigation; the first is shown first. @type {Screen[]} */
 export const SCREENS = [
+  { name: "cluster", title: "Cluster", inNavigation: true, hasStyle: true },
   { name: "configuration", title: "Configuration", inNavigation: true },
 ];
