@@ -6,15 +6,18 @@ it. What is excluded: HTTP, reflectors and write lanes, which have tests of thei
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.clock import FakeClock
+from berth.clock import Clock, FakeClock
 from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.core.in_memory_api import InMemoryApi
+from berth.core.journal import CoreJournal
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
@@ -72,6 +75,8 @@ class FakeCluster(InMemoryApi):
         self.room.set()
         self.lets_victims_linger = False
         """Whether evicted pods are terminating until the test deletes them."""
+        self.shows_conditions = False
+        """Whether pods have the conditions that are written."""
 
     @property
     def has_room(self) -> bool:
@@ -102,6 +107,16 @@ class FakeCluster(InMemoryApi):
         if self.evict_error is not None:
             raise self.evict_error
         return await super().evict(pod, condition)
+
+    def status(
+        self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
+    ) -> None:
+        super().status(pod, condition=condition, nominated_node_name=nominated_node_name)
+        current = self.pods.get(pod.key)
+        if self.shows_conditions and condition is not None and current is not None:
+            others = (each for each in current.status.conditions if each.type != condition.type)
+            status = msgspec.structs.replace(current.status, conditions=(*others, condition))
+            self.put(msgspec.structs.replace(current, status=status))
 
     def terminate(self, pod: Pod) -> None:
         if not self.lets_victims_linger:
@@ -159,6 +174,7 @@ class Harness:
         uses_signatures: bool = True,
         shares_answers: bool = True,
         listers: type[Listers] = Listers,
+        journal: Callable[[Clock], CoreJournal] | None = None,
     ) -> None:
         """*rng* is what plugins choose with.
 
@@ -167,6 +183,7 @@ class Harness:
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *shares_answers*: as always, plugins are not asked again about pods of the same template.
         *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
+        *journal* is given the clock and makes what is told of all steps.
         """
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
@@ -203,7 +220,11 @@ class Harness:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(uses_signatures=uses_signatures, shares_answers=shares_answers),
+            CoreOptions(
+                uses_signatures=uses_signatures,
+                shares_answers=shares_answers,
+                journal=None if journal is None else journal(self.clock),
+            ),
         )
         self.cache, self.queue = self.core.cache, self.core.queue
         self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
@@ -234,9 +255,9 @@ class Harness:
         for second in range(1, seconds + 1):
             await self.until_idle()
             self.clock.advance(1)
-            self.queue.flush_backoff_completed()
+            self.core.flush_backoff_completed()
             if second % LEFTOVERS_PERIOD == 0:
-                self.queue.flush_unschedulable_pods_leftover()
+                self.core.flush_unschedulable_pods_leftover()
         await self.until_idle()
 
     async def bind_at_once(self) -> None:

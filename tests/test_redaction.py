@@ -16,7 +16,7 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.profile.build import args_models
 from berth.redaction import REDACTED, redacted_object
 from berth.server.application import Application
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import flag_values, zpages
 from berth.whatif.snapshot import Snapshot
@@ -119,7 +119,7 @@ async def test_no_endpoint_shows_them(config: KubeSchedulerConfiguration) -> Non
         assert REDACTED in answer.text or "[redacted]" in answer.text, path
         assert secrets_in(answer.text) == [], path
     assert answers["/configz"].json() == to_configz(config)
-    told = effective_configuration(config, generation=1, loaded_at=0.0)
+    told = Configurations().effective(config, IN_TREE, generation=1, loaded_at=0.0)
     assert told.configuration == to_shown(config)
     assert secrets_in(taken.config) == list(SECRETS)  # what is asked itself needs them
 

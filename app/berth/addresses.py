@@ -8,6 +8,9 @@ LOOPBACK: Final = "127.0.0.1"
 THIS_MACHINE: Final = ("localhost", LOOPBACK, "::1")
 """Names by which a machine calls itself."""
 
+RUN_PORT: Final = 10259
+"""Of ``berth run``, as of kube-scheduler, unless --secure-port moves it."""
+
 UP_PORT: Final = 10261
 """Of the scheduler of ``berth up``: beside kube-scheduler's 10259, so that both can run at once."""
 

@@ -1,5 +1,6 @@
 """Asks a running scheduler, over HTTP."""
 
+import json
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,11 +17,15 @@ from berth.explain.explanation import Explanation, WorkloadExplanation
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.workload import Workload
 from berth.printable import printable
+from berth.shadow.report import Found
 from berth.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
 SIMULATE_SECONDS: Final = 45.0
 """A scheduler itself gives up a simulation after 30, and says so."""
+
+DIFFERENCES_ASKED: Final = 1_000
+"""The newest: as many as a page of the shadow has."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -63,9 +68,11 @@ class RunningScheduler:
                     method, path, params=params, json=body, headers=self._headers()
                 )
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
-            raise AskError(f"no scheduler answers at {self.url}: {exc}{_help(exc)}") from exc
+            raise AskError(no_answer(self.url, exc)) from exc
         if not response.is_success:
-            raise AskError(self._refusal(response, path))
+            raise AskError(
+                refusal(self.url, path, status=response.status_code, content=response.content)
+            )
         try:
             return answer.model_validate_json(response.content)
         except ValidationError as exc:
@@ -74,26 +81,36 @@ class RunningScheduler:
             ) from exc
 
     def _headers(self) -> dict[str, str]:
-        parts = urlsplit(self.url)
-        is_secret_safe = parts.scheme == "https" or parts.hostname in THIS_MACHINE
-        return (
-            {"Authorization": self.authorization} if self.authorization and is_secret_safe else {}
-        )
+        may_be_sent = self.authorization and may_have_secrets(self.url)
+        return {"Authorization": self.authorization} if may_be_sent else {}
 
-    def _refusal(self, response: httpx.Response, path: str) -> str:
-        why = printable(_reason(response))
-        match response.status_code:
-            case httpx.codes.UNAUTHORIZED:
-                return (
-                    f"{self.url} does not accept these credentials (401): name a kubeconfig that it"
-                    " accepts, with --kubeconfig or $KUBECONFIG"
-                )
-            case httpx.codes.FORBIDDEN:
-                return (
-                    f"{self.url}: {why or 'forbidden'} (403); a ClusterRole is needed with"
-                    f" nonResourceURLs: [{path}]"
-                )
-        return why or f"{self.url} answers {response.status_code}, but not as berth does"
+
+def may_have_secrets(url: str) -> bool:
+    """Whether credentials may be sent to *url*: over TLS, or to this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or parts.hostname in THIS_MACHINE
+
+
+def no_answer(url: str, error: Exception) -> str:
+    """Return why there is no answer from *url*, and what may help."""
+    return f"no scheduler answers at {url}: {str(error) or type(error).__name__}{_help(error)}"
+
+
+def refusal(url: str, path: str, *, status: int, content: bytes) -> str:
+    """Return what the scheduler at *url* says who refuses *path*, and what may help."""
+    why = printable(_reason(content))
+    match status:
+        case httpx.codes.UNAUTHORIZED:
+            return (
+                f"{url} does not accept these credentials (401): name a kubeconfig that it"
+                " accepts, with --kubeconfig or $KUBECONFIG"
+            )
+        case httpx.codes.FORBIDDEN:
+            return (
+                f"{url}: {why or 'forbidden'} (403); a ClusterRole is needed with"
+                f" nonResourceURLs: [{path}]"
+            )
+    return why or f"{url} answers {status}, but not as berth does"
 
 
 def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Explanation:
@@ -122,15 +139,21 @@ def ask_about_pod_group(
     return scheduler.ask("GET", path, PodGroupExplanation, params={"nodes": nodes})
 
 
+def ask_shadow(scheduler: RunningScheduler) -> Found:
+    """Return what *scheduler*, which runs with ``--shadow``, has found. Raises AskError."""
+    params = {"differing": "true", "limit": str(DIFFERENCES_ASKED)}
+    return scheduler.ask("GET", "/debug/shadow", Found, params=params)
+
+
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
     """Simulate *question* on the cluster as *scheduler* sees it. Raises AskError."""
     return scheduler.ask("POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS)
 
 
-def _reason(response: httpx.Response) -> str:
+def _reason(content: bytes) -> str:
     """Return what a refusal says, of ours or as API servers word it; empty if it is neither."""
     with suppress(ValueError):
-        match response.json():
+        match json.loads(content):
             case {"detail": str(why)} | {"kind": "Status", "message": str(why)}:
                 return why
             case {"detail": [*problems]}:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from berth.errors import UserError
 from berth.printable import printable, printable_json, printable_lines
@@ -62,6 +63,17 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} must be between 0 and 65535")
     return number
+
+
+def http_url(text: str) -> str:
+    """Read the URL of a server."""
+    try:
+        url = urlsplit(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"{text!r}: {exc}") from exc
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise argparse.ArgumentTypeError(f"{text!r} must begin with http:// or https://")
+    return text
 
 
 @contextmanager

@@ -15,7 +15,7 @@ answers. [Explain and what-if](../explain.md#use-the-http-api) shows how to call
 SCHEDULER = """\
 HTTPS, port 10259 for `berth run` and 10261 for `berth up`. Every answer that is a list has pages:
 `limit` is the size of one, and the `continue` of an answer is the `continue` parameter of the next
-request."""
+request. With `berth run --serve-ui`, [the page](../ui.md) is below `/ui/`."""
 EXTENDER = """\
 Port 10262 for `berth extender`, or `--extender-port` of `berth run`. The protocol is that of
 kube-scheduler's extenders; see the [extender recipe](../extender.md)."""

@@ -28,6 +28,7 @@ class ImageLocality(ScorePlugin):
     """
 
     NAME = "ImageLocality"
+    GOES_BY_CONTAINERS = True
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         return NOTHING_ELSE

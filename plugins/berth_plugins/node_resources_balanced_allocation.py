@@ -64,6 +64,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     NAME = "NodeResourcesBalancedAllocation"
     GOES_BY_LOAD = True
+    GOES_BY_CONTAINERS = True
     ARGS = NodeResourcesBalancedAllocationArgs
 
     def __init__(

@@ -195,6 +195,7 @@ class NodeResourcesFit(
 
     NAME = "NodeResourcesFit"
     GOES_BY_LOAD = True
+    GOES_BY_CONTAINERS = True
     PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs

@@ -4,12 +4,12 @@ import asyncio
 import socket
 from contextlib import aclosing
 
-import aiohttp
 import pytest
 from aiohttp import web
 
 from berth.client.api_client import ApiClient, LineBuffer
-from berth.client.connect import connect
+from berth.client.connect import Endpoint, client_of, connect
+from berth.client.connections import Connections
 from berth.client.errors import (
     ConflictError,
     FencedError,
@@ -74,8 +74,8 @@ async def test_an_unlimited_client_waits_for_no_turn_and_shares_connections() ->
         await client.request("POST", "/the-only-one", body=b"{}")
         for _ in range(3):
             await client.unlimited().request("POST", "/more", body=b"{}")
-        assert client._connections is not None
-        assert client._connections.idle == 1
+        assert isinstance(client._transport, Connections)
+        assert client._transport.idle == 1
 
     assert arrived == ["/the-only-one", *["/more"] * 3]
 
@@ -101,8 +101,8 @@ async def test_fences_add_up_and_cost_neither_a_turn_nor_a_connection() -> None:
         allowed.update({"leads": False, "is wanted": True})
         with pytest.raises(FencedError, match="POST /x: not sent, another replica may lead"):
             await both.request("POST", "/x", body=b"{}")
-        assert client._connections is not None
-        assert client._connections.idle == 1
+        assert isinstance(client._transport, Connections)
+        assert client._transport.idle == 1
         await client.request("POST", "/not-fenced", body=b"{}")
 
     assert arrived == ["/both", "/not-fenced"]
@@ -117,8 +117,8 @@ async def test_a_connection_for_what_is_fenced_at_the_last_moment_is_kept() -> N
     async with serving(handle) as client:
         with pytest.raises(FencedError):
             await client.fenced(lambda: next(asked)).request("POST", "/x", body=b"{}")
-        assert client._connections is not None
-        assert client._connections.idle == 1
+        assert isinstance(client._transport, Connections)
+        assert client._transport.idle == 1
 
 
 @pytest.mark.wall
@@ -147,16 +147,11 @@ async def test_a_server_behind_a_proxy_is_asked_through_it() -> None:
         return web.Response(status=201, body=b"made")
 
     clock = RealClock()
-    async with serving(handle) as proxy, aiohttp.ClientSession() as session:
-        client = ApiClient(
-            session,
-            "http://api.example/base",
-            user_agent="test/1",
-            limiter=TokenBucket(qps=0, burst=0, clock=clock),
-            clock=clock,
-            proxy=proxy.url,
-        )
+    async with serving(handle) as proxy:
+        endpoint = Endpoint("http://api.example/base", proxy=proxy.url)
+        client = client_of(endpoint, qps=0, burst=1, user_agent="test/1", clock=clock)
         answer = await client.request("POST", "/x", params={"a": "b c"}, body=b"{}")
+        await client.close()
 
     assert answer == b"made"
     assert seen == [("POST", "http://api.example/base/x?a=b%20c"), b"{}"]
@@ -313,9 +308,9 @@ async def test_a_watch_that_stays_silent_beyond_its_time_is_ended() -> None:
         return response
 
     clock = RealClock()
-    async with serving(handle) as client, aiohttp.ClientSession() as session:
+    async with serving(handle) as client:
         impatient = ApiClient(
-            session,
+            Connections(client.url, tls=True, server_hostname=None, clock=clock),
             client.url,
             user_agent="test/1",
             limiter=TokenBucket(qps=0, burst=0, clock=clock),
@@ -325,6 +320,7 @@ async def test_a_watch_that_stays_silent_beyond_its_time_is_ended() -> None:
         with pytest.raises(UnavailableError, match="watch /things: timed out"):
             await lines_of(impatient, timeoutSeconds="0")
         over.set()
+        await impatient.close()
 
 
 @pytest.mark.parametrize(

@@ -188,12 +188,14 @@ snapshot of   2026-01-01T00:00:00Z
 fits          no: 4 of 6 pods have a node
 nodes needed  1 more
 
-resource             allocatable      before       after
-cpu                          4.0    0.0 (0%)  4.0 (100%)
-memory                    16.0Gi  0.0Gi (0%)  0.0Gi (0%)
-pods                         220      0 (0%)      4 (2%)
-imbalance of cpu                       0.000       0.000
-imbalance of memory                    0.000       0.000
+resource                 allocatable      before       after
+cpu                              4.0    0.0 (0%)  4.0 (100%)
+memory                        16.0Gi  0.0Gi (0%)  0.0Gi (0%)
+pods                             220      0 (0%)      4 (2%)
+imbalance of cpu                           0.000       0.000
+imbalance of memory                        0.000       0.000
+fragmentation of cpu                        0.0%        0.0%
+fragmentation of memory                     0.0%      100.0%
 
 topology.kubernetes.io/zone  nodes  placed        cpu   memory     pods
 a                                1       2  0% > 100%  0% > 0%  0% > 2%
@@ -302,7 +304,7 @@ def test_what_is_wrong_is_named(
     ("argv", "says"),
     [
         pytest.param(
-            ["--snapshot", "x", "--server", "y"],
+            ["--snapshot", "x", "--server", "http://y"],
             "--snapshot, --server, --kubeconfig and -f exclude each other",
             id="two clusters",
         ),
@@ -439,3 +441,22 @@ async def test_daemon_sets_are_listed_by_whoever_may() -> None:
     assert "/apis/apps/v1/daemonsets" in api.asked
     api.forbidden = ("daemonsets",)
     assert (await snapshot_of(api, time="now")).daemon_sets == ()
+
+
+def test_copies_weights_and_profiles(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = node("busy", cpu="4", memory="8Gi"), node("idle", cpu="4", memory="8Gi")
+    taken = snapshot(*nodes, pod("running", cpu="1", memory="2Gi", node="busy"))
+    (folder / "cluster.json.gz").write_bytes(gzip.compress(b"".join(taken.encode())))
+    fit, balanced = "NodeResourcesFit=0", "NodeResourcesBalancedAllocation=0"
+    weights = ["--compare-weight", fit, "--compare-weight", f"default-scheduler/{balanced}"]
+    argv = ["--like", "running", "--replicas", "2", "--output", "json", *weights]
+    assert simulate(folder, *argv, "--profile", "default-scheduler") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["placements"] == {"default/running-0": "idle", "default/running-1": "busy"}
+    assert found["compared"]["placements"] == dict.fromkeys(found["placements"], "busy")
+
+    assert simulate(folder, "--weight", fit, "--weight", balanced, "--like", "running") == 0
+    assert "busy       1  default/running-0" in capsys.readouterr().out
+    assert simulate(folder, "--compare-profile", "other") == 2
+    said = capsys.readouterr().err
+    assert "compareProfile: 'other': must be one of default-scheduler" in said

@@ -260,7 +260,7 @@ async def test_endpoints() -> None:
     )
     config = default_configuration(args_models(IN_TREE))
     application = scheduler_application(
-        SchedulerService(client, config, clock=clock, rng=random.Random(0))
+        SchedulerService(client, config, clock=clock, rng=random.Random(0)), serves_page=True
     )
     assert isinstance(application, Application)
     served = application.paths | set(application.openapi()["paths"]) | {"/", "/openapi.json"}

@@ -72,7 +72,10 @@ BEST, GOOD, BAD = (
     for name, points in {"best": "90", "good": "60", "bad": "10"}.items()
 )
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
-NO_HELP = " preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+NO_HELP = (
+    " no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful"
+    " for scheduling."
+)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,17 @@ from berth.explain.explanation import (
     Choice,
     Evaluation,
     Explanation,
+    FilterStep,
     NearestMiss,
     NodeScore,
     NodeVerdict,
     Obstacle,
     PastDecision,
+    PastPreemption,
     PluginScore,
     PodState,
+    Victim,
+    VictimsOnNode,
     Whereabouts,
 )
 from berth.explain.tables import render
@@ -54,6 +58,24 @@ PENDING = Explanation(
         num_nodes=4,
         num_feasible=0,
         notes=("evaluated as if it were not gated",),
+        funnel=(
+            FilterStep(
+                plugin="TaintToleration",
+                num_rejected=1,
+                num_left=3,
+                num_against=1,
+                num_only=0,
+                reasons={"node(s) had untolerated taint(s)": 1},
+            ),
+            FilterStep(
+                plugin="NodeResourcesFit",
+                num_rejected=3,
+                num_left=0,
+                num_against=3,
+                num_only=3,
+                reasons={"Insufficient cpu": 3},
+            ),
+        ),
         nearest_miss=NearestMiss(
             node="n1", changes=(), is_complete=True, words="n1: free 180m more cpu"
         ),
@@ -83,6 +105,19 @@ PENDING = Explanation(
             message=MESSAGE,
             reasons={},
             nominated_node="n1",
+            preemption=PastPreemption(
+                chosen=VictimsOnNode(
+                    node="n1",
+                    victims=(
+                        Victim(pod="default/a", priority=5, started=None),
+                        Victim(pod="default/b", priority=1, started=None),
+                    ),
+                    num_victims=2,
+                    pdb_violations=0,
+                ),
+                num_candidates=1,
+                words="n1, the only node that evictions were found to help on",
+            ),
             num_nodes=4,
             num_feasible=0,
         ),
@@ -98,8 +133,12 @@ def test_a_pending_pod() -> None:
         "since         2001-09-09T01:46:40Z",
         "woken by      Node/Add, Pod/Delete (NodeResourcesFit)",
         "or else       tried again after 2001-09-09T01:51:40Z",
+        "evicted       from n1: default/a (priority 5) and 1 more",
+        "why those     n1, the only node that evictions were found to help on",
         "note          evaluated as if it were not gated",
         f"fits nowhere  {MESSAGE}",
+        "filters       4 nodes; TaintToleration rejects 1, 3 left; NodeResourcesFit rejects 3,"
+        " 0 left",
         "nearest miss  n1: free 180m more cpu",
         "",
         "node  verdict           why",

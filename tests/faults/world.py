@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
-import aiohttp
 import msgspec
 
 from berth.assembly.scheduler_service import SchedulerService
@@ -180,10 +179,9 @@ async def world(*nodes: str, cpu: int = 4, faults: Sequence[Fault] = ()) -> Asyn
 def hurried_client(url: str, clock: Clock) -> ApiClient:
     """Make what :func:`berth.client.connect.connect` makes, on another clock."""
     return ApiClient(
-        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)),
+        Connections(url, tls=False, server_hostname=None, clock=clock),
         url,
         user_agent="test",
         limiter=TokenBucket(qps=0, burst=1, clock=clock),
         clock=clock,
-        connections=Connections(url, tls=False, server_hostname=None, clock=clock),
     )

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tests.helm.rendering import Values, merge
 
-MODES: Final = ("second-scheduler", "scheduler", "extender", "simulator")
+MODES: Final = ("second-scheduler", "scheduler", "extender", "simulator", "shadow")
 PRESETS: Final = ("default", "binpack", "spread")
 
 NEEDED: Final[dict[str, Values]] = {"extender": {"extender": {"clientCA": {"secretName": "ca"}}}}
@@ -39,6 +39,7 @@ EVERYTHING: Final[Values] = {
         ],
         "users": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "platform"}],
     },
+    "ui": {"enabled": True},
     "tls": {"source": "secret", "secretName": "serving"},
     "service": {"clusterIP": "10.96.0.77", "annotations": {"a": "b"}},
     "serviceMonitor": {

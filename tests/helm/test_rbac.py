@@ -24,6 +24,7 @@ def rules(objects: list[Object]) -> list[dict[str, Any]]:
 
 
 EXPLAIN = ["/explain/podgroups/*", "/explain/pods/*"]
+WITH_PAGE = [*EXPLAIN, "/ui/*"]
 
 
 @all_cases
@@ -32,7 +33,7 @@ def test_no_rule_has_a_wildcard(values: Values) -> None:
         for role in of_kind(render(values), kind):
             for rule in role["rules"]:
                 words = [word for field in rule.values() for word in field]
-                assert [w for w in words if "*" in w] in ([], EXPLAIN, ["/extender/*"])
+                assert [w for w in words if "*" in w] in ([], EXPLAIN, WITH_PAGE, ["/extender/*"])
 
 
 @all_cases
@@ -64,6 +65,7 @@ def test_roles_are_bound_to_berth_and_to_those_whom_the_values_name(values: Valu
         pytest.param("scheduler", ("kube-system", "kube-scheduler"), id="kube-scheduler's"),
         pytest.param("extender", None, id="nobody is elected among extenders"),
         pytest.param("simulator", None, id="nor among simulators"),
+        pytest.param("shadow", None, id="nor among shadows"),
     ],
 )
 def test_only_the_lease_that_is_meant(mode: str, lease: tuple[str, str] | None) -> None:
@@ -80,6 +82,7 @@ def test_only_the_lease_that_is_meant(mode: str, lease: tuple[str, str] | None) 
     ("values", "writes"),
     [
         pytest.param(of_mode("simulator"), set(), id="a simulator writes nothing"),
+        pytest.param(of_mode("shadow"), set(), id="nor does a shadow"),
         pytest.param(CASES["extender, open"], set(), id="an extender that does not bind"),
         pytest.param(of_mode("extender"), {("create", "pods/binding")}, id="one that does"),
     ],

@@ -38,3 +38,16 @@ def test_what_is_not_imported_to_tell_about_flags(command: str) -> None:
     imported = ended.stderr.splitlines()[-1].split()
     assert f"berth.parsers.{command}" in imported
     assert [name for name in HEAVY if name in imported] == []
+
+
+def test_what_a_scheduler_imports_only_when_it_is_asked_for() -> None:
+    """They would take a good part of the time until the first bind."""
+    code = "import sys, berth.commands.run; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {
+        "aiohttp",
+        "kubernetes_asyncio",
+        "fastapi",
+        "berth.explain.explanation",
+        "re2",
+    } & set(ran.stdout.split())

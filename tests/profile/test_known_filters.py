@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.framework.status import Code
-from berth.framework.verdict import Rejection, Verdict
+from berth.framework.verdict import PASS, Rejection, Verdict
 from berth.profile.known_filters import NOBODY, NOT_ELIGIBLE, KnownFilters
 
 FILTERS = (0, 1, 2, 3)
@@ -45,13 +45,16 @@ def test_rows_are_charged_to_the_first_filter_that_rejects_them(
     known = KnownFilters(np.array(eligible))
     for index in FILTERS:
         where = [index in of_row and asked for of_row, asked in zip(rows, eligible, strict=True)]
-        if any(where):
-            known.add(index, Verdict((rejection(index, where),)), lasts=index not in BY_LOAD)
+        verdict = Verdict((rejection(index, where),)) if any(where) else PASS
+        known.add(index, verdict, lasts=index not in BY_LOAD)
     check(known, rows, eligible)
     for row, by_load in some:
-        if not eligible[row] or known.is_ruled_out(row):
+        if not eligible[row]:
             continue
         rows[row] = {index for index in rows[row] if index not in BY_LOAD} | by_load
+        if known.is_ruled_out(row):
+            check(known, rows, eligible)
+            continue
         before, was = known.feasible, known.feasible.tolist()
         first = min(by_load, default=None)
         found = None if first is None else (first, [rejection(first, [True] * 4)])

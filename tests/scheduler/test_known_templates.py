@@ -13,6 +13,7 @@ from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.profile import known_template
 from berth.profile.build import Registry
+from berth.scheduler.known_decision import Decider
 from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import Placed
 from berth_plugins.registry import IN_TREE
@@ -38,6 +39,16 @@ from tests.scheduler.groups.building import GATES, group, member
 TIMED = ("scheduler_plugin_execution", "berth_plugin_seconds")
 """Metrics of calls, of which there are fewer."""
 APPS = [{"app": "x"}, {"app": "y"}]
+SCORING = (
+    "ImageLocality",
+    "InterPodAffinity",
+    "NodeAffinity",
+    "NodeResourcesBalancedAllocation",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "TaintToleration",
+)
+FILTERING = ("InterPodAffinity", "NodeAffinity", "NodeResourcesFit", "PodTopologySpread")
 
 
 def number_of(name: str) -> int:
@@ -79,8 +90,19 @@ def strategy_of(rng: random.Random) -> dict[str, Any]:
 def config_of(rng: random.Random) -> dict[str, Any]:
     fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy_of(rng)}}
     moody = [{"name": "Moody"}] if rng.random() < 0.3 else []
+    weighed = {name: rng.randint(1, 300) for name in SCORING if rng.random() < 0.3}
+    off = [name for name in SCORING if name not in weighed and rng.random() < 0.15]
+    score = {
+        "enabled": [{"name": name, "weight": weight} for name, weight in weighed.items()],
+        "disabled": [{"name": name} for name in (*off, *weighed)],
+    }
+    unfiltered = [{"name": name} for name in FILTERING if rng.random() < 0.1]
     profile = {
-        "plugins": {"multiPoint": {"enabled": moody}},
+        "plugins": {
+            "multiPoint": {"enabled": moody},
+            "score": score,
+            "filter": {"disabled": unfiltered},
+        },
         "pluginConfig": [fit],
         "percentageOfNodesToScore": rng.choice([0, 0, 0, 50]),
     }
@@ -144,6 +166,17 @@ def fields_of(rng: random.Random) -> dict[str, Any]:
     return fields
 
 
+def varied(fields: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return *fields* with other containers and labels."""
+    wanted = {
+        "labels": rng.choice([*APPS, {}]),
+        "cpu": rng.choice([None, *(f"{n}m" for n in range(10, 900, 7))]),
+        "memory": rng.choice([None, *(f"{n}Mi" for n in range(16, 900, 9))]),
+        "image": rng.choice(["", "big:1"]),
+    }
+    return fields | {name: value for name, value in wanted.items() if rng.random() < 0.6}
+
+
 class Pair:
     """Two schedulers to which the same happens, of which one shares answers."""
 
@@ -205,7 +238,7 @@ def state_of(harness: Harness) -> dict[str, Any]:
     }
 
 
-async def check_one_world(seed: int) -> None:
+async def check_one_world(seed: int, *, vary: bool) -> None:
     rng = random.Random(seed)
     pair = Pair(seed)
     pair.put(*(node_of(number, rng) for number in range(rng.randint(2, 14))))
@@ -231,7 +264,8 @@ async def check_one_world(seed: int) -> None:
                 make = member if rng.random() < 0.3 else pod
                 for _ in range(rng.randint(1, 12)):
                     created += 1
-                    pair.put(make(f"p{created}", **some[created % len(some)]))
+                    fields = some[created % len(some)]
+                    pair.put(make(f"p{created}", **(varied(fields, rng) if vary else fields)))
                     if rng.random() < 0.1:
                         await pair.until_idle()
                     if rng.random() < 0.1:
@@ -255,8 +289,25 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
     monkeypatch.setattr(KnownTemplates, "schedule", counted)
     monkeypatch.setattr(known_template, "FEW", few)
     for seed in range(15):
-        await check_one_world(seed)
+        await check_one_world(seed, vary=False)
     assert shared[True] > 100
+
+
+async def test_pods_that_differ_are_decided_about_as_if_all_plugins_were_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared: list[bool] = []
+    decide = Decider.decide
+
+    def counted(self: Decider, *args: Any) -> Placed:
+        placed = decide(self, *args)
+        shared.append("NodeResourcesFit" in self.known.asked)
+        return placed
+
+    monkeypatch.setattr(Decider, "decide", counted)
+    for seed in range(100, 115):
+        await check_one_world(seed, vary=True)
+    assert shared.count(True) > 100
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What the application does by itself."""
 
+import re
+
 import httpx
 import pytest
 from fastapi import APIRouter
@@ -22,6 +24,33 @@ def client() -> httpx.AsyncClient:
 
 async def test_the_root_lists_what_is_included(client: httpx.AsyncClient) -> None:
     assert (await client.get("/")).json() == {"paths": ["/openapi.json", "/things"]}
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        pytest.param(BROWSER, "text/html; charset=utf-8", id="a browser"),
+        pytest.param("*/*", "application/json", id="curl"),
+        pytest.param("application/json", "application/json", id="a program"),
+        pytest.param("", "application/json", id="who says nothing"),
+        pytest.param("text/html;q=0, */*", "application/json", id="who refuses HTML"),
+    ],
+)
+async def test_who_sees_the_root_as_a_page(
+    client: httpx.AsyncClient, accept: str, media_type: str
+) -> None:
+    answer = await client.get("/", headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)
+
+
+async def test_links_of_the_root_work_behind_any_prefix(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/", headers={"Accept": BROWSER})
+    assert re.findall(r'href="([^"]*)"', answer.text) == ["openapi.json", "things", "openapi.json"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["vary"] == "Accept"
 
 
 async def test_a_path_that_is_not_served(client: httpx.AsyncClient) -> None:

@@ -17,7 +17,8 @@ ENDPOINTS = JSONResponse({"items": []})
 
 async def test_a_link_is_told_and_another_one_when_it_was_used() -> None:
     said: list[str] = []
-    async with local_page(ENDPOINTS, port=0, program="berth up", say=said.append) as server:
+    async with local_page(ENDPOINTS, port=0, program="berth up", say=said.append) as page:
+        server = page.server
         (link,) = [line.removeprefix("page at ") for line in said]
         assert link.startswith(f"http://127.0.0.1:{server.port}/?token=")
         async with httpx.AsyncClient() as browser:
@@ -38,7 +39,7 @@ async def test_a_taken_port_is_told_and_another_one_used() -> None:
     said: list[str] = []
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
-        async with local_page(ENDPOINTS, port=port, program="berth up", say=said.append) as server:
-            assert server.port != port
+        async with local_page(ENDPOINTS, port=port, program="berth up", say=said.append) as page:
+            assert page.server.port != port
     assert said[0] == f"--ui-port {port} is not available; the page has another one"
-    assert re.match(rf"page at http://127\.0\.0\.1:{server.port}/\?token=\S{{43}}", said[1])
+    assert re.match(rf"page at http://127\.0\.0\.1:{page.server.port}/\?token=\S{{43}}", said[1])

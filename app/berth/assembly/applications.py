@@ -6,10 +6,13 @@ from types import MappingProxyType
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from berth.assembly import simulation_worker
 from berth.assembly.scheduler_service import SchedulerService
+from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
 from berth.explain.explainer import Explainer
+from berth.framework.resource_slice_tracker import resource_slice_tracker
 from berth.log import set_verbosity
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.application import Application
@@ -22,18 +25,23 @@ from berth.server.health import (
     health_endpoints,
     scheduler_probes,
 )
+from berth.server.index_page import NO_PAGE, PAGE
 from berth.server.metrics import metrics_endpoints
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
+from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth.server.scheduler.overview import overview_endpoints
 from berth.server.scheduler.profiling import profiling_endpoints
 from berth.server.scheduler.simulate import simulate_endpoints
 from berth.server.scheduler.simulation_process import SimulationProcesses
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import zpages
+from berth.ui.files import ROOT, Files
 from berth.whatif.live import LiveSnapshots
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 
 SIMULATION_WORKER: Final = (sys.executable, "-m", simulation_worker.__name__)
 
@@ -42,13 +50,14 @@ NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def scheduler_application(
-    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS
+    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS, serves_page: bool = False
 ) -> FastAPI:
     """Return all endpoints of *service*; to be served on the event loop that runs it.
 
-    *flags* are those that the process was started with, for /flagz.
+    *flags* are those that the process was started with, for /flagz. With *serves_page* the page is
+    beside them.
     """
-    application = Application()
+    application = Application(about=PAGE if serves_page else NO_PAGE)
     explainer = Explainer(
         service.scheduler,
         pods=service.pods.store,
@@ -67,6 +76,7 @@ def scheduler_application(
         ),
         explain_endpoints(explainer),
         debug_endpoints(_debugged(service, explainer)),
+        overview_endpoints(service.overview),
         snapshot_endpoints(take, is_synced=lambda: service.is_synced),
         simulate_endpoints(
             take,
@@ -79,6 +89,10 @@ def scheduler_application(
         routers.append(profiling_endpoints(set_verbosity=set_verbosity))
     for router in routers:
         application.include_router(router)
+    if serves_page:
+        page = Files()
+        application.router.routes += [Route(path, page) for path in (ROOT, f"{ROOT}/{{file:path}}")]
+        application.paths.add(f"{ROOT}/")
     return application
 
 
@@ -131,6 +145,8 @@ def _probes(service: SchedulerService) -> Probes:
 
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
+    configurations = Configurations()
+    listers = service.listers
     return Debugged(
         sight=Sight(
             service.scheduler, service.pods.store, service.clock, service.watches.reflectors
@@ -141,8 +157,18 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             service.cache,
             clock=service.clock,
         ),
-        configuration=lambda: effective_configuration(
+        shadow=service.shadow,
+        devices=Devices(
+            slices=lambda: (
+                resource_slice_tracker(listers)
+                if service.gates[DRA_DEVICE_TAINT_RULES].enabled
+                else listers.resource_slices
+            ),
+            claims=lambda: listers.shared(ResourceClaimTracker),
+        ),
+        configuration=lambda: configurations.effective(
             service.live.current,
+            service.plugins.registry,
             generation=service.live.generation,
             loaded_at=service.live.loaded_at,
         ),

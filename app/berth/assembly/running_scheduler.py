@@ -21,15 +21,38 @@ def running_scheduler(
     certificate_authority: str | None = None,
     trusts_all: bool = False,
 ) -> RunningScheduler:
-    """Return the scheduler at *url*, by default that of ``berth up`` on this machine.
+    """Return the scheduler that :func:`scheduler_endpoint` finds, for a few questions."""
+
+    async def find() -> RunningScheduler:
+        found = await scheduler_endpoint(
+            url,
+            kubeconfig=kubeconfig,
+            context=context,
+            certificate_authority=certificate_authority,
+            trusts_all=trusts_all,
+        )
+        return RunningScheduler(found.url, authorization=await found.authorization(), tls=found.tls)
+
+    return asyncio.run(find())
+
+
+async def scheduler_endpoint(
+    url: str | None,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    certificate_authority: str | None = None,
+    trusts_all: bool = False,
+) -> Endpoint:
+    """Return where the scheduler at *url* is, by default that of ``berth up`` on this machine.
 
     ``berth up`` says in its kubeconfig where that is. Where a kubeconfig says that the API server
-    speaks plain HTTP, so does the scheduler.
+    speaks plain HTTP, so does the scheduler. Raises ConnectError and UsageError.
     """
-    endpoint, authorization = Endpoint(""), ""
+    endpoint = Endpoint("")
     path = kubeconfig or usual_kubeconfig(context)
     if path is not None:
-        endpoint, authorization = asyncio.run(_credentials(path, context))
+        endpoint = await from_kubeconfig(path, context=context, master=None, clock=RealClock())
         url = url or scheduler_in(path, context=context)
     if not url:
         scheme = "http" if endpoint.url.startswith("http:") else "https"
@@ -38,7 +61,7 @@ def running_scheduler(
     if certificate_authority or trusts_all:
         tls = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()
         _trust(tls, certificate_authority, trusts_all=trusts_all)
-    return RunningScheduler(url, authorization=authorization, tls=tls)
+    return Endpoint(url, tls=tls, authorization=endpoint.authorization)
 
 
 def usual_kubeconfig(context: str | None) -> str | None:
@@ -53,11 +76,6 @@ def usual_kubeconfig(context: str | None) -> str | None:
     if is_file(here) and not (context and is_of_ours):
         return here
     return home if is_of_ours else None
-
-
-async def _credentials(kubeconfig: str, context: str | None) -> tuple[Endpoint, str]:
-    endpoint = await from_kubeconfig(kubeconfig, context=context, master=None, clock=RealClock())
-    return endpoint, await endpoint.authorization()
 
 
 def _trust(tls: ssl.SSLContext, authority: str | None, *, trusts_all: bool) -> None:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ONLY_READS: Final = "a shadow only reads"
+
 
 async def run_scheduler(
     options: Options,
@@ -36,22 +38,29 @@ async def run_scheduler(
     *,
     extender: ExtenderPortSettings | None,
     schedules: bool = True,
+    shadows: bool = False,
+    serves_page: bool = False,
 ) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
     *loaded* is what *source* has now. All endpoints are served all the time, also while this
     process does not lead. The status is 0 when a signal ended it and the lease was released; 1 when
     the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
-    Without *schedules* it only serves, and takes no part in leader election.
+    Without *schedules* it only serves, and takes no part in leader election; nor does one that
+    *shadows* another scheduler, whose client refuses to write. With *serves_page* the page is
+    beside the endpoints.
     """
     config, plugins = loaded
     api = ApiConnection.of(config.client_connection, master=options.master)
     clock, rng = RealClock(), random.Random()
     status = 0
     async with AsyncExitStack() as cleanup:
-        client = await cleanup.enter_async_context(api.client("scheduler"))
+        client = await cleanup.enter_async_context(api.client("shadow" if shadows else "scheduler"))
+        if shadows:
+            client = client.fenced(lambda: False, otherwise=ONLY_READS)
         elector, lease_client = None, None
         registry = _registry(options.metrics)
+        schedules = schedules and not shadows
         if schedules and config.leader_election.leader_elect:
             # A client of its own, so that renewals do not wait with the binds for the rate limit.
             lease_client = await cleanup.enter_async_context(api.client("leader-election"))
@@ -70,6 +79,7 @@ async def run_scheduler(
             max_in_unschedulable=options.deprecated.pod_max_in_unschedulable_pods_duration.seconds,
             plugins=plugins,
             schedules=schedules,
+            shadows=shadows,
         )
         if lease_client is not None:
             lease_client.observer = service.metrics.requests
@@ -80,7 +90,9 @@ async def run_scheduler(
 
             server = await cleanup.enter_async_context(
                 secure_port(
-                    DeferredApplication(lambda: _application(service, options)),
+                    DeferredApplication(
+                        lambda: _application(service, options, serves_page=serves_page)
+                    ),
                     api,
                     serving=options.secure_serving,
                     authentication=options.authentication,
@@ -98,7 +110,8 @@ async def run_scheduler(
             background["extender port"] = port.run
             background["extender server"] = service.extender_service.run
         try:
-            await run_until_terminated(service.run, service, source, background=background)
+            run = service.run_shadow if shadows else service.run
+            await run_until_terminated(run, service, source, background=background)
         except* LeadershipLostError as lost:
             log.error("leader election lost", extra={"error": str(_first(lost))})
             status = 1
@@ -108,11 +121,12 @@ async def run_scheduler(
     return status
 
 
-def _application(service: SchedulerService, options: Options) -> "ASGIApp":
+def _application(service: SchedulerService, options: Options, *, serves_page: bool) -> "ASGIApp":
     from berth.assembly.applications import scheduler_application
     from berth.server.scheduler.zpages import flag_values
 
-    return scheduler_application(service, flags=flag_values(options))
+    flags = flag_values(options)
+    return scheduler_application(service, flags=flags, serves_page=serves_page)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

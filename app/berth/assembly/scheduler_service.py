@@ -53,14 +53,16 @@ from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
+from berth.service.overview.sampler import Sampler, State
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
-from berth.tasks import forever
+from berth.tasks import background, forever
 
 if TYPE_CHECKING:  # they take long to import
     from berth.http_server import HttpServer
     from berth.server.access.secure_serving import SecureServer
+    from berth.shadow.shadow import Shadow
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +81,13 @@ class SchedulerService:
         registry: CollectorRegistry | None = None,
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
+        shadows: bool = False,
         plugins: KnownPlugins | None = None,
     ) -> None:
         """With an *elector* nothing is scheduled or written unless it leads.
 
-        Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`.
+        Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`. One
+        that *shadows* another scheduler does not schedule, either. See :meth:`run_shadow`.
 
         *registry* gets the metrics, a new one by default. *max_in_unschedulable* is in seconds.
         *plugins* are those that *config* may enable; the in-tree ones by default.
@@ -100,7 +104,7 @@ class SchedulerService:
         self.clock = clock
         self.elector = elector
         self._delay_cache = config.delay_cache_until_active
-        self.schedules = schedules
+        self.schedules = schedules and not shadows
         """Whether this process is one that schedules, if only once it leads."""
         self.gates = effective_gates(config.feature_gates)
         writes = client if elector is None else client.fenced(elector.may_write)
@@ -145,13 +149,20 @@ class SchedulerService:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(schedules=schedules, max_in_unschedulable=max_in_unschedulable),
+            CoreOptions(schedules=self.schedules, max_in_unschedulable=max_in_unschedulable),
         )
+        self.shadow: Shadow | None = None
+        if shadows:
+            from berth.shadow import shadow  # here: it takes 0.05 s to load
+
+            self.shadow = shadow.Shadow(
+                core, clock=clock, is_relisting=lambda: self.watches.pods.is_replacing
+            )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
         self.watches = Watches(
             client,
-            core.handlers,
+            core.handlers if self.shadow is None else self.shadow.handlers(),
             known_pods=pods,
             read_pod=pod_reader(enabled_features(config.feature_gates)),
             contact=client.contact,
@@ -184,6 +195,19 @@ class SchedulerService:
         self._cache_check = CacheCheck(
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
+        self.overview = Sampler(
+            self.scheduler,
+            lanes=self.lanes,
+            live=self.live,
+            attempts=self.metrics.attempts,
+            state=State(
+                is_synced=lambda: self.is_synced,
+                is_leading=lambda: self.is_leading,
+                leader=lambda: "" if elector is None else elector.leader,
+                stale=self.staleness,
+            ),
+            clock=clock,
+        )
         self._register_collectors()
 
     def _register_collectors(self) -> None:
@@ -201,6 +225,8 @@ class SchedulerService:
             ConnectionCollector(self._connections),
         ):
             self.registry.register(collector)
+        if self.shadow is not None:
+            self.registry.register(self.shadow.collector())
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
         if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled:
@@ -210,6 +236,7 @@ class SchedulerService:
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was asked to terminate."""
         self.is_terminating = True
+        self.overview.end()
 
     def add_server(self, name: str, server: "HttpServer | SecureServer") -> None:
         """Take note of a server that has started, as *name* in metrics.
@@ -262,12 +289,14 @@ class SchedulerService:
         """
         elector = self.elector
         try:
-            if elector is None:
-                await self._watch(then=self._schedule)
-            elif self._delay_cache:
-                await elector.run(lambda: self._watch(then=self._schedule))
-            else:
-                await self._watch(then=lambda: elector.run(self._schedule))
+            async with background() as start:
+                start("overview", self.overview.run)
+                if elector is None:
+                    await self._watch(then=self._schedule)
+                elif self._delay_cache:
+                    await elector.run(lambda: self._watch(then=self._schedule))
+                else:
+                    await self._watch(then=lambda: elector.run(self._schedule))
         finally:
             await self.extenders.close()
 
@@ -277,7 +306,20 @@ class SchedulerService:
         For a service that was made without *schedules*.
         """
         try:
-            await self._watch(then=self.extender_service.run)
+            async with background() as start:
+                start("overview", self.overview.run)
+                await self._watch(then=self.extender_service.run)
+        finally:
+            await self.extenders.close()
+
+    async def run_shadow(self) -> None:
+        """Watch and compare with what another scheduler decides, for ever; write nothing.
+
+        For a service that was made to be a shadow.
+        """
+        assert self.shadow is not None, "made without *shadows*"
+        try:
+            await self._watch(then=self.shadow.run)
         finally:
             await self.extenders.close()
 

@@ -36,6 +36,8 @@ from berth.whatif.snapshot import Snapshot, decode
 
 NICENESS: Final = 10
 """Pods that are really waiting come first."""
+NO_MEMORY: Final = (MemoryError, SystemError)
+"""The latter is what comes of functions in C that fail for lack of memory and forget to say so."""
 _NULL: Final = b"null"
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -53,13 +55,13 @@ def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
     except (UserError, _RefusedError) as exc:
         target.write(cut(str(exc)).encode("utf-8", "replace"))
         return UNANSWERABLE
-    except MemoryError:
+    except NO_MEMORY:
         return OUT_OF_MEMORY
     if _is_short_of_memory(found):
         return OUT_OF_MEMORY
     try:
         target.write(found.model_dump_json(by_alias=True).encode())
-    except MemoryError:
+    except NO_MEMORY:
         return OUT_OF_MEMORY
     return 0
 

@@ -10,6 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from berth.bench.workloads import (
+    EQUAL,
     FITS_NOWHERE,
     PLAIN,
     WORKLOADS,
@@ -71,17 +72,22 @@ def run(
     """Measure each workload on a cluster of *num_nodes* with *num_pods* running.
 
     A decision is all that is done from the beginning of a cycle until its outcome is recorded. Each
-    workload is measured twice: all plugins are asked about pods that differ, and replicas of one
-    template get their nodes one after the other as in a scheduler.
+    workload is measured twice: with pods that differ, and with replicas of one template. They get
+    their nodes one after the other as in a scheduler. About pods that differ in nothing, or fit
+    nowhere, all plugins are asked, and they give their nodes back.
     """
     decisions = _Decisions(
         _core(registry, num_nodes=num_nodes, num_pods=num_pods, seed=seed), clock, repetitions
     )
     select = random.Random(0).choice
     for workload in workloads:
-        yield decisions.measure(
-            workload.name, workload.spec, lambda cycle: schedule_pod(cycle, select=select)
-        )
+        if workload.name in (EQUAL, FITS_NOWHERE):
+            yield decisions.measure(
+                workload.name, workload.spec, lambda cycle: schedule_pod(cycle, select=select)
+            )
+        else:
+            decide = decisions.core.scheduler.decide
+            yield decisions.measure(workload.name, workload.spec, decide, keeps=True)
         if workload.name != FITS_NOWHERE:
             yield decisions.measure_replicas(workload)
         if workload.name == PLAIN:
@@ -92,7 +98,7 @@ class _Decisions:
     """Measures decisions of one scheduler."""
 
     def __init__(self, core: SchedulerCore, clock: Clock, repetitions: int) -> None:
-        self._core = core
+        self.core = core
         self._clock = clock
         self._repetitions = repetitions
 
@@ -100,7 +106,7 @@ class _Decisions:
         """Decide about replicas of *templates* in turns, which keep their nodes until the end."""
         name = workload.name + (", replicas" if templates == 1 else f", {templates} in turns")
         specs = [workload.spec(n) for n in range(templates)]
-        decide = self._core.scheduler.decide
+        decide = self.core.scheduler.decide
         return self.measure(name, lambda n: specs[n % templates], decide, keeps=True)
 
     def measure(
@@ -112,7 +118,7 @@ class _Decisions:
         keeps: bool = False,
     ) -> Result:
         """Decide about pods, which give their nodes back at once unless *keeps*."""
-        took, placed, cache = list[float](), 0, self._core.cache
+        took, placed, cache = list[float](), 0, self.core.cache
         kept = list[PodInfo]()
         for n in range(-WARM_UP, self._repetitions):
             info = PodInfo(pod(f"pending-{n}", spec(n + WARM_UP)))
@@ -131,7 +137,7 @@ class _Decisions:
 
     def _decide(self, pod: PodInfo, decide: Callable[[Cycle], Outcome]) -> tuple[Outcome, float]:
         """Return the outcome and the seconds until it was recorded."""
-        scheduler, clock = self._core.scheduler, self._clock
+        scheduler, clock = self.core.scheduler, self._clock
         (profile,) = scheduler.profiles.values()
         queued = QueuedPodInfo(pod, 0.0, attempts=1)
         gc.disable()

@@ -15,6 +15,7 @@ Spec = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 PLAIN = "plain, all requests different"
+EQUAL = "plain, all requests equal"
 FITS_NOWHERE = "fits nowhere"
 APPS = 50
 """Running pods belong to so many applications; pending pods to one of them."""
@@ -75,7 +76,7 @@ def _affinity(kind: str, key: str, n: int, *, preferred: bool = False, **more: A
 
 WORKLOADS = (
     Workload(PLAIN, _different),
-    Workload("plain, all requests equal", lambda _: requests(100, 128)),
+    Workload(EQUAL, lambda _: requests(100, 128)),
     Workload(
         "zone selector and toleration",
         lambda n: (

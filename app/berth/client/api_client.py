@@ -3,25 +3,17 @@
 import copy
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from types import SimpleNamespace
+from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import Final, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
-from yarl import URL
-
-from berth.client.connections import CONNECT_TIMEOUT, Connections, Response, header_lines
+from berth.client.connections import header_lines
 from berth.client.contact import Contact
-from berth.client.errors import (
-    ApiError,
-    FencedError,
-    TooManyRequestsError,
-    UnavailableError,
-    from_status,
-)
+from berth.client.errors import FencedError, TooManyRequestsError, UnavailableError, from_status
 from berth.client.rate_limit import TokenBucket
 from berth.client.request_observer import NOBODY, RequestObserver
+from berth.client.transport import Headers, Transport
 from berth.clock import Clock
 
 REQUEST_TIMEOUT: Final = 60.0
@@ -64,11 +56,19 @@ async def anonymous() -> str:
     return ""
 
 
-class Headers(NamedTuple):
-    """The header fields of a request, and the same as they are sent."""
+def target_of(path: str, params: Mapping[str, str] | None) -> str:
+    """Return *path* with *params*, quoted."""
+    target = path if _needs_no_quotes(path) else quote(path)
+    return f"{target}?{urlencode(params, safe='!', quote_via=quote)}" if params else target
 
-    fields: Mapping[str, str]
-    lines: bytes
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Say in an UnavailableError that it happened to *what*."""
+    try:
+        yield
+    except UnavailableError as exc:
+        raise UnavailableError(f"{what}: {exc.message}", sent=exc.sent) from exc
 
 
 class LineBuffer:
@@ -88,64 +88,21 @@ class LineBuffer:
         return [line for line in lines if line]
 
 
-@contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Turn aiohttp's errors into ours, so that no other module imports it."""
-    try:
-        yield
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as exc:
-        raise UnavailableError(f"{what}: {exc}", sent=False) from exc
-    except aiohttp.ClientPayloadError as exc:
-        raise UnavailableError(f"{what}: the answer broke off: {exc}", sent=True) from exc
-    except TimeoutError as exc:
-        raise UnavailableError(f"{what}: timed out", sent=None) from exc
-    except (aiohttp.ClientError, OSError) as exc:
-        raise UnavailableError(f"{what}: {exc!r}", sent=None) from exc
-
-
-async def _ask_guard(
-    _session: aiohttp.ClientSession,
-    context: SimpleNamespace,
-    _params: aiohttp.TraceRequestHeadersSentParams,
-) -> None:
-    guard: Callable[[], None] | None = context.trace_request_ctx
-    if guard is not None:
-        guard()
-
-
-def _guarding() -> aiohttp.TraceConfig:
-    """Return what has a session ask the guard of a request, its ``trace_request_ctx``, when the
-    connection is there and nothing is written yet. If the guard raises, nothing is.
-
-    Despite the name of the signal; also before each further try, which aiohttp makes by itself
-    when a connection that was kept turns out to be closed.
-    """
-    tracing = aiohttp.TraceConfig()
-    tracing.on_request_headers_sent.append(_ask_guard)
-    tracing.freeze()
-    return tracing
-
-
 class ApiClient:
     """Speaks to one API server. Made by :func:`berth.client.connect.connect`.
 
-    Owns *session*, and *connections* for its requests; without these, as behind a proxy, requests
-    go through the session like watches. Raises :class:`~berth.client.errors.ApiError` and nothing
-    of the HTTP library.
+    Owns *transport*. Raises :class:`~berth.client.errors.ApiError` and nothing of the HTTP library.
     """
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        transport: Transport,
         url: str,
         *,
         user_agent: str,
         limiter: TokenBucket,
         clock: Clock,
         authorization: Authorization = anonymous,
-        server_hostname: str | None = None,
-        proxy: str | None = None,
-        connections: Connections | None = None,
         watch_grace: float = WATCH_GRACE,
     ) -> None:
         self.url = url.rstrip("/")
@@ -155,12 +112,9 @@ class ApiClient:
         self.contact = Contact(clock)
         """Whether the server answers. To be set before :meth:`fenced`, if it is shared."""
         self._host = urlsplit(url).netloc.rpartition("@")[2]
-        self._session = session
+        self._transport = transport
         self._clock = clock
         self._authorization = authorization
-        self._server_hostname = server_hostname
-        self._proxy = proxy
-        self._connections = connections
         self._watch_grace = watch_grace
         # identity: on a cluster's own network, unpacking costs more than it saves (spec §7.2)
         self._headers = {
@@ -171,8 +125,6 @@ class ApiClient:
         self._made_headers: dict[str | None, Headers] = {}
         """By content type, the latest."""
         self._fences: tuple[Fence, ...] = ()
-        if connections is None:
-            session.trace_configs.append(_guarding())
 
     def fenced(self, may_write: Callable[[], bool], *, otherwise: str = OTHER_LEADER) -> Self:
         """Return a client whose writes leave only while *may_write* says so, else FencedError.
@@ -249,35 +201,26 @@ class ApiClient:
         """
         await self._take_turn("GET")
         asked = params.get("timeoutSeconds")
-        timeout = aiohttp.ClientTimeout(
-            total=int(asked) + self._watch_grace if asked else None, sock_connect=CONNECT_TIMEOUT
-        )
-        buffer = LineBuffer()
-        with self._missing(), translated(f"watch {path}"):
-            async with self._session.request(
-                "GET",
-                self.url + path,
-                params={**params, "watch": "true"},
-                headers=(await self._headers_with(None)).fields,
-                timeout=timeout,
-                allow_redirects=False,
-                server_hostname=self._server_hostname,
-                proxy=self._proxy,
-            ) as response:
-                self.observer.watching(self._host, response.status)
-                self.contact.answered(response.status)
-                if response.status != 200:
-                    raise error_of(response, await response.read())
+        headers = await self._headers_with(None)
+        target, buffer = target_of(path, {**params, "watch": "true"}), LineBuffer()
+        with self._missing(), naming(f"watch {path}"):
+            async with self._transport.stream(
+                target, headers=headers, timeout=int(asked) + self._watch_grace if asked else None
+            ) as answer:
+                self.observer.watching(self._host, answer.status)
+                self.contact.answered(answer.status)
+                if answer.status != 200:
+                    body = b"".join([chunk async for chunk in answer.chunks()])
+                    raise from_status(body, status=answer.status, retry_after=answer.retry_after)
                 yield b""
-                async for chunk in response.content.iter_any():
-                    for line in buffer.feed(chunk):
-                        yield line
+                async with aclosing(answer.chunks()) as chunks:
+                    async for chunk in chunks:
+                        for line in buffer.feed(chunk):
+                            yield line
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._connections is not None:
-            await self._connections.close()
-        await self._session.close()
+        await self._transport.close()
 
     async def _send(
         self,
@@ -290,14 +233,18 @@ class ApiClient:
         timeout: float,
     ) -> bytes:
         headers = await self._headers_with(None if body is None else content_type)
-        target = path if _needs_no_quotes(path) else quote(path)
-        if params:
-            target += "?" + urlencode(params, safe="!", quote_via=quote)
+        what = f"{method} {path}"
         started = self._clock.monotonic()
         try:
-            answer = await self._exchange(
-                f"{method} {path}", method, target, headers=headers, body=body, timeout=timeout
-            )
+            with naming(what):
+                answer = await self._transport.exchange(
+                    method,
+                    target_of(path, params),
+                    headers=headers,
+                    body=body,
+                    timeout=timeout,
+                    guard=partial(check_fences, self._fences, method, what),
+                )
         except UnavailableError:
             seconds = self._clock.monotonic() - started
             self.observer.unanswered(self._host, method, seconds=seconds)
@@ -315,64 +262,6 @@ class ApiClient:
         if answer.status >= 300:
             raise from_status(answer.body, status=answer.status, retry_after=answer.retry_after)
         return answer.body
-
-    async def _exchange(
-        self,
-        what: str,
-        method: str,
-        target: str,
-        *,
-        headers: Headers,
-        body: bytes | None,
-        timeout: float,
-    ) -> Response:
-        """Send a request, which errors call *what*, on whatever goes to the server."""
-        if self._connections is None:
-
-            def guard() -> None:
-                check_fences(self._fences, method, what)
-
-            guard()  # else the connection would be made in vain
-            with translated(what):
-                return await self._through_session(
-                    method, target, headers=headers.fields, body=body, timeout=timeout, guard=guard
-                )
-        try:
-            connection = await self._connections.take()
-            try:
-                check_fences(self._fences, method, what)
-            except FencedError:
-                self._connections.give_back(connection)
-                raise
-            return await connection.exchange(
-                method, target, headers=headers.lines, body=body, timeout=timeout
-            )
-        except UnavailableError as exc:
-            raise UnavailableError(f"{what}: {exc.message}", sent=exc.sent) from exc
-
-    async def _through_session(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        timeout: float,
-        guard: Callable[[], None],
-    ) -> Response:
-        async with self._session.request(
-            method,
-            URL(self.url + target, encoded=True),
-            data=body,
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT),
-            allow_redirects=False,
-            server_hostname=self._server_hostname,
-            proxy=self._proxy,
-            trace_request_ctx=guard,
-        ) as response:
-            retry_after = response.headers.get("Retry-After")
-            return Response(response.status, retry_after, await response.read())
 
     async def _take_turn(self, method: str) -> None:
         """Wait for the rate limiter."""
@@ -399,10 +288,3 @@ class ApiClient:
                 fields["Authorization"] = authorization
             headers = self._made_headers[content_type] = Headers(fields, header_lines(fields))
         return headers
-
-
-def error_of(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
-    """Return the error that an answer with a failing status means."""
-    return from_status(
-        body, status=response.status, retry_after=response.headers.get("Retry-After")
-    )

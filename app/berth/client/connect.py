@@ -1,18 +1,14 @@
 """Finds the API server and the credentials for it: kubeconfig, in-cluster, or a plain address."""
 
 import os
-import socket
 import ssl
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
 
 from berth.addresses import THIS_MACHINE
 from berth.client.api_client import ApiClient, Authorization, anonymous
@@ -21,19 +17,12 @@ from berth.client.credentials import Credentials
 from berth.client.kubeconfig_data import keep_in_memory
 from berth.client.plain_kubeconfig import PlainAccess, plain_access, pod_access
 from berth.client.rate_limit import TokenBucket
+from berth.client.transport import Transport
 from berth.clock import Clock, RealClock
 from berth.errors import UserError
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
-
-READ_BUFFER: Final = 1 << 18
-"""Bytes of a watch taken in at once; flow control holds the server back at twice as many."""
-
-KEEPALIVE_IDLE: Final = 30
-KEEPALIVE_INTERVAL: Final = 10
-KEEPALIVE_PROBES: Final = 3
-"""A peer that vanished without a word is noticed after idle + interval * probes = 60 seconds."""
 
 
 class ConnectError(UserError):
@@ -75,32 +64,25 @@ def client_of(
     endpoint: Endpoint, *, qps: float, burst: int, user_agent: str, clock: Clock
 ) -> ApiClient:
     """Return a client for the API server at *endpoint*. Needs a running event loop."""
-    session = aiohttp.ClientSession(
-        # limit 0: watches hold their connections; what may be written at once is up to the lanes
-        connector=aiohttp.TCPConnector(
-            limit=0, ssl=endpoint.tls, socket_factory=socket_with_keepalive
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        read_bufsize=READ_BUFFER,
-    )
-    # looked up once: aiohttp's trust_env does it in threads, for each request
-    proxy = endpoint.proxy or proxy_from_environment(endpoint.url)
-    connections = None
-    if proxy is None:
-        connections = Connections(
-            endpoint.url, tls=endpoint.tls, server_hostname=endpoint.server_hostname, clock=clock
-        )
     return ApiClient(
-        session,
+        transport_to(endpoint, clock=clock),
         endpoint.url,
         user_agent=user_agent,
         limiter=TokenBucket(qps=qps, burst=burst, clock=clock),
         clock=clock,
         authorization=endpoint.authorization,
-        server_hostname=endpoint.server_hostname,
-        proxy=proxy,
-        connections=connections,
     )
+
+
+def transport_to(endpoint: Endpoint, *, clock: Clock) -> Transport:
+    """Return what sends requests to *endpoint*, through a proxy if that needs one."""
+    url, tls, server_hostname = endpoint.url, endpoint.tls, endpoint.server_hostname
+    proxy = endpoint.proxy or proxy_from_environment(url)
+    if proxy is None:
+        return Connections(url, tls=tls, server_hostname=server_hostname, clock=clock)
+    from berth.client.proxied import ProxiedSession  # here: it takes 0.1 s to load
+
+    return ProxiedSession(url, proxy=proxy, tls=tls, server_hostname=server_hostname)
 
 
 async def find(
@@ -240,19 +222,3 @@ def proxy_from_environment(url: str) -> str | None:
     if host in THIS_MACHINE or proxy_bypass(host):
         return None
     return getproxies().get(parts.scheme)
-
-
-def socket_with_keepalive(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Make a socket that finds out by itself when the other side is gone.
-
-    A watch may be silent for minutes, so without probes a dead load balancer leaves us blind until
-    the watch's own timeout.
-    """
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
-    return made

@@ -1,4 +1,4 @@
-"""Connections to one server that stay open, each for one request and its answer at a time.
+"""Connections to one server, each for one request and its answer at a time.
 
 ::
 
@@ -6,37 +6,33 @@
                                  |
                                  +--> broken, too late, given up --> closed
 
-Decision (2026-11): requests do not go through aiohttp's session, only watches do, and requests to
-a server behind a proxy; because a request through the session costs 100 µs of CPU, here 10, and a
-bound pod takes two of them (``berth bench throughput``). The parsing is httptools'.
+    Connections.stream --> an answer that is read while it comes --> closed
+
+Decision (2026-11): only requests to a server behind a proxy go through aiohttp's session
+(:mod:`berth.client.proxied`). A request through the session costs 100 µs of CPU, here 10, and a
+bound pod takes two of them (``berth bench throughput``); and to import aiohttp is a seventh of the
+start of a scheduler. The parsing is httptools'.
 """
 
 import asyncio
 import ssl
-from collections.abc import Mapping
-from typing import Final, NamedTuple, cast
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httptools
 
 from berth.client.errors import UnavailableError
+from berth.client.stream import Stream
+from berth.client.transport import CONNECT_TIMEOUT, Headers, Response
 from berth.clock import Clock
 
-CONNECT_TIMEOUT: Final = 10.0
-"""Seconds until a server that does not even accept a connection counts as unavailable."""
+P = TypeVar("P", bound=asyncio.Protocol)
 
 IDLE_LIMIT: Final = 15.0
 """Seconds after which an unused connection is not used again: less than servers and load balancers
 keep one, so that a request seldom meets a connection that is being closed."""
-
-
-class Response(NamedTuple):
-    """An HTTP response, as far as it matters here."""
-
-    status: int
-    retry_after: str | None
-    """The header of that name."""
-    body: bytes
 
 
 def header_lines(headers: Mapping[str, str]) -> bytes:
@@ -47,7 +43,8 @@ def header_lines(headers: Mapping[str, str]) -> bytes:
 class Connections:
     """Makes and keeps connections to the server at *url*, whose path comes before all targets.
 
-    As many as are taken at the same time; how many that may be is up to who takes them.
+    The usual :class:`~berth.client.transport.Transport`. There are as many connections as are taken
+    at the same time; how many that may be is up to who takes them.
     """
 
     def __init__(
@@ -56,8 +53,8 @@ class Connections:
         """*server_hostname* is the name that the certificate must have, None: that of *url*."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
-        self.path = parts.path.rstrip("/").encode("latin-1")
-        self.host_line = f"Host: {host}\r\n".encode("latin-1")
+        self._path = parts.path.rstrip("/").encode("latin-1")
+        self._host_line = f"Host: {host}\r\n".encode("latin-1")
         self._is_secure = parts.scheme == "https"
         self._name = parts.hostname or ""
         self._port = parts.port or (443 if self._is_secure else 80)
@@ -66,6 +63,7 @@ class Connections:
         self.clock = clock
         self._all: set[Connection] = set()
         self._idle: list[Connection] = []
+        self._streams: set[Stream] = set()
 
     @property
     def idle(self) -> int:
@@ -80,10 +78,49 @@ class Connections:
             if connection.idle_since >= oldest_useful:
                 return connection
             connection.close()
+        return await self._connect(lambda: Connection(self))
+
+    async def exchange(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Headers,
+        body: bytes | None,
+        timeout: float,
+        guard: Callable[[], None],
+    ) -> Response:
+        """Send a request and return the answer, as ``Transport`` has it."""
+        connection = await self.take()
+        try:
+            guard()
+        except BaseException:
+            self.give_back(connection)
+            raise
+        return await connection.exchange(
+            method, target, headers=headers.lines, body=body, timeout=timeout
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self, target: str, *, headers: Headers, timeout: float | None
+    ) -> AsyncIterator[Stream]:
+        """Get *target* on a connection of its own, as ``Transport`` has it."""
+        stream = await self._connect(Stream)
+        self._streams.add(stream)
+        try:
+            request = self.request("GET", target, headers=headers.lines, body=None)
+            await stream.ask(request, timeout=timeout)
+            yield stream
+        finally:
+            self._streams.discard(stream)
+            stream.close()
+
+    async def _connect(self, protocol: Callable[[], P]) -> P:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 _, made = await asyncio.get_running_loop().create_connection(
-                    lambda: Connection(self),
+                    protocol,
                     self._name,
                     self._port,
                     ssl=self._tls if self._is_secure else None,
@@ -94,6 +131,22 @@ class Connections:
         except OSError as exc:
             raise UnavailableError(str(exc), sent=False) from exc
         return made
+
+    def request(self, method: str, target: str, *, headers: bytes, body: bytes | None) -> bytes:
+        """Return a request as it is sent.
+
+        *headers* are :func:`header_lines` without Host and Content-Length.
+        """
+        length = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
+        return b"%b %b%b HTTP/1.1\r\n%b%b%b\r\n%b" % (
+            method.encode("latin-1"),
+            self._path,
+            target.encode("latin-1"),
+            self._host_line,
+            headers,
+            length,
+            body or b"",
+        )
 
     def opened(self, connection: "Connection") -> None:
         self._all.add(connection)
@@ -112,6 +165,8 @@ class Connections:
         """Close all connections at once; exchanges that are under way fail."""
         for connection in tuple(self._all):
             connection.close()
+        for stream in tuple(self._streams):
+            stream.close()
         await asyncio.sleep(0)  # the loop tells each of them in its next turn
 
 
@@ -138,19 +193,9 @@ class Connection(asyncio.Protocol):
     ) -> Response:
         """Send a request and return the answer. *target* is quoted, *timeout* is in seconds.
 
-        *headers* are :func:`header_lines` without Host and Content-Length. Raises
-        UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
+        Raises UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
         """
-        length = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
-        request = b"%b %b%b HTTP/1.1\r\n%b%b%b\r\n%b" % (
-            method.encode("latin-1"),
-            self._pool.path,
-            target.encode("latin-1"),
-            self._pool.host_line,
-            headers,
-            length,
-            body or b"",
-        )
+        request = self._pool.request(method, target, headers=headers, body=body)
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Response] = loop.create_future()
         self._waiting = waiting

@@ -48,5 +48,13 @@ def run(given: argparse.Namespace) -> int:
             write_file(Path(options.write_config_to), to_yaml(loaded[0]))
         return 0
     return in_loop(
-        run_scheduler(options, source, loaded, extender=extender, schedules=not given.no_scheduling)
+        run_scheduler(
+            options,
+            source,
+            loaded,
+            extender=extender,
+            schedules=not given.no_scheduling,
+            shadows=given.shadow,
+            serves_page=given.serve_ui,
+        )
     )

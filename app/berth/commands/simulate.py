@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from berth import log, manifests
 from berth.config.decode import document
+from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.model_errors import model_problems
 from berth.config.plugin_references import replace_references
-from berth.config.presets import preset
 from berth.event_loop import in_loop
 from berth.memory import collect_seldom
 from berth.offline.files import answer_all
@@ -69,6 +69,7 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
     for each in _manifests(given.template, namespace=given.namespace):
         counted = each["kind"] != "DaemonSet"
         templates.append({"manifest": each, "replicas": given.replicas if counted else None})
+    templates += ({"like": name, "replicas": given.replicas} for name in given.like)
     asked: dict[str, Any] = {
         "pods": pods,
         "templates": templates,
@@ -89,14 +90,17 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
         asked["findNodes"] = _node_type(given.find_nodes)
     if given.seed is not None:
         asked["seed"] = given.seed
-    for name, path, preset_name in (
-        ("config", given.config, given.preset),
-        ("compareConfig", given.compare_config, given.compare_preset),
-    ):
+    asked |= {
+        "preset": given.preset,
+        "profile": given.profile,
+        "weights": _weights(given.weight),
+        "comparePreset": given.compare_preset,
+        "compareProfile": given.compare_profile,
+        "compareWeights": _weights(given.compare_weight),
+    }
+    for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
         if path is not None:
             asked[name] = _configuration(path)
-        elif preset_name is not None:
-            asked[name] = document(preset(preset_name), source=f"preset {preset_name}").value
     return asked
 
 
@@ -118,6 +122,13 @@ def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:
     """Return a choice of nodes; a name may be several with commas between them."""
     apart = [name.strip() for each in names for name in each.split(",")]
     return {"names": [name for name in apart if name], "selector": selector}
+
+
+def _weights(given: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
+    weights: dict[str, dict[str, int]] = {}
+    for profile, plugin, weight in given:
+        weights.setdefault(profile or DEFAULT_SCHEDULER_NAME, {})[plugin] = weight
+    return weights
 
 
 def _node_type(type_: str) -> dict[str, Any]:

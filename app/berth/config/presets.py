@@ -1,9 +1,10 @@
 """The configurations that have a name: files of ``berth.presets``."""
 
 from importlib.resources import files
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
-PRESETS: Final = ("default", "binpack", "spread")
+Preset: TypeAlias = Literal["default", "binpack", "spread"]
+PRESETS: Final[tuple[str, ...]] = get_args(Preset)
 
 
 def preset(name: str) -> bytes:

@@ -33,6 +33,7 @@ from berth.config.feature_gates import (
     enabled_features,
 )
 from berth.config.types import KubeSchedulerConfiguration
+from berth.core.journal import CoreJournal
 from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
 from berth.framework.handle import Handle
@@ -86,6 +87,12 @@ class CoreOptions:
 
     A simulation looks at :class:`~berth.scheduler.preemption.Preemptions` to tell of them.
     """
+    journal: CoreJournal | None = None
+    """Is told of all that happens."""
+    scheduler: type[Scheduler] = Scheduler
+    binding_cycle: type[BindingCycle] = BindingCycle
+    preemptions: type[Preemptions] = Preemptions
+    """What makes attempts, bindings and evictions; a replay has its own."""
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -105,9 +112,13 @@ class SchedulerCore:
 
         *registry* has the plugins that *config* may enable.
         """
+        self._journal = journal = options.journal
+        if journal is not None:
+            outside = journal.outside(outside)
         self.outside = outside
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
+        steady = journal.clock if journal is not None else clock
         features = enabled_features(config.feature_gates)
         groups = None
         if GENERIC_WORKLOAD in features:
@@ -127,13 +138,19 @@ class SchedulerCore:
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)
         bindings = Bindings()
-        self.preemptions = Preemptions(
-            pods=pods, bindings=bindings, reporter=api, evictor=api, metrics=metrics, clock=clock
+        self.preemptions = options.preemptions(
+            pods=pods,
+            bindings=bindings,
+            reporter=api,
+            evictor=api,
+            metrics=metrics,
+            clock=steady,
+            journal=journal,
         )
         self.handle = Handle(
             self.cache.table,
             listers=outside.listers,
-            clock=clock,
+            clock=steady,
             rng=outside.rng.plugins,
             pod=pods.get,
             is_preempting=self.preemptions.is_preempting,
@@ -157,7 +174,7 @@ class SchedulerCore:
         )
         profiles = self.live.profiles
         self.queue = SchedulingQueue(
-            clock=clock,
+            clock=steady,
             sort_key=options.sort_key or next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
             hints={
@@ -172,7 +189,7 @@ class SchedulerCore:
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
             schedules_groups=groups is not None,
         )
-        self.handlers = all_event_handlers(
+        handlers = all_event_handlers(
             outside.listers,
             queue=self.queue,
             cache=self.cache,
@@ -182,6 +199,7 @@ class SchedulerCore:
             features=features,
             pod_groups=pod_groups,
         )
+        self.handlers = handlers if journal is None else journal.handlers(handlers)
         """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
@@ -195,7 +213,7 @@ class SchedulerCore:
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
         self.sampling = sampling = Sampling(extenders_decide=outside.extenders.decide)
-        self.scheduler = Scheduler(
+        self.scheduler = options.scheduler(
             profiles=profiles,
             queue=self.queue,
             cache=self.cache,
@@ -217,15 +235,16 @@ class SchedulerCore:
             ),
             bindings=bindings,
             preemptions=self.preemptions,
-            binding_cycle=BindingCycle(
+            binding_cycle=options.binding_cycle(
                 extenders=outside.extenders,
                 queue=self.queue,
                 bindings=bindings,
                 reporter=api,
                 failures=failures,
                 metrics=metrics,
-                clock=clock,
+                clock=steady,
                 nominates=NOMINATED_NODE_NAME_FOR_EXPECTATION in features,
+                journal=journal,
             ),
             failures=failures,
             failure_reporter=self.failure_reporter,
@@ -237,13 +256,18 @@ class SchedulerCore:
             preempts_async=(
                 options.always_preempts_async or SCHEDULER_ASYNC_PREEMPTION in features
             ),
+            journal=journal,
         )
+        if journal is not None:
+            journal.begins(self)
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
 
     def reconfigure(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
+        if self._journal is not None:
+            self._journal.reconfigured(config)
         self.live.replace(
             config,
             registry=registry,
@@ -256,7 +280,7 @@ class SchedulerCore:
     async def run(self) -> None:
         """Take pods from the queue and do what is decided, for ever; the parts side by side."""
         aligned = backoff_of(self.live.current).pops_early
-        flushers = partial(run_flushers, self.queue, self.outside.clock, aligned=aligned)
+        flushers = partial(run_flushers, self, self.outside.clock, aligned=aligned)
         async with asyncio.TaskGroup() as tasks:
             for name, run in (
                 ("queue flushers", flushers),
@@ -267,9 +291,21 @@ class SchedulerCore:
             ):
                 tasks.create_task(forever(name, run), name=name)
 
+    def flush_backoff_completed(self) -> None:
+        """Have the queue move the pods whose backoff is over."""
+        if self._journal is not None:
+            self._journal.flushes(leftovers=False)
+        self.queue.flush_backoff_completed()
+
+    def flush_unschedulable_pods_leftover(self) -> None:
+        """Have the queue try again the pods that waited too long."""
+        if self._journal is not None:
+            self._journal.flushes(leftovers=True)
+        self.queue.flush_unschedulable_pods_leftover()
+
     async def schedule_next(self) -> Sequence[Binding] | None:
         """Make the next attempt; return what is to be bound, or None if no pod is ready."""
-        queued = self.queue.pop()
+        queued = self.scheduler.next_pod()
         if queued is None:
             return None
         if self.scheduler.apply_known_failure(queued):

@@ -263,10 +263,9 @@ class SimulatedCluster:
         """Let time pass until *moment*, which is not after :meth:`next_moment`."""
         self.clock.advance(max(moment - self.clock.now(), 0.0))
         await _turns()
-        queue = self.core.queue
-        queue.flush_backoff_completed()
+        self.core.flush_backoff_completed()
         if (self.clock.now() - self._started) % LEFTOVERS_PERIOD == 0:
-            queue.flush_unschedulable_pods_leftover()
+            self.core.flush_unschedulable_pods_leftover()
 
     def _is_going_round(self) -> bool:
         """Whether pods have been tried again and again though nothing has changed."""

@@ -193,7 +193,7 @@ class Up:
                         ("kubelets", kubelets.run),
                         ("scheduler", partial(self._schedule, service)),
                         ("scheduler's endpoints", port.run),
-                        ("page", page.run),
+                        ("page", page.server.run),
                     )
                 ]
                 loading = tasks.create_task(

@@ -12,9 +12,6 @@ from berth.framework.node_table import NodeTable
 from berth.profile.results import ScoreTable
 from berth.scheduler.outcome import Failed, Outcome, Placed
 
-PREEMPTION = " preemption: "
-"""Where a FailedScheduling message goes on with what preemption found (spec §2.8)."""
-
 
 class Agreement(StrEnum):
     """How a decision compares with what was chosen elsewhere."""
@@ -139,7 +136,7 @@ def _not_placed(base: Comparison) -> dict[str, object]:
 def _nowhere(base: Comparison) -> dict[str, object]:
     same, words = None, f"{base.pod} fits nowhere, here and there"
     if base.message and base.chosen_message:
-        same = _counted(base.message) == _counted(base.chosen_message)
+        same = _goes_on(base.chosen_message, base.message)
         words += (
             f": {base.message}"
             if same
@@ -148,9 +145,9 @@ def _nowhere(base: Comparison) -> dict[str, object]:
     return {"result": Agreement.NOWHERE, "words": words, "same_reasons": same}
 
 
-def _counted(message: str) -> str:
-    """Return the part of a FailedScheduling message that counts reasons, which are sorted."""
-    return message.partition(PREEMPTION)[0]
+def _goes_on(message: str, base: str) -> bool:
+    """Whether *message* is *base*, maybe followed by what PostFilter plugins found (spec §2.8)."""
+    return f"{message} ".startswith(f"{base} ")
 
 
 def _refused(base: Comparison, outcome: Outcome, row: int | None) -> dict[str, object]:

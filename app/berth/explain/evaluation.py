@@ -6,6 +6,7 @@ from typing import Final
 
 from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
+from berth.explain.funnel import funnel
 from berth.explain.obstacles import Obstacles
 from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
@@ -21,6 +22,7 @@ from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
 
 WITHOUT_EXTENDERS: Final = "evaluated without the extenders, which have a say, too"
+MISSES_TOLD: Final = 5
 LOOKS: Final = 2
 """Steps of an evaluation after which no plugin is asked again whether the pod fits."""
 
@@ -79,10 +81,11 @@ def evaluate_in_steps(
     for verdict in _fitting(outcome, found, cycle, wanted):
         reported.append(verdict)
         yield
-    rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, MISSES_TOLD))
     for row, held_against in rejected[: max(wanted - len(reported), 0)]:
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
+    misses = [obstacles.miss(*each) for each in rejected[:MISSES_TOLD]] if is_refused else []
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
@@ -96,7 +99,9 @@ def evaluate_in_steps(
         findings=findings,
         notes=(*notes, *_notes(outcome, gang)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
-        nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
+        funnel=() if error else funnel(cycle, found, obstacles),
+        nearest_miss=misses[0] if misses else None,
+        next_misses=tuple(filter(None, misses[1:])),
         nodes=tuple(reported[:wanted]),
     )
 

@@ -17,6 +17,7 @@ from berth.explain.explanation import (
 from berth.explain.groups.explainer import PodGroupExplainer
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.pod_state import age_of, pod_state, rejectors_of
+from berth.explain.preemption import past_preemption
 from berth.explain.rejections import Rejections, rejections_of
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
@@ -72,9 +73,16 @@ class Explainer:
         """
         return at_once(self._explaining(key, limit))
 
-    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None:
-        """Do the same, and let others have a turn between nodes; it is true of its beginning."""
-        return await step_by_step(self._explaining(key, limit), per_turn=NODES_PER_TURN)
+    async def explain_in_turns(
+        self, key: str, *, limit: int | None, evaluates: bool = True
+    ) -> Explanation | None:
+        """Do the same, and let others have a turn between nodes; it is true of its beginning.
+
+        Unless it *evaluates*, it says where the pod is and how its attempts ended, and no node is
+        looked at.
+        """
+        explaining = self._explaining(key, limit, evaluates=evaluates)
+        return await step_by_step(explaining, per_turn=NODES_PER_TURN)
 
     async def explain_workload_in_turns(
         self, namespace: str, workload: Workload, *, limit: int | None
@@ -154,7 +162,13 @@ class Explainer:
         return where, rejectors, signature_of(PodInfo(pod)) or pod.key
 
     def _explaining(
-        self, key: str, limit: int | None, num_others: int = 0, workload: str = ""
+        self,
+        key: str,
+        limit: int | None,
+        num_others: int = 0,
+        workload: str = "",
+        *,
+        evaluates: bool = True,
     ) -> Steps[Explanation | None]:
         pod = self._pods.get(key)
         if pod is None:
@@ -165,11 +179,12 @@ class Explainer:
         history = self.decisions(key, limit=HISTORY_SHOWN)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
-        evaluation = None
-        if profile and will_be_tried:
+        evaluation = standing = None
+        if profile and will_be_tried and evaluates:
             evaluation = yield from self._evaluate(profile, pod, state.where, limit)
             evaluation = _with_preemption(evaluation, pod, history)
-        standing = yield from self._standing(pod)
+        if evaluates:
+            standing = yield from self._standing(pod)
         subject = Subject(key, age_of(pod, self._clock.now()), num_others, workload)
         return Explanation(
             pod=key,
@@ -246,6 +261,7 @@ class Explainer:
             reasons=record.reasons,
             plugins=record.plugins,
             nominated_node=record.nominated_node,
+            preemption=None if record.preemption is None else past_preemption(record.preemption),
             gang=record.gang,
             answered_by=record.answered_by,
             num_nodes=record.num_nodes,

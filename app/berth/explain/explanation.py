@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from berth.framework.explanation import Change, Detail
+from berth.framework.preemption.candidate import Criterion
 from berth.scheduler.decisions import Result
 
 
@@ -145,6 +146,23 @@ class NearestMiss(Told):
     """The same for people: "node-7: free 180m more cpu"."""
 
 
+class FilterStep(Told):
+    """What one plugin took out of the nodes that the plugins before it had left."""
+
+    plugin: str
+    """Empty if several PreFilter plugins together left nodes out."""
+    num_rejected: int
+    """The nodes that are charged to it: it is the first, in order, that rejects them."""
+    num_left: int
+    """The nodes that no plugin has rejected up to this one."""
+    num_against: int
+    """All nodes that it objects to, those that a plugin before it has rejected included."""
+    num_only: int
+    """Of these, the nodes that nothing else stands in the way on."""
+    reasons: dict[str, int]
+    """Reason to the number of nodes it is counted for, of those that are charged to it."""
+
+
 class Evaluation(Told):
     """What the scheduler would find if it tried the pod on the cluster as it is now."""
 
@@ -168,10 +186,62 @@ class Evaluation(Told):
     here is about the pod alone."""
     notes: tuple[str, ...] = ()
     """What else to know: what was taken for granted, what PreFilter ruled out."""
+    funnel: tuple[FilterStep, ...] = ()
+    """The plugins that reject nodes, in the order in which they are asked; none after an error."""
     choice: Choice | None = None
     nearest_miss: NearestMiss | None = None
+    next_misses: tuple[NearestMiss, ...] = ()
+    """The nodes that come next after ``nearestMiss``, the nearest first; a few."""
     nodes: tuple[NodeVerdict, ...] = ()
     """The best first: nodes that fit by total score, others by how nearly they would."""
+
+
+class Victim(Told):
+    """A pod that is evicted to make room."""
+
+    pod: str
+    """As in namespace/name."""
+    priority: int
+    started: str | None
+    """When it started, in UTC; null if it has not."""
+
+
+class VictimsOnNode(Told):
+    """A node that takes the pod once these pods are gone."""
+
+    node: str
+    victims: tuple[Victim, ...]
+    """The most important first; not all if there are many."""
+    num_victims: int
+    pdb_violations: int
+    """How many of them their PodDisruptionBudgets would rather keep."""
+
+
+class PreemptionRound(Told):
+    """A criterion that candidates were told apart by."""
+
+    criterion: Criterion
+    num_left: int
+    """How many candidates are equally good by it and by all before it."""
+
+
+class PastPreemption(Told):
+    """Whom an attempt had evicted, and why those."""
+
+    chosen: VictimsOnNode
+    num_candidates: int
+    """How many nodes were found on which evictions help; the search ends when there are enough."""
+    rounds: tuple[PreemptionRound, ...] = ()
+    """The criteria that were needed, in order."""
+    equals: int = 0
+    """How many other candidates are equally good by all criteria: chance decides between them."""
+    runner_up: VictimsOnNode | None = None
+    """What would have been chosen next."""
+    decided_by: Criterion | None = None
+    """The criterion that left the chosen one alone; none in ties, and with a single candidate."""
+    words: str
+    """The same for people: "node-3 before node-5: its most important victim has priority 0, not
+    100"."""
 
 
 class PastDecision(Told):
@@ -197,6 +267,8 @@ class PastDecision(Told):
     """Who rejected the pod."""
     nominated_node: str = ""
     """Where this attempt wants room to be made for the pod."""
+    preemption: PastPreemption | None = None
+    """Whom it had evicted for that, and why those."""
     num_nodes: int
     num_feasible: int
     choice: Choice | None = None

@@ -13,6 +13,8 @@ from berth.explain.explanation import (
     PluginScore,
     Whereabouts,
 )
+from berth.explain.preemption import victims_in_words
+from berth.framework.explanation import counted
 from berth.tables import Content, Stack, Table
 
 
@@ -50,6 +52,11 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
     last = explanation.history[0] if explanation.history else None
     if last is not None and last.gang and not last.node:
         yield "waits for", last.message
+    preemption = next((past.preemption for past in explanation.history if past.preemption), None)
+    if preemption is not None:
+        chosen = preemption.chosen
+        yield "evicted", f"from {chosen.node}: {victims_in_words(chosen)}"
+        yield "why those", preemption.words
     evaluation = explanation.evaluation
     if evaluation is None:
         return
@@ -61,10 +68,20 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "would go to", evaluation.choice.words
     else:
         yield "fits nowhere", evaluation.message
+    if evaluation.choice is None and evaluation.funnel:
+        yield "filters", _funnel(evaluation)
     for finding in evaluation.findings:
         yield "there is", finding
     if evaluation.nearest_miss is not None:
         yield "nearest miss", evaluation.nearest_miss.words
+
+
+def _funnel(evaluation: Evaluation) -> str:
+    steps = (
+        f"{step.plugin or 'PreFilter'} rejects {step.num_rejected}, {step.num_left} left"
+        for step in evaluation.funnel
+    )
+    return f"{counted(evaluation.num_nodes, 'node')}; {'; '.join(steps)}"
 
 
 def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[Content]:

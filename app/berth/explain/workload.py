@@ -47,16 +47,30 @@ class Workload:
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"
 
-    def has(self, pod: "Pod", namespace: str) -> bool:
-        """Whether *pod* is one of the workload's in *namespace*, and has not finished.
+    @classmethod
+    def of(cls, pod: "Pod") -> "Workload | None":
+        """Return what controls *pod*, of any kind; None if it was created by itself.
 
         A Deployment is told by its ReplicaSet, which has its name and the hash that is a label of
         the pods, too: ReplicaSets need not be read.
         """
         owner = pod.metadata.controller
-        if owner is None or pod.metadata.namespace != namespace or pod.is_terminated:
+        if owner is None:
+            return None
+        if owner.kind == "ReplicaSet":
+            suffix = f"-{pod.metadata.labels.get('pod-template-hash')}"
+            if owner.name.endswith(suffix):
+                return cls("deployment", owner.name.removesuffix(suffix))
+        return cls(owner.kind.lower(), owner.name)
+
+    def has(self, pod: "Pod", namespace: str) -> bool:
+        """Whether *pod* is one of the workload's in *namespace*, and has not finished.
+
+        The ReplicaSet of a Deployment has it, too.
+        """
+        if pod.metadata.namespace != namespace or pod.is_terminated:
             return False
-        if self.kind == "deployment":
-            label = pod.metadata.labels.get("pod-template-hash")
-            return owner.kind == "ReplicaSet" and owner.name == f"{self.name}-{label}"
-        return owner.kind.lower() == self.kind and owner.name == self.name
+        owner = pod.metadata.controller
+        if owner is not None and self.kind == "replicaset":
+            return owner.kind == "ReplicaSet" and owner.name == self.name
+        return Workload.of(pod) == self

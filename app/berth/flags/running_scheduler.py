@@ -4,6 +4,7 @@ import argparse
 from typing import Final
 
 from berth.addresses import KUBECONFIG, UP_PORT
+from berth.terminal import http_url
 
 CREDENTIALS: Final = (
     f"credentials and certificate authority to use; default: $KUBECONFIG, otherwise ./{KUBECONFIG}"
@@ -11,13 +12,23 @@ CREDENTIALS: Final = (
 )
 
 
-def add_flags(where: argparse._ArgumentGroup, *, kubeconfig: str = CREDENTIALS) -> None:
-    """Add how to reach a scheduler; *kubeconfig* is what that flag does."""
+def add_flags(
+    where: argparse._ArgumentGroup, *, kubeconfig: str = CREDENTIALS, server: str | None = None
+) -> None:
+    """Add how to reach a scheduler; *kubeconfig* is what that flag does.
+
+    *server* is its URL by default, in place of that of ``berth up``.
+    """
+    usual = (
+        f"the one that berth up wrote to the kubeconfig, otherwise port {UP_PORT} on this machine"
+    )
     where.add_argument(
-        "--server", metavar="URL",
-        help="URL of the scheduler; default: the one that berth up wrote to the kubeconfig,"
-        f" otherwise port {UP_PORT} on this machine",
-    )  # fmt: skip
+        "--server",
+        type=http_url,
+        metavar="URL",
+        default=server,
+        help=f"URL of the scheduler; default: {server or usual}",
+    )
     where.add_argument("--kubeconfig", metavar="FILE", help=kubeconfig)
     where.add_argument(
         "--context", metavar="NAME",

@@ -6,8 +6,8 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -67,15 +67,21 @@ class Plugin(ABC):
     GOES_BY_LOAD: ClassVar[bool] = False
     """Whether what the plugin says of a node also follows from how many pods are on it and what
     they take: the columns ``requested``, ``non_zero_requested`` and ``pod_count``."""
+    GOES_BY_CONTAINERS: ClassVar[bool] = False
+    """Whether the plugin looks at what the containers of a pod request, or at their images."""
+    GOES_BY_LABELS: ClassVar[bool] = False
+    """Whether the plugin looks at the namespace or labels of a pod, or at what the pod asks of
+    other pods by theirs."""
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return what else the answers about *pod* follow from, for plugins that come with berth.
 
         "Else" is beside the template of the pod, the nodes as such and, if :attr:`GOES_BY_LOAD`,
-        the load of each. While the value stays equal, so do the answers of PreFilter, Filter,
-        PreScore and Score about pods of that template, and they are not asked for again; with
-        :data:`NOTHING_ELSE` not even this is. None: more than can be told, so the plugin is asked
-        about every pod.
+        the load of each. Of the template that is ``node_facts``, and the rest as far as
+        :attr:`GOES_BY_CONTAINERS` says so; if :attr:`GOES_BY_LABELS`, the value tells the rest.
+        While the value stays equal, so do the answers of PreFilter, Filter, PreScore and Score, and
+        they are not asked for again; with :data:`NOTHING_ELSE` not even this is. None: more than
+        can be told, so the plugin is asked about every pod.
         """
         return None
 
@@ -195,11 +201,27 @@ class PostFilterResult:
         the scheduler evicts its victims."""
 
 
+class RowByRow(NamedTuple):
+    """The answers of overlays about a row, and pods of one template, follow from that row alone.
+
+    As long as nodes neither come, go nor change; and beside what is said here.
+    """
+
+    follows_from: Hashable
+    """What else they follow from: while it stays equal, so do they."""
+    but_not: Collection[int]
+    """Rows that have nominated pods, from which they follow, too."""
+
+
 class FilterRunner(Protocol):
     """The filters of this attempt, for questions such as "and without these pods?"."""
 
     def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
         """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
+        ...
+
+    def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
+        """Return when the answers of overlays stay the same; None if more is to it than rows."""
         ...
 
 

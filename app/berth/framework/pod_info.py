@@ -96,6 +96,27 @@ class PodTemplate:
         """nodeSelector and required node affinity together; None: any node will do."""
         return required_node_affinity(self.pod.spec)
 
+    @cached_property
+    def node_facts(self) -> bytes | None:
+        """What plugins look at that go neither by containers nor by labels; to be compared.
+
+        None if the pod has resource claims, or volumes that plugins look at.
+        """
+        spec = self.pod.spec
+        if spec.resource_claims or any(v != type(v)(name=v.name) for v in spec.volumes):
+            return None
+        containers = (*spec.containers, *spec.init_containers)
+        return _encode(
+            (
+                spec.node_selector,
+                None if spec.affinity is None else spec.affinity.node_affinity,
+                spec.tolerations,
+                (spec.host_network, spec.host_users),
+                [(c.ports, c.restart_policy_rules) for c in containers],
+                tuple(self.incoming_requested.scalars),
+            )
+        )
+
     def memo(self, key: object, build: Callable[[], T]) -> T:
         """Return what *build* made for *key* the first time; plugins keep compiled terms here.
 
@@ -272,3 +293,9 @@ class QueuedPodInfo:
     def key(self) -> str:
         """``namespace/name`` of the pod."""
         return self.pod_info.key
+
+    @property
+    def pending_since(self) -> float:
+        """When it could first be tried; of a pod that never could, when it was put where it is."""
+        first = self.initial_attempt_timestamp
+        return self.timestamp if first is None else first

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from berth.framework.interface import MAX_NODE_SCORE
+from berth.framework.interface import MAX_NODE_SCORE, ScorePlugin
 from berth.framework.verdict import Ints, everywhere
 
 
@@ -19,3 +19,8 @@ def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
         return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
     stretched: Ints = scores * MAX_NODE_SCORE // highest
     return MAX_NODE_SCORE - stretched if reverse else stretched
+
+
+def normalizes(plugin: ScorePlugin) -> bool:
+    """Whether *plugin* has a NormalizeScore of its own."""
+    return type(plugin).normalize is not ScorePlugin.normalize

@@ -113,6 +113,8 @@ class Reflector(Generic[T]):
         self.cut_off_since: float | None = None
         """Since when, monotonic, no watch is open; None while one is."""
         self.lists = 0
+        self.is_replacing = False
+        """Whether what the handler is told comes from a list: without order, and maybe late."""
         self.malformed = 0
         self._client = client
         self.path = path
@@ -356,9 +358,13 @@ class Reflector(Generic[T]):
             if key not in incoming.objects and key not in incoming.unreadable:
                 del self.unreadable[key]
         steps = self._store.replace(incoming.objects, keep=incoming.unreadable)
-        for number, _ in enumerate(steps, 1):
-            if number % BATCH == 0:
-                await asyncio.sleep(0)
+        self.is_replacing = True
+        try:
+            for number, _ in enumerate(steps, 1):
+                if number % BATCH == 0:
+                    await asyncio.sleep(0)
+        finally:
+            self.is_replacing = False
         self.lists += 1
         self.cut_off_since = None
         self.synced.set()

@@ -57,7 +57,7 @@ def read(beside: Path, names: Iterable[str]) -> Iterable[dict[str, Any]]:
 def rendered(objects: Iterable[dict[str, Any]]) -> Render:
     """Sort objects by what they are; LabError for DaemonSets, whose pods nobody schedules here."""
     render = sort_out([Replicas(manifest=each) for each in objects])
-    for _, workload in render.workloads:
+    for workload in render.workloads:
         if workload.manifest["kind"] == DAEMON_SET:
             raise LabError(f"kind: {DAEMON_SET!r}: a lab has no DaemonSets")
     return render
@@ -66,11 +66,11 @@ def rendered(objects: Iterable[dict[str, Any]]) -> Render:
 def pods_of(render: Render) -> Sequence[Pod]:
     """Return the pods of all workloads, and add what comes to be with them to the objects."""
     pods: dict[str, Pod] = {}
-    for at, each in render.workloads:
+    for each in render.workloads:
         made = manifests.replicas(
             each.manifest,
             None,
-            at=at,
+            at=each.at,
             priorities=render.priorities,
             taken=pods,
             most=MOST_PODS - len(pods),

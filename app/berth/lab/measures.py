@@ -1,7 +1,6 @@
 """What is measured of a cluster in every run, beside what plugins measure."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -10,9 +9,8 @@ from berth.framework.lab_plugin import LabPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
+from berth.whatif.typical_pods import TypicalPods, fragmentation
 
-TYPICAL: Final = 0.95
-"""Of all pods; the templates that make up so many are typical."""
 BALANCED: Final = ("cpu", "memory")
 
 
@@ -30,7 +28,7 @@ class Measures:
         self._nodes, self._plugins = nodes, [*plugins]
         for plugin in self._plugins:
             plugin.learn(infos)
-        self._typical = _typical(infos)
+        self._typical = TypicalPods(infos)
 
     def now(self) -> dict[str, float]:
         """Measure what is cheap to measure."""
@@ -50,10 +48,9 @@ class Measures:
                 allocatable, requested = resources[name]
                 shares = requested[allocatable > 0] / allocatable[allocatable > 0]
                 measured[f"imbalance of {name}"] = 100 * float(shares.std())
-        unfit = self._unfit(resources)
-        for name, (allocatable, requested) in resources.items():
-            free = float(((allocatable - requested) * unfit).sum())
-            measured[f"fragmentation of {name}"] = 100 * free / int(allocatable.sum())
+        unfit = self._typical.unfit(resources, self._nodes.size)
+        for name, share in fragmentation(resources, unfit).items():
+            measured[f"fragmentation of {name}"] = 100 * share
         return measured
 
     def _resources(self) -> Iterable[tuple[str, tuple["np.ndarray", "np.ndarray"]]]:
@@ -62,32 +59,3 @@ class Measures:
             found = self._nodes.resource_rows(name)
             if found is not None and found[0].any():
                 yield name, found
-
-    def _unfit(self, resources: Mapping[str, tuple["np.ndarray", "np.ndarray"]]) -> "np.ndarray":
-        """Return how likely it is by row that a typical pod does not fit."""
-        unfit = np.zeros(self._nodes.size)
-        for probability, requests in self._typical:
-            fits = np.ones(self._nodes.size, bool)
-            for name, amount in requests.items():
-                if name in resources:
-                    allocatable, requested = resources[name]
-                    fits &= allocatable - requested >= amount
-                else:
-                    fits[:] = False
-            unfit += probability * ~fits
-        return unfit
-
-
-def _typical(pods: Sequence[PodInfo]) -> list[tuple[float, dict[str, int]]]:
-    """Return what typical pods request, with the probability of each."""
-    counts: Counter[tuple[tuple[str, int], ...]] = Counter()
-    for pod in pods:
-        amounts = pod.template.requested
-        requests = {"cpu": amounts.milli_cpu, "memory": amounts.memory, **amounts.scalars}
-        counts[tuple(sorted((name, amount) for name, amount in requests.items() if amount))] += 1
-    taken: dict[tuple[tuple[str, int], ...], int] = {}
-    for kind, count in counts.most_common():
-        if sum(taken.values()) >= TYPICAL * len(pods):
-            break
-        taken[kind] = count
-    return [(count / sum(taken.values()), dict(kind)) for kind, count in taken.items()]

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from berth.config.presets import Preset
 from berth.config.types import ConfigModel
 from berth.duration import Duration
 
@@ -101,7 +102,7 @@ class PolicySource(ConfigModel):
     """One way to schedule."""
 
     name: Annotated[str, Field(min_length=1)]
-    preset: Literal["default", "binpack", "spread"] | None = None
+    preset: Preset | None = None
     """A configuration that comes with berth."""
     config: dict[str, Any] = Field(default_factory=dict)
     """A `KubeSchedulerConfiguration`, without `apiVersion` and `kind`; or `{file: NAME}` with the

@@ -64,6 +64,11 @@ class LeaderElector:
         """Whether this replica leads, and is so sure of it that it may write."""
         return self._leads and self._is_fresh
 
+    @property
+    def leader(self) -> str:
+        """The identity of the holder of the lease as far as is known; "" if there is none."""
+        return self._candidate.holder
+
     def is_overdue(self) -> bool:
         """Whether this replica would still lead, but has not renewed for too long."""
         return self._leads and not self._is_fresh

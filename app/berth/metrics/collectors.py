@@ -1,7 +1,7 @@
 """Numbers that somebody keeps anyway, read when Prometheus asks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -250,6 +250,27 @@ class BreakerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         states = {(name,): float(state) for name, state in self._states().items()}
         yield numbers(berth.EXTENDER_BREAKERS, states)
+
+
+class ShadowCollector(Collector):
+    """What a shadow of another scheduler has found."""
+
+    def __init__(
+        self,
+        *,
+        compared: Mapping[Any, int],
+        skipped: Mapping[Any, int],
+        behind: Callable[[], int],
+    ) -> None:
+        """*compared* is by result, profile, plugin and order, *skipped* by reason."""
+        self._compared = compared
+        self._skipped = skipped
+        self._behind = behind
+
+    def collect(self) -> Iterator[Metric]:
+        yield numbers(berth.SHADOW_COMPARISONS, self._compared)
+        yield numbers(berth.SHADOW_SKIPPED, {(r,): n for r, n in self._skipped.items()})
+        yield number(berth.SHADOW_BEHIND, self._behind())
 
 
 class ConnectionCollector(Collector):

@@ -122,6 +122,13 @@ class Counters:
         if self.family.labels:
             self._values.clear()
 
+    def by(self, label: str) -> dict[str, float]:
+        """Return the sums over all labels but one."""
+        place, sums = self.family.labels.index(label), dict[str, float]()
+        for labels, value in self._values.items():
+            sums[labels[place]] = sums.get(labels[place], 0) + value
+        return sums
+
     def collect(self) -> Metric:
         return numbers(self.family, self._values)
 

@@ -119,6 +119,10 @@ class SchedulerMetrics(Collector):
         for plugin in plugins:
             self._rejecting_attempts.add(plugin, profile)
 
+    def attempts(self) -> dict[str, float]:
+        """Return how many attempts there were since the start, or :meth:`reset`, by result."""
+        return self._attempts.by("result")
+
     def rejected_nodes(self, profile: str, plugin: str, count: int) -> None:
         """A Filter plugin ruled *count* nodes out that had passed so far."""
         self._rejected_nodes.add(plugin, profile, amount=count)

@@ -5,7 +5,7 @@ from typing import Final
 from berth.objects.pod import Pod
 
 _KEEPERS: Final = ("DaemonSet", "Node")
-_MIRROR: Final = "kubernetes.io/config.mirror"
+MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 def goes_with_node(pod: Pod) -> bool:
@@ -13,4 +13,4 @@ def goes_with_node(pod: Pod) -> bool:
     owner = pod.metadata.controller
     if owner is not None and owner.kind in _KEEPERS:
         return True
-    return _MIRROR in pod.metadata.annotations
+    return MIRROR in pod.metadata.annotations

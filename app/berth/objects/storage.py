@@ -24,6 +24,8 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """Annotation of a claim that the volume controller is done with; its value does not matter."""
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 """Annotation of a volume that was bound automatically, not by its author."""
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+"""Annotation of a CSINode: the in-tree plugins, with commas, whose work drivers do there."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """Annotation by which the scheduler has a claim's volume provisioned for a node."""
 

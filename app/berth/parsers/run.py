@@ -18,9 +18,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     configuration.add_plugin_flags(parser)
     configuration.add_preset_flag(parser)
     parser.add_argument(
+        "--serve-ui", action="store_true",
+        help="Serve the page below /ui/ of the secure port, to who may get these paths.",
+    )  # fmt: skip
+    idle = parser.add_mutually_exclusive_group()
+    idle.add_argument(
         "--no-scheduling", action="store_true",
         help="Do not schedule, write, or take part in leader election; only answer requests"
         " such as /simulate.",
+    )  # fmt: skip
+    idle.add_argument(
+        "--shadow", action="store_true",
+        help="Do not schedule, write, or take part in leader election; decide for the pods that"
+        " another scheduler schedules under the schedulerNames of the profiles, and compare: see"
+        " `berth shadow`.",
     )  # fmt: skip
     given = parser.parse_args(kube_scheduler.spelled(argv))
     given.options = kube_scheduler.checked_options(parser, given)

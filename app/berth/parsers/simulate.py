@@ -3,11 +3,15 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from berth.config.presets import PRESETS
 from berth.flags import running_scheduler
 from berth.flags.configuration import add_plugin_flags
 from berth.terminal import positive, program
+
+LONGEST_WEIGHT: Final = 10
+"""Digits; what is too large nevertheless, the question refuses."""
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -22,8 +26,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         if getattr(given, f"{flag}config") and getattr(given, f"{flag}preset"):
             spelled = flag.replace("_", "-")
             parser.error(f"--{spelled}preset and --{spelled}config: give one of them")
-    if given.replicas is not None and not given.template:
-        parser.error("--replicas requires --template")
+    if given.replicas is not None and not (given.template or given.like):
+        parser.error("--replicas requires --template or --like")
     if given.count is not None and not given.add_nodes:
         parser.error("--count requires --add-nodes")
     return given
@@ -64,8 +68,12 @@ def _parser() -> argparse.ArgumentParser:
              " template; - reads standard input",
     )  # fmt: skip
     ask.add_argument(
+        "--like", action="append", default=[], metavar="NAMESPACE/NAME",
+        help="place copies of this pod of the cluster",
+    )  # fmt: skip
+    ask.add_argument(
         "--replicas", type=positive, metavar="N",
-        help="number of replicas for each --template except DaemonSets",
+        help="number of replicas for each --template except DaemonSets, and of copies of --like",
     )  # fmt: skip
     ask.add_argument(
         "-n", "--namespace", default="", metavar="NAME",
@@ -114,6 +122,19 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--compare-config", type=Path, metavar="FILE", help="compare with this one")
     ask.add_argument("--preset", choices=PRESETS, help="use this preset")
     ask.add_argument("--compare-preset", choices=PRESETS, help="compare with this one")
+    for flag, does in (("weight", "give"), ("compare-weight", "compare with giving")):
+        ask.add_argument(
+            f"--{flag}", type=_weight, action="append", default=[], metavar="[PROFILE/]PLUGIN=N",
+            help=f"{does} this weight to the scores of this plugin; with 0 it does not score;"
+            " default of PROFILE: default-scheduler",
+        )  # fmt: skip
+    ask.add_argument(
+        "--profile", default="", metavar="NAME",
+        help="use this profile for the pods in question, instead of their spec.schedulerName",
+    )  # fmt: skip
+    ask.add_argument(
+        "--compare-profile", default="", metavar="NAME", help="compare with this profile"
+    )
     ask.add_argument(
         "--preemption", action="store_true", help="allow the eviction of pods of lower priority"
     )
@@ -134,3 +155,14 @@ def _parser() -> argparse.ArgumentParser:
         help="write the assignments to this file, as JSON lines",
     )  # fmt: skip
     return parser
+
+
+def _weight(text: str) -> tuple[str, str, int]:
+    """Return profile, empty if none is named, plugin and weight."""
+    name, _, number = text.rpartition("=")
+    profile, slash, plugin = name.rpartition("/")
+    if not plugin or (slash and not profile):
+        raise argparse.ArgumentTypeError(f"{text!r} must be [PROFILE/]PLUGIN=N")
+    if not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_WEIGHT):
+        raise argparse.ArgumentTypeError(f"{text!r}: {number!r} must be a number, 0 or more")
+    return profile, plugin, int(number)

@@ -2,13 +2,15 @@
 
 from array import array
 from bisect import bisect_left, insort
+from typing import Final
 
 import numpy as np
 
 from berth.framework.verdict import Ints
 
-LEFT_OUT = -1
-"""The total of rows that are not to be chosen; others are not negative."""
+LEFT_OUT: Final = -(2**60)
+"""The total of rows that are not to be chosen; others are not negative. With the scores of all
+plugins added to it, it still is."""
 IN_FRONT = 512
 """So many of the best rows at least are put in order at a time, if there are as many."""
 _FEW = 8

@@ -47,7 +47,7 @@ def build_profiles(
     Raises ConfigError for plugins that *registry* does not have, that are enabled where they do
     nothing, or that do not fit together.
     """
-    expanded = expand_profiles(config.profiles, _implements(registry))
+    expanded = expand_profiles(config.profiles, implements(registry))
     handle = replace(handle, features=enabled_features(config.feature_gates))
     profiles = {}
     ignored = _ignored_resources(config)
@@ -80,7 +80,7 @@ def check_profiles(
 
     *source* names the configuration in it.
     """
-    expand_profiles(config.profiles, _implements(registry), source=source)
+    expand_profiles(config.profiles, implements(registry), source=source)
 
 
 def _make(
@@ -117,7 +117,8 @@ def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:
     ]
 
 
-def _implements(registry: Registry) -> Implements:
+def implements(registry: Registry) -> Implements:
+    """Return the names of the plugins of *registry* at each extension point."""
     return {
         ExtensionPoint(point): [name for name, kind in registry.items() if issubclass(kind, base)]
         for point, base in EXTENSION_POINTS.items()

@@ -27,6 +27,7 @@ class KnownFilters:
         """By row, the index of the filter that it is charged to."""
         self._lasting = self.charged.copy()
         """By row, the first filter that rejects it whatever its load."""
+        self._first_by_load = NOBODY
         self._lasting_verdicts: dict[int, Verdict] = {}
         self._rejections: dict[int, list[Rejection]] = {}
         self._num_rejected: dict[int, int] = {}
@@ -55,13 +56,14 @@ class KnownFilters:
 
     def is_ruled_out(self, row: int) -> bool:
         """Whether *row* is charged to a filter that its load does not come to."""
-        lasting = self._lasting.item(row)
-        return lasting != NOBODY and lasting == self.charged.item(row)
+        return self._lasting.item(row) < self._first_by_load
 
     # Asking all, in order of the filters.
 
     def add(self, index: int, verdict: Verdict, *, lasts: bool) -> None:
         """Take in what the filter at *index* says; *lasts*: whatever the load of a row."""
+        if not lasts:
+            self._first_by_load = min(self._first_by_load, index)
         rejected = verdict.rejected()
         if rejected is None:
             return

@@ -159,18 +159,29 @@ class KnownScores:
         scores = self._scores.items()
         return self._normal_of_all | {name: each.normal.take(rows) for name, each in scores}
 
-    def normal_among(self, candidates: Rows) -> dict[str, Ints | int]:
+    def normal_among(self, candidates: Mask, rows: Rows) -> dict[str, Ints | int]:
         """Return the same as it were if only *candidates* were candidates."""
-        normal = self.normal_of(candidates)
+        normal = self.normal_of(rows)
         for each in self._relative:
-            normal[each.plugin.NAME] = self._normalize(each.plugin, each.raw[candidates])
+            of_all = self._normalize(each.plugin, among(each.raw, candidates))
+            normal[each.plugin.NAME] = of_all.take(rows)
         return normal
 
-    def totals_among(self, candidates: Rows) -> Ints:
-        """Return what the totals of *candidates* were if only these were candidates."""
+    def totals_among(self, candidates: Mask) -> Ints:
+        """Return what the totals were by row if only *candidates* were candidates."""
         total = np.full(len(candidates), self._least_total, np.int64)
-        for name, normal in self.normal_among(candidates).items():
-            each = self._scores.get(name)
-            if each is not None:
-                total += normal * each.weight
+        for each in self._scores.values():
+            normal = each.normal
+            if each.is_relative:
+                normal = self._normalize(each.plugin, among(each.raw, candidates))
+            total += normal * each.weight
+        total[~candidates] = LEFT_OUT
         return total
+
+
+def among(raw: Ints, candidates: Mask) -> Ints:
+    """Return *raw* for *candidates*, and the score of one of them for all other rows.
+
+    So the lowest and the highest are those of the candidates.
+    """
+    return np.where(candidates, raw, raw.item(candidates.argmax()))

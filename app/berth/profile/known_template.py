@@ -26,6 +26,7 @@ from berth.framework.interface import (
 )
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
+from berth.framework.scoring import normalizes
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
 from berth.profile.known_filters import NOBODY, KnownFilters
@@ -56,18 +57,34 @@ class KnownTemplate:
 
     Plugins in ``asked`` have to be asked about every pod; they may rule out more rows, and add to
     the totals. None of them changes anything by that.
+
+    Or for the next of pods that differ in containers and labels, and have ``node_facts`` in common
+    and what plugins that go by labels follow from. Then plugins that go by containers are asked.
     """
 
-    def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable, eligible: Mask) -> None:
-        """Ask about *pod*; NotKnownError if the answers are of a kind that cannot be kept."""
+    def __init__(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        nodes: NodeTable,
+        eligible: Mask,
+        *,
+        differ: bool = False,
+    ) -> None:
+        """Ask about *pod*; NotKnownError if the answers are of a kind that cannot be kept.
+
+        *differ*: pods may have other containers and labels.
+        """
         assert len(profile.filters) < NOBODY
         self.profile = profile
         self.state = CycleState()
         """What plugins remember of the pod, and which of them skip it."""
-        if any(plugin.NAME in profile.plugins_by_others for plugin in deciding(profile)):
+        if any(plugin.NAME in profile.plugins_by_others for plugin in profile.deciding):
             raise NotKnownError
         self.asked = frozenset(
-            plugin.NAME for plugin in deciding(profile) if plugin.follows_from(pod, nodes) is None
+            plugin.NAME
+            for plugin in profile.deciding
+            if (differ and plugin.GOES_BY_CONTAINERS) or plugin.follows_from(pod, nodes) is None
         )
         if any(plugin.NAME in self.asked for plugin in profile.reserves):
             raise NotKnownError  # what it finds out is for this pod alone
@@ -93,7 +110,7 @@ class KnownTemplate:
         self._since_ahead = FEW
         self._chosen: int | None = None
         self._front: Callable[[], Rows] = self.scores.best.front
-        self._follows = [*self._values()]
+        self._follows = [*self._values(differ=differ)]
         self._generation = nodes.last_generation
 
     @property
@@ -113,10 +130,10 @@ class KnownTemplate:
 
     # Asking about all rows.
 
-    def _values(self) -> Iterator[tuple[Plugin, Hashable]]:
-        """Yield what answers follow from, where it is not the nodes alone."""
-        for plugin in deciding(self.profile):
-            if plugin.NAME not in self.asked:
+    def _values(self, *, differ: bool) -> Iterator[tuple[Plugin, Hashable]]:
+        """Yield what answers follow from, where it is not the nodes alone and may change."""
+        for plugin in self.profile.deciding:
+            if plugin.NAME not in self.asked and not (differ and plugin.GOES_BY_LABELS):
                 value = plugin.follows_from(self.pod, self._nodes)
                 if value is not NOTHING_ELSE:
                     yield plugin, value
@@ -213,6 +230,8 @@ class KnownTemplate:
         for plugin, value in self._follows:
             if plugin.follows_from(self.pod, nodes) != value:
                 raise NotKnownError
+        if not (self._filters_by_load or self._scores_by_load):
+            return
         if nodes.last_generation == self._generation:
             return
         changed = nodes.rows_changed_since(self._generation)
@@ -323,18 +342,8 @@ class KnownTemplate:
         return LookAhead(rows, loads, verdicts, scores)
 
 
-def deciding(profile: Profile) -> list[Plugin]:
-    """Return the plugins of *profile* that are asked for a decision, each once."""
-    plugins = (*profile.pre_filters, *profile.filters, *profile.pre_scores, *profile.scores)
-    return list({id(plugin): plugin for plugin in plugins}.values())
-
-
 def skips(answer: object) -> bool:
     return isinstance(answer, Status) and answer.code is Code.SKIP
-
-
-def normalizes(plugin: ScorePlugin) -> bool:
-    return type(plugin).normalize is not ScorePlugin.normalize
 
 
 def checked_verdict(answer: object, plugin: Plugin, rows: Mask) -> Verdict:
@@ -349,5 +358,12 @@ def checked_verdict(answer: object, plugin: Plugin, rows: Mask) -> Verdict:
 
 def check_scores(scores: Ints) -> None:
     """NotKnownError if any is not in 0..100."""
-    if int(scores.view(np.uint64).max(initial=0)) > MAX_NODE_SCORE:
+    if not are_in_range(scores):
         raise NotKnownError
+
+
+def are_in_range(scores: Ints) -> bool:
+    """Whether all, one at least, are in 0..100."""
+    # As unsigned numbers the negative ones are large: one look finds both.
+    unsigned = scores.view(np.uint64)
+    return unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE

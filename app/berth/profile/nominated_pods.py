@@ -6,6 +6,7 @@ import numpy as np
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
+from berth.framework.interface import RowByRow
 from berth.framework.node_table import NodeTable, RowIndex
 from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
@@ -66,6 +67,18 @@ class FiltersWithNominatedPods:
         # Asked about the whole: of a part, some plugins would have to count the pods first.
         same = self._profile.filters_by_nodes_alone(state, pod, nodes)
         return Overlay(self._profile, state.clone(), pod, part, nominated, by_nodes_alone=same)
+
+    def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
+        """Return when the answers of overlays stay the same; None if more is to it than rows."""
+        profile, values = self._profile, []
+        for plugin in {
+            id(each): each for each in (*profile.pre_filters, *profile.filters)
+        }.values():
+            value = plugin.follows_from(pod, nodes)
+            if value is None or plugin.NAME in profile.plugins_by_others:
+                return None
+            values.append(value)
+        return RowByRow(tuple(values), self._nominated_to(pod, nodes))
 
     def _nominated_to(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
         """Return what :func:`nominated_to` does, worked out once in an attempt."""

@@ -41,6 +41,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import decide_by_signature
+from berth.framework.scoring import normalizes
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
@@ -103,9 +104,6 @@ class Profile:
         self.post_binds = at("post_bind", PostBindPlugin)
         self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
         self.placement_scores = at("placement_score", PlacementScorePlugin)
-        self._normalizing = frozenset(
-            p.NAME for p in self.scores if type(p).normalize is not ScorePlugin.normalize
-        )
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)
@@ -120,6 +118,9 @@ class Profile:
         """How often each plugin had a say; PreFilter and PreScore that said Skip had none, Filter
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
+        asked = (*self.pre_filters, *self.filters, *self.pre_scores, *self.scores)
+        self.deciding = list({id(p): p for p in asked}.values())
+        """The plugins that are asked for a decision, each once."""
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
 
     @cached_property
@@ -350,7 +351,7 @@ class Profile:
                 return failed(raw, "Score", plugin)
             is_one = is_everywhere(raw)
             normal = of_rows = raw[:1] if is_one else raw.take(rows)
-            if name in self._normalizing:
+            if normalizes(plugin):
                 normal = self.ask(
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
@@ -377,9 +378,7 @@ class Profile:
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve plugins in order; the caller unreserves all of them on failure."""
         for plugin in self.reserves:
-            status: Status | None = self.ask(
-                "Reserve", plugin, plugin.reserve, state, pod, node_name
-            )
+            status = self.ask("Reserve", plugin, plugin.reserve, state, pod, node_name)
             if status is not None:
                 return refused(status, "Reserve", plugin)
         return None

@@ -1,10 +1,9 @@
 """What moves waiting pods when time passes (spec §3.7)."""
 
 from math import floor
-from typing import Final
+from typing import Final, Protocol
 
 from berth.clock import Clock
-from berth.queue.scheduling_queue import SchedulingQueue
 
 BACKOFF_PERIOD: Final = 1.0
 """Seconds between two flushes of pods whose backoff is over."""
@@ -12,7 +11,15 @@ LEFTOVERS_PERIOD: Final = 30.0
 """Seconds between two flushes of pods that waited too long."""
 
 
-async def run_flushers(queue: SchedulingQueue, clock: Clock, *, aligned: bool = True) -> None:
+class Flushes(Protocol):
+    """A queue, or who stands before it."""
+
+    def flush_backoff_completed(self) -> None: ...
+
+    def flush_unschedulable_pods_leftover(self) -> None: ...
+
+
+async def run_flushers(queue: Flushes, clock: Clock, *, aligned: bool = True) -> None:
     """Flush forever: backoff every second, leftovers every 30 seconds.
 
     *aligned*: at every whole second, because that is when backoffs end.

@@ -230,16 +230,16 @@ class SchedulingQueue:
                 return queued
         return None
 
-    def pop_specific_pod(self, key: str) -> QueuedPodInfo | None:
+    def pop_specific_pod(self, key: str, *, gated: bool = True) -> QueuedPodInfo | None:
         """Take out a waiting pod before its turn, which is then in flight as if popped.
 
-        None if it does not wait, or a PreEnqueue plugin gates it.
+        None if it does not wait, or a PreEnqueue plugin gates it; unless *gated*, none is asked.
         """
         queued = self.sub_queues.get(key)
         if queued is None:
             return None
         self._remove(key)
-        if not self._gates.run_pre_enqueue_plugins(queued):
+        if gated and not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             return None
         if queued.initial_attempt_timestamp is None:

@@ -143,9 +143,7 @@ class SubQueues:
             (self._unschedulable, UNSCHEDULABLE),
         ):
             for queued in waiting:
-                since = queued.initial_attempt_timestamp
-                if since is None:
-                    since = queued.timestamp
+                since = queued.pending_since
                 where = GATED if queued.gating_plugin else name
                 oldest[where] = min(oldest.get(where, since), since)
         return oldest

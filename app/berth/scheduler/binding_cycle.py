@@ -19,6 +19,7 @@ from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import PREEMPTED, Binding, Bindings, Stage
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.journal import Journal
 from berth.scheduler.outcome import CLEAR, Failed, Unschedulable, rejected_on_node
 from berth.scheduler.reporter import BindingReporter
 from berth.scheduler.reservation import Reservation, wake_for_room_of
@@ -40,6 +41,7 @@ class BindingCycle:
         metrics: SchedulerMetrics,
         clock: Clock,
         nominates: bool = True,
+        journal: Journal | None = None,
     ) -> None:
         """*nominates*: whether the node of a pod that is not bound at once is written down.
 
@@ -47,6 +49,7 @@ class BindingCycle:
         whether they have work to do: all are run, one after the other (G14).
         """
         self._nominates = nominates
+        self._journal = journal
         self._extenders = extenders
         self._queue = queue
         self._bindings = bindings
@@ -73,7 +76,7 @@ class BindingCycle:
         binding.task = task = asyncio.current_task()
         with reservation.undo:
             try:
-                status = await self._steps(binding)
+                status = await self.steps(binding)
             except asyncio.CancelledError:
                 if not binding.is_preempted or task is None or task.uncancel():
                     raise
@@ -85,6 +88,8 @@ class BindingCycle:
                 status = Status.error(repr(exc))
             finally:
                 self._bindings.remove(binding)
+            if self._journal is not None:
+                self._journal.binding_ended(pod.uid, status)
             if status is None:
                 reservation.undo.pop_all()
         if status is not None:
@@ -97,7 +102,7 @@ class BindingCycle:
         except Exception:  # the pod is bound: PostBind cannot change that
             log.exception("PostBind failed", extra={"pod": pod.key, "node": pod.node_name})
 
-    async def _steps(self, binding: Binding) -> Status | None:
+    async def steps(self, binding: Binding) -> Status | None:
         """Run the steps from Permit to Bind; return why one of them has failed."""
         reservation, pod, node_name = binding.reservation, binding.pod, binding.pod.node_name
         profile, state = reservation.profile, reservation.state

@@ -18,6 +18,7 @@ from berth.framework.verdict import Ints
 from berth.profile.results import ScoreTable
 from berth.queue.known_signatures import KnownFailure
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
+from berth.scheduler.preemption_record import PreemptionRecord, preemption_record
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
@@ -80,6 +81,8 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     """The name of the gang that the pod was tried with; empty if alone."""
     answered_by: str = ""
     """The pod ``namespace/name`` whose attempt answered for this one, which had none."""
+    preemption: PreemptionRecord | None = None
+    """The victims that PostFilter chose, if it did."""
 
 
 class _Kept(NamedTuple):
@@ -141,6 +144,7 @@ class Decisions:
             weights=scores.weights if scores else {},
             top=[],
             gang=outcome.gang,
+            preemption=preemption_record(outcome),
         )
         if placed and scores and self._ranks_nodes:
             scores = _best_of(placed, scores, nodes.row_of.get(node_name, -1))
@@ -151,34 +155,32 @@ class Decisions:
 
     def add_known_failure(
         self, pod: PodInfo, failure: KnownFailure, *, attempt: int, at: float
-    ) -> None:
+    ) -> DecisionRecord:
         """Record that *failure* stood for an attempt for *pod*."""
         self._added += 1
-        self._records.append(
-            _Kept(
-                DecisionRecord(
-                    pod=pod.key,
-                    uid=pod.uid,
-                    profile=pod.pod.spec.scheduler_name,
-                    attempt=attempt,
-                    number=self._added,
-                    result=Result.UNSCHEDULABLE,
-                    at=at,
-                    took=self._monotonic() - at,
-                    node="",
-                    message=failure.message,
-                    num_nodes=failure.num_nodes,
-                    num_feasible=0,
-                    reasons=dict(failure.reasons),
-                    plugins=tuple(sorted(failure.rejectors)),
-                    nominated_node="",
-                    equals=0,
-                    weights={},
-                    top=[],
-                    answered_by=failure.pod,
-                )
-            )
+        record = DecisionRecord(
+            pod=pod.key,
+            uid=pod.uid,
+            profile=pod.pod.spec.scheduler_name,
+            attempt=attempt,
+            number=self._added,
+            result=Result.UNSCHEDULABLE,
+            at=at,
+            took=self._monotonic() - at,
+            node="",
+            message=failure.message,
+            num_nodes=failure.num_nodes,
+            num_feasible=0,
+            reasons=dict(failure.reasons),
+            plugins=tuple(sorted(failure.rejectors)),
+            nominated_node="",
+            equals=0,
+            weights={},
+            top=[],
+            answered_by=failure.pod,
         )
+        self._records.append(_Kept(record))
+        return record
 
     @property
     def made(self) -> int:
@@ -193,6 +195,10 @@ class Decisions:
     def of(self, pod_key: str) -> list[DecisionRecord]:
         """Return the records of one pod that are still kept, oldest first."""
         return [kept.read() for kept in self._records if kept.record.pod == pod_key]
+
+    def messages(self) -> dict[str, str]:
+        """Return by UID the message of the newest record that is still kept of each pod."""
+        return {kept.record.uid: kept.record.message for kept in self._records}
 
     def all(self) -> list[DecisionRecord]:
         """Return all records that are still kept, oldest first."""

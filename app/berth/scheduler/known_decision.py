@@ -7,15 +7,17 @@ import numpy as np
 
 from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.interface import Plugin, ScorePlugin
+from berth.framework.scoring import normalizes
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
-from berth.profile.best_rows import IN_FRONT
+from berth.profile.best_rows import IN_FRONT, LEFT_OUT
+from berth.profile.known_scores import among
 from berth.profile.known_template import (
     KnownTemplate,
     NotKnownError,
+    are_in_range,
     check_scores,
     checked_verdict,
-    normalizes,
     skips,
 )
 from berth.profile.results import Columns, ScoreTable
@@ -169,29 +171,28 @@ class _AskingDecision:
         self._pre_scored = known.pre_scored
         self.feasible = known.filters.feasible
         """The rows that have passed so far."""
-        self._candidates = known.candidates
+        self._num_candidates = len(known.scores.best)
         self._charges: Charges = []
         self._totals: Ints | None = None
-        """Of the candidates, if they are others than those that are known."""
+        """By row, if they are others than those that are known."""
 
     def make(self, select: Select) -> tuple[int, ScoreTable | None, int]:
         """Return the row to take, the best rows if there are several, and how many are equal."""
         self._run_pre_filter()
         self._run_filters()
         self._state.feasible = self.feasible
-        if len(self._candidates) == 1:
-            return int(self._candidates[0]), None, 1
+        if self._num_candidates == 1:
+            return int(self.feasible.argmax()), None, 1
         return self._select_host(select)
 
     def front(self) -> Rows:
         """Return the best rows, and all that are as good as the last of them."""
         if self._totals is None:
             return self._known.scores.best.front()
-        if len(self._candidates) <= IN_FRONT:
-            return self._candidates
-        least = np.partition(self._totals, -IN_FRONT)[-IN_FRONT]
-        front: Rows = self._candidates[self._totals >= least]
-        return front
+        least = 0
+        if self._num_candidates > IN_FRONT:
+            least = np.partition(self._totals, -IN_FRONT)[-IN_FRONT]
+        return np.flatnonzero(self._totals >= least)
 
     def grounds(self) -> tuple[object, ...]:
         """Return what :meth:`found` and :meth:`evaluations` follow from beside ``feasible``."""
@@ -211,7 +212,7 @@ class _AskingDecision:
             self._known.filters.num_eligible,
             self._pre_filtered,
             self._pre_scored,
-            len(self._candidates),
+            self._num_candidates,
         )
 
     # Filter.
@@ -263,42 +264,37 @@ class _AskingDecision:
                 gone = rejected if gone is None else gone | rejected
         if gone is not None:
             self.feasible = self.feasible & ~gone
-            self._candidates = np.flatnonzero(self.feasible)
-            if not len(self._candidates):
+            self._num_candidates = int(np.count_nonzero(self.feasible))
+            if not self._num_candidates:
                 raise NotKnownError
 
     # Score.
 
     def _select_host(self, select: Select) -> tuple[int, ScoreTable | None, int]:
-        known, candidates = self._known, self._candidates
+        known, scores = self._known, self._known.scores
         asked = [*self._run_scores()]
-        are_all = candidates is known.candidates
+        are_all = self.feasible is known.filters.feasible
         if are_all and not asked:
             return _select_best(known, select)
-        scores = known.scores
         is_same = are_all or not scores.are_relative
-        total = scores.best.totals.take(candidates) if is_same else scores.totals_among(candidates)
+        total = scores.best.totals if is_same else scores.totals_among(self.feasible)
         for _, weight, _, normal in asked:
-            total += normal * weight
+            total = total + (normal if weight == 1 else normal * weight)
+        if is_same and not are_all:
+            total = np.where(self.feasible, total, LEFT_OUT)
         self._totals = total
-        (best,) = (total == total.max()).nonzero()
-        best_rows = candidates[best]
-        row = int(best_rows[0]) if len(best) == 1 else select(best_rows.data)
-        top = best_places(total, best, NO_ROWS, at_most=len(candidates))
-        if row not in candidates[top].tolist():
-            top = np.concatenate((top, best[best_rows == row]))
-        top.sort()
-        rows = candidates[top]
+        (best,) = (total == total[total.argmax()]).nonzero()
+        row = best.item(0) if len(best) == 1 else select(best.data)
+        rows = best_places(total, best, NO_ROWS, at_most=self._num_candidates)
+        if row not in rows.tolist():
+            rows = np.concatenate((rows, (row,)))
+        rows.sort()
         raw = scores.raw_of(rows)
-        if is_same:
-            normals = scores.normal_of(rows)
-        else:
-            among = scores.normal_among(candidates)
-            normals = {name: _at(column, top) for name, column in among.items()}
+        normals = scores.normal_of(rows) if is_same else scores.normal_among(self.feasible, rows)
         for plugin, _, column, normal in asked:
-            raw[plugin.NAME] = _at(column, top)
-            normals[plugin.NAME] = _at(normal, top)
-        return row, _table(known, rows, raw, normals, total[top]), len(best)
+            raw[plugin.NAME] = _at(column, rows)
+            normals[plugin.NAME] = _at(normal, rows)
+        return row, _table(known, rows, raw, normals, total[rows]), len(best)
 
     def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
         """Yield what the plugins that have to be asked give the candidates."""
@@ -321,10 +317,11 @@ class _AskingDecision:
             raw = self._ask("Score", plugin, plugin.score)
             if isinstance(raw, Status):
                 raise NotKnownError
+            weight = profile.weights[plugin.NAME]
             is_one = is_everywhere(raw)
-            of_rows = raw[:1] if is_one else raw.take(self._candidates)
-            normal = of_rows
+            of_rows = normal = raw[:1] if is_one else raw
             if normalizes(plugin):
+                of_rows = of_rows if is_one else among(raw, self.feasible)
                 normal = self._profile.ask(
                     "ScoreExtensionNormalize",
                     plugin,
@@ -335,12 +332,12 @@ class _AskingDecision:
                 )
                 if isinstance(normal, Status):
                     raise NotKnownError
-            check_scores(normal)
-            weight = profile.weights[plugin.NAME]
+            if not are_in_range(normal):
+                check_scores(normal[:1] if is_one else normal[self.feasible])
             if is_one:
-                yield plugin, weight, int(of_rows[0]), int(normal[0])
+                yield plugin, weight, int(raw[0]), int(normal[0])
             else:
-                yield plugin, weight, of_rows, normal
+                yield plugin, weight, raw, normal
 
     def _ask(self, point: str, plugin: Plugin, call: Any) -> Any:
         cycle = self._cycle

@@ -1,16 +1,18 @@
-"""The next of many replicas: the same decision as for any pod, from what is known of the others.
+"""The next of many pods: the same decision as for any pod, from what is known of the others.
 
 Decision (2026-11): pods of one template share the answers of plugins, as far as
-:mod:`berth.profile.known_template` can keep them true. Node, ties, order and metrics are those of
+:mod:`berth.profile.known_template` can keep them true. Pods that differ in containers and labels
+share those of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
 with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
 that sample nodes, and every error.
 """
 
+from collections.abc import Hashable
+from contextlib import suppress
 from typing import Final
 
 from berth.framework.placement import Placement
-from berth.framework.pod_info import PodTemplate
 from berth.profile.known_template import KnownTemplate, NotKnownError
 from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
@@ -20,27 +22,26 @@ from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import Select
 
 KEPT: Final = 16
-"""Templates that are known at once; at 5,000 nodes each takes a fifth of a megabyte."""
+"""Kinds of pods that are known at once; at 5,000 nodes each takes a fifth of a megabyte."""
 SEEN: Final = KEPT
-"""Templates that are remembered to have been tried. If more come in turns than can be kept, none is
-worth knowing."""
+"""Kinds of pods that are remembered to have been tried. If more come in turns than can be kept,
+none is worth knowing."""
 
-_Key = tuple[Profile, PodTemplate, Placement]
+_Key = tuple[Profile, Hashable, Placement]
+"""Who is asked, what the pods have in common, and which nodes are in question."""
 
 
 class KnownTemplates:
-    """Decides about replicas; keeps what is known of the templates that were tried last."""
+    """Decides about replicas, and about pods that differ in containers and labels."""
 
     def __init__(self) -> None:
-        self._known: dict[_Key, Decider] = {}
-        self._seen: dict[_Key, int] = {}
-        """When templates were tried last, and are not known: the generation of the table if they
-        cannot be known before it changes, else -1."""
+        self._replicas = _Deciders()
+        self._others = _Deciders()
 
     def schedule(self, cycle: Cycle, *, select: Select, is_one_of_many: bool) -> Placed | None:
         """Decide where the pod of *cycle* goes; None if that takes asking everybody.
 
-        From the second pod of a template on, or from the first if it *is_one_of_many*.
+        From the second pod of a kind on, or from the first of a template if it *is_one_of_many*.
         """
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
@@ -49,7 +50,43 @@ class KnownTemplates:
             or pod.pod.status.nominated_node_name
         ):
             return None
-        key = (profile, pod.template, cycle.placement)
+        key: _Key = (profile, pod.template, cycle.placement)
+        decider = self._replicas.get(key, cycle, at_once=is_one_of_many)
+        if decider is not None:
+            try:
+                return decider.decide(cycle, select)
+            except NotKnownError:
+                self._replicas.drop(key, nodes.last_generation)
+                return None
+        facts = pod.template.node_facts
+        if facts is None:
+            return None
+        by_labels = [p.follows_from(pod, nodes) for p in profile.deciding if p.GOES_BY_LABELS]
+        key = (profile, (facts, *by_labels), cycle.placement)
+        decider = self._others.get(key, cycle, differ=True)
+        if decider is not None:
+            with suppress(NotKnownError):  # others like it may fit
+                return decider.decide(cycle, select)
+        return None
+
+
+class _Deciders:
+    """What is known of the pods that were tried last, by what they have in common."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Key, Decider] = {}
+        self._seen: dict[_Key, int] = {}
+        """When pods were tried last that are not known: the generation of the table if they cannot
+        be known before it changes, else -1."""
+
+    def get(
+        self, key: _Key, cycle: Cycle, *, at_once: bool = False, differ: bool = False
+    ) -> Decider | None:
+        """Return what is known of pods like that of *cycle*; None if they are not worth knowing.
+
+        They are from the second on, or *at_once*. *differ* as for :class:`KnownTemplate`.
+        """
+        nodes = cycle.nodes
         decider = self._known.pop(key, None)
         try:
             if decider is not None:
@@ -57,22 +94,28 @@ class KnownTemplates:
                     decider.known.catch_up()
                 except NotKnownError:
                     decider = None
-            elif not self._is_worth_knowing(key, nodes.last_generation, at_once=is_one_of_many):
+            elif not self._is_worth_knowing(key, nodes.last_generation, at_once=at_once):
                 return None
             if decider is None:
                 eligible = cycle.placement.rows_of(nodes)
-                decider = Decider(KnownTemplate(profile, pod, nodes, eligible))
-            placed = decider.decide(cycle, select)
+                decider = Decider(
+                    KnownTemplate(cycle.profile, cycle.pod, nodes, eligible, differ=differ)
+                )
         except NotKnownError:
             self._saw(key, nodes.last_generation)
             return None
         if len(self._known) >= KEPT:
             del self._known[next(iter(self._known))]
         self._known[key] = decider
-        return placed
+        return decider
+
+    def drop(self, key: _Key, generation: int) -> None:
+        """Forget about pods that cannot be decided about before the table changes."""
+        del self._known[key]
+        self._saw(key, generation)
 
     def _is_worth_knowing(self, key: _Key, generation: int, *, at_once: bool) -> bool:
-        """Whether a template that is not known was tried not long ago."""
+        """Whether pods that are not known were tried not long ago."""
         seen = self._seen.pop(key, None)
         if seen == generation or (seen is None and not at_once):
             self._saw(key, -1 if seen is None else generation)

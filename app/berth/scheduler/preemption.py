@@ -38,6 +38,7 @@ from berth.objects.pod import Pod
 from berth.objects.pod_group import PodGroup
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
+from berth.scheduler.journal import Journal
 from berth.scheduler.reporter import Reporter
 
 log = logging.getLogger(__name__)
@@ -111,6 +112,7 @@ class Preemptions:
         evictor: Evictor,
         metrics: SchedulerMetrics,
         clock: Clock,
+        journal: Journal | None = None,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._pods = pods
@@ -119,6 +121,7 @@ class Preemptions:
         self._evictor = evictor
         self._metrics = metrics
         self._clock = clock
+        self._journal = journal
         self._by_preemptor: dict[str, PendingPreemption] = {}
         self._victims_of_groups: dict[str, list[PodInfo]] = {}
         """By UID of the group, those that were deleted for it and may still be there."""
@@ -225,6 +228,8 @@ class Preemptions:
 
         What fails is tried again first, unless the preemptor is gone or has a node by then.
         """
+        if self._journal is not None:
+            self._journal.preemption_begins(pending.uid)
         preemptor = pending.preemptor
         started = self._clock.monotonic()
         if pending.group is None:
@@ -233,7 +238,7 @@ class Preemptions:
         wakes = False
         try:
             for pause in (*PAUSES, None):
-                left, wakes = await self._evict_all(pending, left)
+                left, wakes = await self.evict_all(pending, left)
                 if not left or pause is None:
                     break
                 await self._clock.sleep(pause)
@@ -275,7 +280,7 @@ class Preemptions:
         found = self._pods.get(pod.key)
         return found if found is not None and found.metadata.uid == pod.uid else None
 
-    async def _evict_all(
+    async def evict_all(
         self, pending: PendingPreemption, victims: Sequence[PodInfo]
     ) -> tuple[Sequence[PodInfo], bool]:
         """Try to evict *victims*, the last one when the others are; return those that remain.
@@ -283,6 +288,15 @@ class Preemptions:
         Also return whether the deletion of the last one will wake the preemptor; it will not if
         that one was gone before. Raises what is no error of the API.
         """
+        try:
+            return await self._evict_all(pending, victims)
+        finally:
+            if self._journal is not None:
+                self._journal.evictions_ended(pending.uid)
+
+    async def _evict_all(
+        self, pending: PendingPreemption, victims: Sequence[PodInfo]
+    ) -> tuple[Sequence[PodInfo], bool]:
         *others, last = victims
         answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in others))
         left = self._failed(pending, others, answers)

@@ -41,6 +41,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
+from berth.scheduler.journal import Journal
 from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.pod_group_cycle import PodGroupCycle
@@ -65,7 +66,7 @@ KNOWN_FAILURES_PER_TURN: Final = 32
 """The same for pods that fail without an attempt."""
 
 
-class _Attempt(NamedTuple):
+class Attempt(NamedTuple):
     """A pod that was tried, and what came of it."""
 
     queued: QueuedPodInfo
@@ -104,6 +105,7 @@ class Scheduler:
         batches: bool = True,
         preempts_async: bool = True,
         shares_answers: bool = True,
+        journal: Journal | None = None,
     ) -> None:
         """With *groups*, pods of a PodGroup are scheduled together.
 
@@ -131,6 +133,7 @@ class Scheduler:
         self.groups = groups
         self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
         self._binding_tasks: set[asyncio.Task[None]] = set()
+        self._journal = journal
 
     async def run(self) -> None:
         """Schedule for ever. Every few attempts other tasks have their turn, such as watches."""
@@ -141,10 +144,11 @@ class Scheduler:
                     turn = 0.0
                     await asyncio.sleep(0)
                 await self.binding_cycle.until_room()
-                queued = self.queue.pop()
+                queued = self.next_pod()
                 if queued is None:
                     await self.queue.wait_ready()
-                elif self.apply_known_failure(queued):
+                    continue
+                if self.apply_known_failure(queued):
                     turn += 1 / KNOWN_FAILURES_PER_TURN
                 else:
                     turn += 1 / ATTEMPTS_PER_TURN
@@ -155,6 +159,16 @@ class Scheduler:
         task = tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
         self._binding_tasks.add(task)
         task.add_done_callback(self._binding_tasks.discard)
+
+    def next_pod(self) -> QueuedPodInfo | None:
+        """Take the pod to try next from the queue; None if none is ready."""
+        if self._journal is None:
+            return self.queue.pop()
+        self._journal.attempt_begins()
+        queued = self.queue.pop()
+        if queued is not None:
+            self._journal.popped(queued)
+        return queued
 
     @property
     def binding_count(self) -> int:
@@ -178,7 +192,12 @@ class Scheduler:
         if not self.failures.apply_known_failure(queued, profile, failure, started=started):
             return False
         attempt = queued.attempts
-        self.decisions.add_known_failure(queued.pod_info, failure, attempt=attempt, at=started)
+        record = self.decisions.add_known_failure(
+            queued.pod_info, failure, attempt=attempt, at=started
+        )
+        if self._journal is not None:
+            self._journal.decided(record, None)
+            self._journal.attempt_ended()
         return True
 
     async def schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
@@ -186,6 +205,12 @@ class Scheduler:
 
         That is one pod, none if it has to wait, or all of a gang.
         """
+        bindings = await self._schedule_one(queued)
+        if self._journal is not None:
+            self._journal.attempt_ended()
+        return bindings
+
+    async def _schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         if self._pod_group_cycle is not None:
             key = group_of(queued.pod)
             if key is not None:
@@ -193,7 +218,7 @@ class Scheduler:
         if not self.extender_round.is_due(queued.pod_info):
             if self._preempts_async:
                 return self.scheduling_cycle(queued)
-            attempt = self._attempt(queued)
+            attempt = self.attempt(queued)
         else:
             attempt = await self._attempt_with_extenders(queued)
         if attempt is None:
@@ -205,10 +230,10 @@ class Scheduler:
 
     def scheduling_cycle(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Decide where a popped pod goes, and reserve it; without asking extenders."""
-        attempt = self._attempt(queued)
+        attempt = self.attempt(queued)
         return () if attempt is None else self._finish(attempt)
 
-    def _attempt(self, queued: QueuedPodInfo) -> _Attempt | None:
+    def attempt(self, queued: QueuedPodInfo) -> Attempt | None:
         """Decide where a popped pod goes; None if it is not tried."""
         profile = self.profile_for_pod(queued)
         if profile is None:
@@ -219,9 +244,9 @@ class Scheduler:
         gang = cycle.state.gang
         if gang is None and isinstance(outcome, Unschedulable):
             outcome = run_post_filter_plugins(cycle, outcome)
-        return _Attempt(queued, cycle, outcome, started, gang)
+        return Attempt(queued, cycle, outcome, started, gang)
 
-    async def _attempt_with_extenders(self, queued: QueuedPodInfo) -> _Attempt | None:
+    async def _attempt_with_extenders(self, queued: QueuedPodInfo) -> Attempt | None:
         """Do the same with extenders; the pod may be gone before they have answered."""
         profile = self.profile_for_pod(queued)
         if profile is None:
@@ -235,7 +260,7 @@ class Scheduler:
         if cycle.state.gang is not None and isinstance(outcome, Placed):
             status = Status.error(f"{cycle.state.gang.name}: {NO_EXTENDERS}")
             outcome = replace(refused_placement(outcome, status), nomination=KEEP)
-        return _Attempt(queued, cycle, outcome, started)
+        return Attempt(queued, cycle, outcome, started)
 
     def decide(self, cycle: Cycle, *, is_one_of_many: bool = False) -> Outcome:
         """Find a node for the pod of *cycle*, without PostFilter.
@@ -298,7 +323,7 @@ class Scheduler:
             return True
         return self.cache.is_assumed(queued.uid)
 
-    def _finish(self, attempt: _Attempt) -> tuple[Binding, ...]:
+    def _finish(self, attempt: Attempt) -> tuple[Binding, ...]:
         """Reserve the node; if there is none, have victims evicted and requeue the pod."""
         queued, cycle, outcome, started = attempt[:4]
         if attempt.gang is not None:
@@ -306,7 +331,7 @@ class Scheduler:
         self.failure_reporter.drop(queued.uid)
         self.measure(outcome, started)
         if isinstance(outcome, Placed):
-            reserved = self._prepare_for_binding_cycle(queued, cycle, outcome, started)
+            reserved = self.prepare_for_binding_cycle(queued, cycle, outcome, started)
             if isinstance(reserved, Reservation):
                 self.record(outcome, queued, started)
                 return (self.hand_over(reserved),)
@@ -322,7 +347,7 @@ class Scheduler:
         )
         return ()
 
-    async def _preempt_and_fail(self, attempt: _Attempt, chosen: Candidate) -> tuple[Binding, ...]:
+    async def _preempt_and_fail(self, attempt: Attempt, chosen: Candidate) -> tuple[Binding, ...]:
         """Evict the victims that *attempt* came to, then requeue the pod.
 
         The attempt is recorded before, while its nodes are those of the cache.
@@ -343,7 +368,7 @@ class Scheduler:
         )
         return ()
 
-    def _prepare_for_binding_cycle(
+    def prepare_for_binding_cycle(
         self, queued: QueuedPodInfo, cycle: Cycle, placed: Placed, started: float
     ) -> Reservation | Unschedulable | Failed:
         """Assume the pod on its node and run Reserve and Permit; give all back if one refuses it.
@@ -391,9 +416,12 @@ class Scheduler:
                 self._metrics.rejected_nodes(profile, plugin, verdict.num_rejected)
 
     def record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
-        return self.decisions.add(
+        record = self.decisions.add(
             outcome, nodes=self.cache.table, attempt=queued.attempts, at=started
         )
+        if self._journal is not None:
+            self._journal.decided(record, outcome)
+        return record
 
     # Gangs.
 
@@ -405,7 +433,7 @@ class Scheduler:
             self.measure(member.outcome, started)
             if not isinstance(member.outcome, Placed):
                 return member
-            reserved = self._prepare_for_binding_cycle(
+            reserved = self.prepare_for_binding_cycle(
                 member.queued, member.cycle, member.outcome, started
             )
             if isinstance(reserved, Reservation):

@@ -4,11 +4,12 @@ from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.release import version
+from berth.server.index_page import HEADERS, HTML, index_page, is_for_people
 from berth.server.refusal import problems
 
 DESCRIPTION: Final = "/openapi.json"
@@ -21,7 +22,7 @@ LARGEST_HEAD: Final = 64 * 2**10
 
 
 class Application(FastAPI):
-    """Has nothing but ``/``, which lists the paths that are included in it.
+    """Has nothing but ``/``, which lists the paths that are included in it, to people as links.
 
     The heads of requests are limited, and errors in parameters do not repeat their values. Whatever
     serves GET serves HEAD, as Go's servers do: some probes use it.
@@ -32,7 +33,9 @@ class Application(FastAPI):
         *,
         title: str = "berth",
         description: str = "Why pods are on their nodes, or pending.",
+        about: str = "",
     ) -> None:
+        """*about* is what ``/`` tells people besides, as HTML."""
         super().__init__(
             title=title,
             version=version(),
@@ -46,9 +49,17 @@ class Application(FastAPI):
         self.paths: set[str] = set()
         """What is served, but for paths with parameters."""
 
-        @self.get("/", summary="List of endpoints")
-        async def index() -> dict[str, list[str]]:
-            return {"paths": sorted({DESCRIPTION, *self.paths})}
+        @self.get(
+            "/",
+            summary="List of endpoints",
+            response_model=dict[str, list[str]],
+            responses={200: {"content": {HTML: {"schema": {"type": "string"}}}}},
+        )
+        async def index(request: Request) -> Response | dict[str, list[str]]:
+            paths = sorted({DESCRIPTION, *self.paths})
+            if is_for_people(request.headers.get("accept", "")):
+                return HTMLResponse(index_page(title, paths, about=about), headers=HEADERS)
+            return {"paths": paths}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD":

@@ -1,8 +1,10 @@
 """The running scheduler that flags mean."""
 
 import argparse
+from typing import Any
 
-from berth.assembly.running_scheduler import running_scheduler
+from berth.assembly import running_scheduler
+from berth.client.connect import Endpoint
 from berth.scheduler_client import RunningScheduler
 
 
@@ -11,10 +13,18 @@ def scheduler(given: argparse.Namespace) -> RunningScheduler:
 
     Raises ConnectError or UsageError.
     """
-    return running_scheduler(
-        given.server,
-        kubeconfig=given.kubeconfig,
-        context=given.context,
-        certificate_authority=given.certificate_authority,
-        trusts_all=given.insecure_skip_tls_verify,
-    )
+    return running_scheduler.running_scheduler(given.server, **_flags(given))
+
+
+async def scheduler_endpoint(given: argparse.Namespace) -> Endpoint:
+    """Return where the same scheduler is, for whoever asks it for longer."""
+    return await running_scheduler.scheduler_endpoint(given.server, **_flags(given))
+
+
+def _flags(given: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "kubeconfig": given.kubeconfig,
+        "context": given.context,
+        "certificate_authority": given.certificate_authority,
+        "trusts_all": given.insecure_skip_tls_verify,
+    }

@@ -13,29 +13,42 @@ from berth.ui.headers import SecurityHeaders
 from berth.ui.sessions import TOKEN, Sessions
 
 
+class LocalPage:
+    """The page while it is served; made by :func:`local_page`."""
+
+    def __init__(self, scheduler: ASGIApp, *, program: str, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._sessions = Sessions(Page(scheduler), program=program, renewed=self.tell)
+        self.server = HttpServer(SecurityHeaders(SameMachine(self._sessions)))
+
+    @property
+    def link(self) -> str:
+        """What a browser has to open to get a session. It works once; then it is another one."""
+        return f"{self.server.url}/?{TOKEN}={self._sessions.token}"
+
+    def tell(self) -> None:
+        """Say which link to open."""
+        self._say(f"page at {self.link}")
+
+
 @asynccontextmanager
 async def local_page(
     scheduler: ASGIApp, *, port: int, program: str, say: Callable[[str], None]
-) -> AsyncIterator[HttpServer]:
+) -> AsyncIterator[LocalPage]:
     """Serve the page until the end of the block, with the endpoints of *scheduler* beside it.
 
     It is on loopback, on any port if *port* is taken. *say* is told the link to open, and another
     one each time a link was used; *program* is what shows what is said. The server has to be run
     in the block.
     """
-
-    def tell() -> None:
-        say(f"page at {server.url}/?{TOKEN}={sessions.token}")
-
-    sessions = Sessions(Page(scheduler), program=program, renewed=tell)
-    server = HttpServer(SecurityHeaders(SameMachine(sessions)))
+    page = LocalPage(scheduler, program=program, say=say)
     try:
-        await server.start(LOOPBACK, port)
+        await page.server.start(LOOPBACK, port)
     except OSError:
         say(f"--ui-port {port} is not available; the page has another one")
-        await server.start(LOOPBACK, 0)
+        await page.server.start(LOOPBACK, 0)
     try:
-        tell()
-        yield server
+        page.tell()
+        yield page
     finally:
-        await server.stop()
+        await page.server.stop()

@@ -4,6 +4,8 @@ Amounts are in the units of scheduling: cpu in milli-cores, memory and storage i
 pieces.
 """
 
+from typing import Literal
+
 from pydantic import Field
 
 from berth.explain.explanation import Told
@@ -28,6 +30,36 @@ class Usage(Told):
     imbalance: dict[str, float] = Field(
         description="Standard deviation over the nodes of the share of cpu and memory; 0 is even"
     )
+
+
+class ClusterUsage(Usage):
+    """What all nodes have to give, what is taken, and how it is distributed."""
+
+    fragmentation: dict[str, float] = Field(
+        description="Share of a resource that is free on nodes where a pod, drawn from the typical"
+        " ones, does not fit. Typical are the pods of the cluster and the question, but for the"
+        " rarest 5 %. Resources of the node count, not taints or affinity"
+    )
+    nodes_by_share: dict[str, tuple[int, ...]] = Field(
+        description="How many nodes have less than 10 % of a resource requested, how many from 10 %"
+        " to less than 20 %, and so on; the last of the ten are those with 90 % and more"
+    )
+
+
+class NodeChange(Told):
+    """One resource of a node."""
+
+    allocatable: int
+    before: int = Field(description="What the pods on the node requested")
+    after: int
+
+
+class ChangedNode(Told):
+    """A node that comes, goes, or of which another amount is taken."""
+
+    node: str
+    change: Literal["added", "changed", "removed"]
+    resources: dict[str, NodeChange] = Field(description="In the units of Usage")
 
 
 class Group(Told):
@@ -104,12 +136,21 @@ class Outcome(Told):
     )
     placements: dict[str, str] = Field(description="Node by namespace/name of the pod")
     unplaced: tuple[Unplaced, ...]
+    pending: tuple[str, ...] = Field(
+        default=(), description="Which of the two waited in the snapshot"
+    )
+    sources: dict[str, str] = Field(
+        default={},
+        description="Which of them ran already, with their node: those of removed nodes, and with"
+        " repack all that may move",
+    )
     pod_groups: tuple[PodGroupOutcome, ...] = Field(
         default=(), description="Of groups that are scheduled as one unit"
     )
     victims: tuple[Victim, ...]
-    before: Usage = Field(description="The cluster as it was")
-    after: Usage = Field(description="The cluster with all changes and placements")
+    before: ClusterUsage = Field(description="The cluster as it was")
+    after: ClusterUsage = Field(description="The cluster with all changes and placements")
+    nodes: tuple[ChangedNode, ...] = Field(default=(), description="Only those that change")
     groups: dict[str, tuple[Group, ...]] = Field(description="By label, then by value")
     repacked: Repacked | None = None
 

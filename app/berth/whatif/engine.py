@@ -1,14 +1,15 @@
 """Answers a question about a snapshot."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
 
-from berth.config.load import default_configuration, from_object
-from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import run_simulation
 from berth.framework.pod_info import PodInfo
-from berth.profile.build import Registry, args_models
+from berth.profile.build import Registry
 from berth.whatif.answer import Answer, Group, NodesNeeded, Outcome, Removable, Unplaced
+from berth.whatif.deciding import Decider, as_compared, decider
 from berth.whatif.find_nodes import nodes_needed
 from berth.whatif.find_removable import removable
 from berth.whatif.groups import group_outcomes, notes_on_groups
@@ -17,7 +18,8 @@ from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import Question
 from berth.whatif.repacking import repacked, spare_moves
 from berth.whatif.snapshot import Snapshot
-from berth.whatif.usage import EVERYTHING, measure, nothing, value_of
+from berth.whatif.typical_pods import TypicalPods
+from berth.whatif.usage import NodesThen, changed_nodes, nothing
 from berth.whatif.world import World
 
 
@@ -31,12 +33,14 @@ def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer
 
 
 async def _answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
-    written = snapshot.config if question.config is None else question.config
-    outcome, found = await _simulate(question, snapshot, registry, written)
+    other, others = as_compared(question), None
+    decides = decider(question, snapshot, registry)
+    if question.compares:  # before anything else is done: what is wrong should be told soon
+        others = decider(other, snapshot, registry, prefix="compare")
+    outcome, found = await _simulate(question, snapshot, registry, decides)
     compared = None
-    if question.compare_config is not None:
-        alone = question.model_copy(update={"find_nodes": None, "find_removable": None})
-        compared, _ = await _simulate(alone, snapshot, registry, question.compare_config)
+    if others is not None:
+        compared, _ = await _simulate(other, snapshot, registry, others)
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
@@ -60,22 +64,18 @@ async def _simulate(
     question: Question,
     snapshot: Snapshot,
     registry: Registry,
-    written: Mapping[str, Any] | None,
+    decides: Decider,
 ) -> tuple[Outcome, _Found]:
-    config = _configuration(written, registry)
-    # What one configuration has come to says little to another.
-    state = snapshot.scheduler if written is snapshot.config else None
-
     def begin(*, preempts: bool = False) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
-            config,
+            decides.config,
             registry,
             seed=question.seed,
             preempts=preempts,
             now=snapshot.now,
             listers=snapshot.listers,
         )
-        world = World.of(question, snapshot, placing.cluster, state)
+        world = World.of(question, snapshot, placing.cluster, decides.state)
         if question.repack:
             world.repack(Movable(world.cluster.listers, placing.profiles))
         world.leave_to_others(placing.profiles)
@@ -83,11 +83,12 @@ async def _simulate(
         return world, placing
 
     world, placing = begin(preempts=question.preemption)
+    typical = TypicalPods(chain(world.cluster.cache.pods(), world.waiting))
     goal = {pod.key for pod in world.asked or world.pending}
     placed = await placing.place(world.waiting, explains=True)
     if question.repack:
         spare_moves(world, placed)
-    outcome = _outcome(world, placed, goal=goal, question=question)
+    outcome = _outcome(world, placed, typical, goal=goal, question=question)
     needed = can_go = None
     if question.find_nodes is not None:
         if question.preemption:  # who was evicted must be there again
@@ -101,45 +102,43 @@ async def _simulate(
     return outcome, _Found(tuple(world.notes), needed, can_go)
 
 
-def _configuration(
-    written: Mapping[str, Any] | None, registry: Registry
-) -> KubeSchedulerConfiguration:
-    models = args_models(registry)
-    if written is None:
-        return default_configuration(models)
-    return from_object(written, source="config", args_models=models)
-
-
-def _outcome(world: World, placed: Placed, *, goal: set[str], question: Question) -> Outcome:
-    table, labels = world.cluster.cache.table, question.group_by
-    after = measure(table, labels)
-    groups = {}
-    for label in labels:
-        here: dict[str, int] = {}
-        for node in placed.nodes.values():
-            value = value_of(table, table.row_of[node], label)
-            here[value] = here.get(value, 0) + 1
-        before = world.before[label]
-        groups[label] = tuple(
-            Group(
-                value=value,
-                placed=here.get(value, 0),
-                before=before.get(value, nothing()),
-                after=after[label].get(value, nothing()),
-            )
-            for value in sorted(before.keys() | after[label].keys())
-        )
+def _outcome(
+    world: World, placed: Placed, typical: TypicalPods, *, goal: set[str], question: Question
+) -> Outcome:
+    after = NodesThen.of(world.cluster.cache.table)
     return Outcome(
         fits=not goal & placed.refusals.keys(),
         placements=placed.nodes,
         unplaced=_unplaced(world, placed),
+        pending=tuple(pod.key for pod in world.pending),
+        sources={
+            key: node
+            for key, node in (*world.homeless.items(), *world.moving.items())
+            if key in world.template_of
+        },
         pod_groups=group_outcomes(world, placed),
         victims=tuple(placed.victims),
-        before=world.before[EVERYTHING][EVERYTHING],
-        after=after[EVERYTHING][EVERYTHING],
-        groups=groups,
+        before=world.before.usage(typical),
+        after=after.usage(typical),
+        nodes=tuple(changed_nodes(world.before, after)),
+        groups={
+            label: tuple(_groups(label, placed, world.before, after)) for label in question.group_by
+        },
         repacked=repacked(world, placed) if question.repack else None,
     )
+
+
+def _groups(label: str, placed: Placed, before: NodesThen, after: NodesThen) -> Iterator[Group]:
+    values = after.values(label)
+    here = Counter(values[node] for node in placed.nodes.values())
+    then, now = before.usage_by(label), after.usage_by(label)
+    for value in sorted(then.keys() | now.keys()):
+        yield Group(
+            value=value,
+            placed=here[value],
+            before=then.get(value, nothing()),
+            after=now.get(value, nothing()),
+        )
 
 
 def _unplaced(world: World, placed: Placed) -> tuple[Unplaced, ...]:

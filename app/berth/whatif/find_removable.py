@@ -12,7 +12,7 @@ from berth.whatif.answer import Removable, RemovableNode, Staying
 from berth.whatif.movable import Movable
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import MOST_PODS, NodeChoice
-from berth.whatif.usage import EVERYTHING, measure
+from berth.whatif.usage import NodesThen
 from berth.whatif.world import World, unplaced
 
 CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -55,7 +55,7 @@ async def removable(begin: Begin, choice: NodeChoice) -> Removable:
     return Removable(
         nodes=tuple(RemovableNode(node=name, moves=_moves(here[name], placed)) for name in found),
         stays=tuple(Staying(why=why, nodes=tuple(each)) for why, each in search.stays.items()),
-        after=measure(world.cluster.cache.table, ())[EVERYTHING][EVERYTHING],
+        after=NodesThen.of(world.cluster.cache.table).totals(),
         without_controller=tuple(
             pod.key
             for name in found

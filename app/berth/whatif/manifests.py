@@ -93,19 +93,27 @@ def replicas(
     base = _pod(_template(manifest, at=at), manifest, at=at, priorities=priorities)
     base = _owned(base, manifest, at=at)
     wanted = _number(manifest, at=at) if number is None else number
-    if wanted > most:
-        raise QuestionError(f"{at}.replicas: {wanted}: must be at most {most}, with the others")
     name = _name(manifest, at=at) or "what-if"
     namespace = base.metadata.namespace
-    names = (f"{name}-{i}" for i in count())
-    free = (each for each in names if f"{namespace}/{each}" not in taken)
-    pods = tuple(_called(base, each) for each, _ in zip(free, range(wanted), strict=False))
+    pods = _numbered(base, name, wanted, at=at, taken=taken, most=most)
     objects: list[KubeStruct] = list(_owner(manifest, namespace))
     if kind == "StatefulSet":
         claims = _section(manifest, "spec", at=at).get("volumeClaimTemplates") or ()
         pods, made = _with_claims(pods, claims, at=f"{at}.spec.volumeClaimTemplates")
         objects += made
     return Made(f"{kind} {namespace}/{name}", pods, tuple(objects))
+
+
+def copies(model: Pod, number: int, *, at: str, taken: Names[str], most: int) -> Made:
+    """Return *number* pods that are like *model* before it had a node; named as replicas are.
+
+    The resource claims that were made for *model* stay its own. Raises QuestionError for more than
+    *most* pods.
+    """
+    meta = _replace(model.metadata, deletion_timestamp=None, creation_timestamp=None)
+    base = Pod(meta, _replace(model.spec, node_name=""), PodStatus(phase="Pending"))
+    name = model.metadata.name
+    return Made(f"Pod {model.key}", _numbered(base, name, number, at=at, taken=taken, most=most))
 
 
 def daemon_set(
@@ -230,6 +238,17 @@ def _defaulted(template: Mapping[str, Any], *, at: str) -> Pod:
         raise QuestionError(f"{at}: {exc}") from exc
     made: Pod = _read(written, Pod, at=at)
     return made
+
+
+def _numbered(
+    base: Pod, name: str, number: int, *, at: str, taken: Names[str], most: int
+) -> tuple[Pod, ...]:
+    """Return *number* pods, called *name* and a number; keys in *taken* are passed over."""
+    if number > most:
+        raise QuestionError(f"{at}.replicas: {number}: must be at most {most}, with the others")
+    names = (f"{name}-{i}" for i in count())
+    free = (each for each in names if f"{base.metadata.namespace}/{each}" not in taken)
+    return tuple(_called(base, each) for each, _ in zip(free, range(number), strict=False))
 
 
 def _called(pod: Pod, name: str) -> Pod:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from berth.config.presets import Preset
+
 MOST_PODS: Final = 20_000
 """Pods that one question may ask about, those that wait in the snapshot not counted."""
 MOST_NODES: Final = 10_000
@@ -26,6 +28,8 @@ Manifest = Annotated[
 NodeNames = Annotated[
     list[Annotated[str, Field(max_length=LONGEST_NAME)]], Field(max_length=MOST_NODES)
 ]
+Weight = Annotated[int, Field(ge=0, lt=2**31)]
+Weights = dict[str, dict[str, Weight]]
 PodNames = Annotated[list[str], Field(max_length=MOST_PODS)]
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -41,21 +45,40 @@ class Asked(BaseModel):
 
 
 class Replicas(Asked):
-    """Pods made from a template, as their controller would make them."""
+    """Pods made from templates, as their controllers would make them, or copies of a pod."""
 
-    manifest: Manifest = Field(
+    manifest: Manifest | None = Field(
+        default=None,
         description="A Pod, PodTemplate, Deployment, ReplicaSet, ReplicationController,"
         " StatefulSet, Job, CronJob (one run) or DaemonSet (a pod for each node that it runs on, in"
         " place of those that it has). What makes no pods is taken into account if it has a part in"
         " where they go, such as a PriorityClass, Service or PersistentVolumeClaim, and passed over"
-        " with a note if not"
+        " with a note if not",
+    )
+    text: str = Field(
+        default="",
+        description="Instead of a manifest, any number of them as YAML or JSON, as in a file; an"
+        " object needs apiVersion and kind",
+    )
+    like: str = Field(
+        default="",
+        max_length=LONGEST_NAME,
+        description="Instead of a manifest, a pod of the snapshot as namespace/name; without"
+        " namespace in default. Copies wait for a node, under names of their own, and share its"
+        " volume claims",
     )
     replicas: int | None = Field(
         default=None,
         ge=0,
         le=MOST_PODS,
-        description="Instead of what the manifest says; not of a DaemonSet",
+        description="Instead of what the manifest says, or of 1; not of a DaemonSet",
     )
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> "Replicas":
+        if (self.manifest is not None) + bool(self.text) + bool(self.like) != 1:
+            raise ValueError("one of manifest, text and like is needed")
+        return self
 
 
 class NodeType(Asked):
@@ -138,9 +161,29 @@ class Question(Asked):
     config: dict[str, Any] | None = Field(
         default=None, description="A KubeSchedulerConfiguration instead of the snapshot's"
     )
-    compare_config: dict[str, Any] | None = Field(
-        default=None, description="Another KubeSchedulerConfiguration that is asked the same"
+    preset: Preset | None = Field(
+        default=None, description="A configuration that comes with berth, instead of config"
     )
+    weights: Weights = Field(
+        default={},
+        max_length=MOST_ENTRIES,
+        description="Other weights for score plugins of the configuration: by profile, then by"
+        " plugin; with 0 a plugin does not score",
+    )
+    profile: str = Field(
+        default="",
+        max_length=LONGEST_NAME,
+        description="Which profile places the pods that the question is about, instead of the one"
+        " of their spec.schedulerName",
+    )
+    compare_config: dict[str, Any] | None = Field(
+        default=None,
+        description="Another KubeSchedulerConfiguration that is asked the same. As with all that"
+        " compares: what is not given for it is as without comparison",
+    )
+    compare_preset: Preset | None = None
+    compare_weights: Weights = Field(default={}, max_length=MOST_ENTRIES)
+    compare_profile: str = Field(default="", max_length=LONGEST_NAME)
     preemption: bool = Field(
         default=False, description="Whether less important pods may be evicted"
     )
@@ -168,7 +211,16 @@ class Question(Asked):
     )
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> "Question":
+    def _exclusive(self) -> "Question":
+        for config, preset in (("config", "preset"), ("compare_config", "compare_preset")):
+            if getattr(self, config) is not None and getattr(self, preset) is not None:
+                raise ValueError(f"{to_camel(preset)} and {to_camel(config)} exclude each other")
         if self.repack and self.find_removable is not None:
             raise ValueError("repack goes without findRemovable: it tells which nodes are empty")
         return self
+
+    @property
+    def compares(self) -> bool:
+        """Whether another configuration is asked the same."""
+        config = self.compare_config is not None or self.compare_preset is not None
+        return config or bool(self.compare_weights or self.compare_profile)

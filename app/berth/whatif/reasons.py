@@ -13,8 +13,8 @@ from berth.objects.pod_group import GroupKey
 from berth.offline.explain import configuration
 from berth.profile.build import Registry, build_profiles
 from berth.tasks import at_once
+from berth.whatif.filling import fill
 from berth.whatif.snapshot import Snapshot, SnapshotError
-from berth.whatif.world import fill
 
 
 def explain_pod(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from berth.config.load import default_configuration, from_object
 from berth.core.simulated_cluster import run_simulation
 from berth.explain.evaluation import evaluate
 from berth.framework.pod_info import PodInfo
-from berth.profile.build import Registry, args_models
+from berth.profile.build import Registry
+from berth.whatif.deciding import decider
 from berth.whatif.placing import Placing
 from berth.whatif.question import AddedNodes, Question
 from berth.whatif.snapshot import Snapshot
@@ -27,16 +27,12 @@ def refusals(
 async def _refusals(
     snapshot: Snapshot, node: AddedNodes, pods: Iterable[str], registry: Registry
 ) -> Mapping[str, Sequence[str]]:
-    models = args_models(registry)
-    config = (
-        default_configuration(models)
-        if snapshot.config is None
-        else from_object(snapshot.config, source="config", args_models=models)
-    )
+    question = Question(add_nodes=[node])
+    config = decider(question, snapshot, registry).config
     placing = Placing.on_empty_cluster(
         config, registry, seed=None, preempts=False, now=snapshot.now, listers=snapshot.listers
     )
-    world = World.of(Question(add_nodes=[node]), snapshot, placing.cluster, None)
+    world = World.of(question, snapshot, placing.cluster, None)
     name, cluster = world.added[0], placing.cluster
     found: dict[str, Sequence[str]] = {}
     for key in pods:

@@ -3,10 +3,11 @@ they go, and what does not matter.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from berth import manifests
 from berth.framework.listers import KINDS
 from berth.objects.meta import KubeStruct
 from berth.whatif.daemons import DAEMON_SET
@@ -34,12 +35,23 @@ _TEST: Final = "test"
 _MOST_NAMED: Final = 20
 
 
+class Workload(NamedTuple):
+    """Who makes pods."""
+
+    at: str
+    """The name of the field."""
+    manifest: Mapping[str, Any]
+    replicas: int | None
+    """Instead of what the manifest says."""
+
+
 @dataclass(slots=True)
 class Render:
     """The templates of a question, sorted."""
 
-    workloads: list[tuple[str, Replicas]] = field(default_factory=list)
-    """Who makes pods, with the name of the field."""
+    workloads: list[Workload] = field(default_factory=list)
+    copies: list[tuple[str, Replicas]] = field(default_factory=list)
+    """What is like a pod of the snapshot, with the name of the field."""
     objects: list[KubeStruct] = field(default_factory=list)
     priorities: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -48,12 +60,11 @@ class Render:
 def sort_out(templates: Iterable[Replicas]) -> Render:
     """Sort what comes as templates; what makes no pods is noted.
 
-    Raises QuestionError for an object without a kind, and if there is nothing but such that do
-    nothing here.
+    Raises ManifestError for text that cannot be read, and QuestionError for an object without a
+    kind, and if there is nothing but such that do nothing here.
     """
     render, taken, skipped = Render(), Counter[str](), Counter[str]()
-    for i, each in enumerate(templates):
-        at, manifest = f"templates[{i}].manifest", each.manifest
+    for at, manifest, replicas in _written(templates, render.copies):
         kind = manifest.get("kind")
         if not isinstance(kind, str) or not kind:
             raise QuestionError(f"{at}.kind: {kind!r}: needed")
@@ -61,7 +72,7 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         if _is_test(manifest):
             skipped[f"{kind} of a helm test"] += 1
         elif group in (None, _WORKLOADS.get(kind)) and kind in _WORKLOADS:
-            render.workloads.append((at, each))
+            render.workloads.append(Workload(at, manifest, replicas))
         elif kind == PRIORITY_CLASS:
             name, value = priority_class(manifest, at=at)
             render.priorities[name] = value
@@ -71,13 +82,30 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
             taken[kind] += 1
         else:
             skipped[kind] += 1
-    if skipped and not render.workloads and not taken:
+    if skipped and not (render.workloads or render.copies or taken):
         raise QuestionError(f"templates: none of them makes pods: {_counted(skipped)}")
     if taken:
         render.notes.append(f"taken into account: {_counted(taken)}")
     if skipped:
         render.notes.append(f"passed over, for they make no pods: {_counted(skipped)}")
     return render
+
+
+def _written(
+    templates: Iterable[Replicas], copies: list[tuple[str, Replicas]]
+) -> Iterator[Workload]:
+    """Yield what is written of *templates*, object by object; the others join *copies*."""
+    for i, each in enumerate(templates):
+        if each.manifest is not None:
+            yield Workload(f"templates[{i}].manifest", each.manifest, each.replicas)
+        elif each.like:
+            copies.append((f"templates[{i}]", each))
+        else:
+            at = f"templates[{i}].text"
+            for j, manifest in enumerate(manifests.parse(each.text, source=at)):
+                # As many of everything but what has a pod for each node anyway.
+                number = None if manifest["kind"] == DAEMON_SET else each.replicas
+                yield Workload(f"{at}[{j}]", manifest, number)
 
 
 def _group(manifest: Mapping[str, Any]) -> str | None:

@@ -98,12 +98,16 @@ def _usage(answer: Answer) -> Table:
         if answer.compared is not None:
             row.append(_taken(answer.compared.after, name))
         table.add_row(*row)
-    for name, after_imbalance in answer.after.imbalance.items():
-        before = answer.before.imbalance.get(name, 0.0)
-        row = [f"imbalance of {name}", "", f"{before:.3f}", f"{after_imbalance:.3f}"]
-        if answer.compared is not None:
-            row.append(f"{answer.compared.after.imbalance.get(name, 0.0):.3f}")
-        table.add_row(*row)
+    usages = [answer.before, answer.after]
+    if answer.compared is not None:
+        usages.append(answer.compared.after)
+    for name in answer.after.imbalance:
+        told = (f"{usage.imbalance.get(name, 0.0):.3f}" for usage in usages)
+        table.add_row(f"imbalance of {name}", "", *told)
+    for name in BALANCED:
+        if name in answer.after.fragmentation:
+            told = (f"{usage.fragmentation.get(name, 0.0):.1%}" for usage in usages)
+            table.add_row(f"fragmentation of {name}", "", *told)
     return table
 
 

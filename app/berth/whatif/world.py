@@ -5,12 +5,11 @@ import fnmatch
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from berth.cache.cache import CacheError
 from berth.config.feature_gates import enabled_features
 from berth.core.scheduler_state import SchedulerState
 from berth.core.simulated_cluster import SimulatedCluster
@@ -24,9 +23,11 @@ from berth.objects.selectors import Selector
 from berth.objects.storage import BETA_CLASS, PersistentVolumeClaim
 from berth.objects.taints import COMPARISONS
 from berth.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
+from berth.whatif.filling import fill
 from berth.whatif.manifests import (
     Made,
     QuestionError,
+    copies,
     daemon_set,
     node,
     nodes_called,
@@ -35,7 +36,6 @@ from berth.whatif.manifests import (
     without_condition,
 )
 from berth.whatif.movable import Movable
-from berth.whatif.placing import created
 from berth.whatif.question import (
     MOST_NODES,
     MOST_PODS,
@@ -45,9 +45,9 @@ from berth.whatif.question import (
     Question,
     Replicas,
 )
-from berth.whatif.renders import sort_out
-from berth.whatif.snapshot import Snapshot, SnapshotError
-from berth.whatif.usage import Usages, measure
+from berth.whatif.renders import Workload, sort_out
+from berth.whatif.snapshot import Snapshot
+from berth.whatif.usage import NodesThen
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 MOST_NAMED: Final = 10
@@ -63,8 +63,10 @@ class World:
     """A cluster that might be, and who is to be placed on it."""
 
     cluster: SimulatedCluster
-    before: Usages
-    """Of the snapshot, by label."""
+    before: NodesThen
+    """As the snapshot has them."""
+    profile: str = ""
+    """Which one places the pods that are asked for; empty: the one that each names."""
     asked: list[PodInfo] = field(default_factory=list)
     pending: list[PodInfo] = field(default_factory=list)
     """Those that wait in the snapshot and are to be placed."""
@@ -75,6 +77,8 @@ class World:
     """Names of the nodes that the question adds."""
     moving: dict[str, str] = field(default_factory=dict)
     """Who is placed anew though its node stays: the node where it was, by key."""
+    homeless: dict[str, str] = field(default_factory=dict)
+    """Who is placed anew for its node is removed: that node, by key."""
     busy_before: set[str] = field(default_factory=set)
     """If pods are placed anew: what :meth:`busy_nodes` told of the snapshot."""
     notes: list[str] = field(default_factory=list)
@@ -95,7 +99,7 @@ class World:
         *state* is that of the scheduler which goes on in the simulation; None: it begins anew.
         """
         fill(cluster, snapshot, state, with_waiting=question.include_pending)
-        world = cls(cluster, measure(cluster.cache.table, question.group_by))
+        world = cls(cluster, NodesThen.of(cluster.cache.table), question.profile)
         if question.add_nodes or question.find_nodes is not None:
             running = by_their_pods(cluster.cache.pods())
             world._daemon_sets = {**running, **_written(snapshot.daemon_sets, running)}
@@ -118,6 +122,7 @@ class World:
         """Remove a node; its pods are asked for, but those that go with it."""
         for info in self.take_node(name)[1]:
             if not goes_with_node(info.pod):
+                self.homeless[info.key] = name
                 self._ask_for(unplaced(info.pod), template=_origin(info.pod))
 
     def take_node(self, name: str) -> tuple[Node, list[PodInfo]]:
@@ -284,25 +289,36 @@ class World:
                 self.forget(made.pods[0].key)
             self._take_in(made)
         left = MOST_PODS - len(question.pods)
-        for at, asked in render.workloads:
-            if asked.manifest["kind"] == DAEMON_SET:
-                made = self._daemons(asked, at=at, priorities=priorities, most=left)
+        for each in render.workloads:
+            if each.manifest["kind"] == DAEMON_SET:
+                made = self._daemons(each, priorities=priorities, most=left)
             else:
                 made = replicas(
-                    asked.manifest,
-                    asked.replicas,
-                    at=at,
+                    each.manifest,
+                    each.replicas,
+                    at=each.at,
                     priorities=priorities,
                     taken=self.cluster.pods,
                     most=left,
                 )
             left -= len(made.pods)
             self._take_in(made)
+        for at, asked in render.copies:
+            made = self._copies(asked, at=at, most=left)
+            left -= len(made.pods)
+            self._take_in(made)
 
-    def _daemons(
-        self, asked: Replicas, *, at: str, priorities: Mapping[str, int], most: int
-    ) -> Made:
+    def _copies(self, asked: Replicas, *, at: str, most: int) -> Made:
+        key = asked.like if "/" in asked.like else f"default/{asked.like}"
+        model = self.cluster.pods.get(key)
+        if model is None:
+            raise QuestionError(f"{at}.like: {asked.like!r}: there is no such pod")
+        number = 1 if asked.replicas is None else asked.replicas
+        return copies(model, number, at=at, taken=self.cluster.pods, most=most)
+
+    def _daemons(self, asked: Workload, *, priorities: Mapping[str, int], most: int) -> Made:
         """Return the pods of a DaemonSet, one for each node that runs it; those it has go."""
+        at = asked.at
         if asked.replicas is not None:
             raise QuestionError(f"{at}.replicas: a DaemonSet has a pod for each node")
         found = daemon_set(asked.manifest, at=at, priorities=priorities)
@@ -339,6 +355,8 @@ class World:
         return _replace(obj, spec=spec)
 
     def _ask_for(self, each: Pod, *, template: str) -> None:
+        if self.profile:
+            each = _replace(each, spec=_replace(each.spec, scheduler_name=self.profile))
         self.cluster.put(each)
         self.template_of[each.key] = template
         self.asked.append(PodInfo(each))
@@ -367,67 +385,6 @@ class World:
     def waiting(self) -> Iterator[PodInfo]:
         yield from self.asked
         yield from self.pending
-
-
-def fill(
-    cluster: SimulatedCluster,
-    snapshot: Snapshot,
-    state: SchedulerState | None,
-    *,
-    with_waiting: bool,
-) -> None:
-    """Put all objects of *snapshot* into *cluster*, in their order.
-
-    Pods without a node come last; those of our profiles wait, unless that is not wanted or they are
-    leaving: as *state* says, where it knows them, and the oldest first. SnapshotError for pods that
-    cannot be told apart.
-    """
-    pods: list[Pod] = []
-    nodes: list[Node] = []
-    for obj in chain(*snapshot.objects.values()):
-        if isinstance(obj, Pod):
-            pods.append(obj)
-        elif isinstance(obj, Node):
-            nodes.append(obj)
-        else:
-            cluster.put(obj)
-    _put_nodes(cluster, nodes, state)
-    known = {each.uid: each for each in state.waiting} if state else {}
-    unbound = []
-    try:
-        for each in pods:
-            if each.is_terminated:
-                cluster.put_aside(each)
-            elif each.spec.node_name:
-                cluster.put(each)
-            else:
-                unbound.append(PodInfo(each))
-    except CacheError as exc:
-        raise SnapshotError(str(exc)) from exc
-    cluster.show_to_gates(info for info in unbound if with_waiting and info.uid in known)
-    place = {uid: at for at, uid in enumerate(known)}
-    for info in sorted(unbound, key=lambda each: (place.get(each.uid, len(place)), created(each))):
-        if not with_waiting or info.is_terminating:
-            cluster.put_aside(info.pod)
-        elif info.uid in known:
-            cluster.restore(info.pod, known[info.uid])
-        else:
-            cluster.put(info.pod)
-    cluster.cache.refresh_order()
-
-
-def _put_nodes(
-    cluster: SimulatedCluster, nodes: Sequence[Node], state: SchedulerState | None
-) -> None:
-    """Give the nodes rows in the order, and go round them, as the scheduler of *state* does."""
-    if state is None or len(state.rows) != len(nodes):
-        for each in nodes:
-            cluster.put(each)
-        return
-    for _, at in sorted(zip(state.rows, range(len(nodes)), strict=True)):
-        cluster.put(nodes[at])
-    cluster.cache.go_round(each.name for each in nodes)
-    cluster.core.sampling.next_start_node_index = state.next_start_node_index
 
 
 def _written(

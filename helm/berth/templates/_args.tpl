@@ -32,6 +32,12 @@
 {{- if eq .Values.mode "simulator" }}
 - --no-scheduling
 {{- end }}
+{{- if eq .Values.mode "shadow" }}
+- --shadow
+{{- end }}
+{{- if .Values.ui.enabled }}
+- --serve-ui
+{{- end }}
 {{- end }}
 {{- if include "berth.hasCertificate" . }}
 - --tls-cert-file={{ $tls }}/tls.crt

@@ -5,8 +5,9 @@ were alone. The k-th pods of all nodes are reprieved in one step, so an attempt 
 as there are lesser pods on one node, however many nodes there are.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from berth.framework.preemption.candidate import NO_CANDIDATES, Candidates, Pree
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.status import Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth_plugins.default_preemption.known_selections import (
+    KnownPreemptors,
+    Selected,
+    SelectionsOfAll,
+)
 from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
@@ -28,15 +34,6 @@ NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduli
 
 FEWEST: Final = 32
 """So many nodes are tried in about the time of one."""
-
-
-class Selected(NamedTuple):
-    """What came of some nodes."""
-
-    candidates: Candidates
-    """In the order of the nodes."""
-    statuses: Diagnosis
-    """Why preemption does not help on the others, by position among the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +46,8 @@ class DryRun:
     filters: FilterRunner
     ranked_pods: RankedPods
     budgets: DisruptionBudgets
+    known: KnownPreemptors | None = None
+    """What is known of preemptors of the same template; None: all nodes are asked about."""
 
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
@@ -58,19 +57,20 @@ class DryRun:
         candidates = NO_CANDIDATES
         tried, tried_so_far, enough = len(rows), 0, None
         left = np.flatnonzero(has_victims)
+        select = self._selecting()
         while len(left):
             size = _batch_size(num_candidates, have=len(candidates), tried=tried_so_far)
             at, left = left[:size], left[size:]
             tried_so_far += len(at)
             some = rows[at]
-            selected = self.select_victims_on_nodes(some)
-            candidates += selected.candidates
+            selected = select(some)
+            candidates = candidates + selected.candidates if candidates else selected.candidates
             enough = _enough(candidates.pdb_violations, num_candidates)
             if enough is None:
-                statuses.add_part(selected.statuses, self.nodes, some)
+                selected.add_statuses(statuses, self.nodes, some)
                 continue
             last = int(np.flatnonzero(some == candidates.rows[enough - 1])[0])
-            statuses.add_part(selected.statuses, self.nodes, some[: last + 1])
+            selected.add_statuses(statuses, self.nodes, some[: last + 1])
             tried = int(at[last]) + 1
             break
         in_vain = self.nodes.no_rows()
@@ -81,6 +81,20 @@ class DryRun:
         non_violating = np.flatnonzero(~is_violating)[:num_candidates]
         violating = np.flatnonzero(is_violating)[:num_candidates]
         return Preemption(candidates.take(np.concatenate([non_violating, violating])), statuses)
+
+    def _selecting(self) -> Callable[[Rows], SelectionsOfAll]:
+        """Return what selects victims on nodes, or knows them."""
+        row_by_row = self.filters.row_by_row(self.pod, self.nodes) if self.known else None
+        if self.known is None or row_by_row is None:
+            return self._select_anew
+        follows_from = row_by_row.follows_from, self.budgets.version
+        known = self.known.of(self.pod, self.nodes, follows_from)
+        ask, but_not = self.select_victims_on_nodes, row_by_row.but_not
+        return lambda rows: known.select(rows, ask, but_not=but_not)
+
+    def _select_anew(self, rows: Rows) -> SelectionsOfAll:
+        candidates, statuses = self.select_victims_on_nodes(rows)
+        return SelectionsOfAll(candidates, rows, statuses, None)
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:
         """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.

@@ -34,6 +34,7 @@ from berth.objects.pod import Pod
 from berth.objects.pod_group import PodGroup, group_of
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
+from berth_plugins.default_preemption.known_selections import KnownPreemptors
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -85,6 +86,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self._handle = handle
         self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
         self._ranked_pods = RankedPods()
+        self._known = KnownPreemptors()
 
     def post_filter(
         self,
@@ -108,7 +110,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         )
         if not is_eligible:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
-        dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets)
+        dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets, self._known)
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
         found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:

@@ -1,6 +1,7 @@
 """What the allocations of ResourceClaims come to, those in flight included (spec §4.8, §5.17)."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -54,6 +55,14 @@ class ResourceClaimTracker:
         """Return the newest version known."""
         return self.cache.get(namespace, name)
 
+    def __iter__(self) -> Iterator[ResourceClaim]:
+        """Yield the newest versions known of all claims."""
+        return iter(self.cache)
+
+    def allocation(self, claim: ResourceClaim) -> AllocationResult | None:
+        """Return what counts as allocated to *claim*: what is in flight, or else written."""
+        return self._counted.get(claim.metadata.uid)
+
     def for_extended_resources(self, pod_uid: str) -> ResourceClaim | None:
         """Return the claim that was made for the extended resources of a pod."""
         return self._of_extended_resources.get(pod_uid)
@@ -61,8 +70,8 @@ class ResourceClaimTracker:
     def holders(self) -> dict[DeviceId, list[ResourceClaim]]:
         """Return the claims that each device in use is allocated to, looking at all of them."""
         found: dict[DeviceId, list[ResourceClaim]] = {}
-        for claim in self.cache:
-            allocation = self._counted.get(claim.metadata.uid)
+        for claim in self:
+            allocation = self.allocation(claim)
             for result in allocation.devices.results if allocation else ():
                 if not result.admin_access:
                     found.setdefault(result.id, []).append(claim)

@@ -181,6 +181,7 @@ class PodTopologySpread(
 
     NAME = "PodTopologySpread"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_LABELS = True
     ARGS = PodTopologySpreadArgs
 
     def __init__(

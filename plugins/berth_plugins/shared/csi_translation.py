@@ -8,15 +8,13 @@ import msgspec
 
 from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Volume
 from berth.objects.storage import (
+    MIGRATED_PLUGINS,
     CSINode,
     PersistentVolume,
     PersistentVolumeSpec,
     PortworxVolume,
     VolumeNodeAffinity,
 )
-
-MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""Annotation of a CSINode: the in-tree plugins, with commas, whose work drivers do there."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"

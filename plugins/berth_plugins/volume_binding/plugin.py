@@ -36,13 +36,13 @@ from berth.framework.status import SKIP, Code, Status
 from berth.framework.verdict import Mask, Verdict
 from berth.objects.pod import Pod
 from berth.objects.storage import (
+    MIGRATED_PLUGINS,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     PersistentVolumeClaim,
     StorageClass,
 )
-from berth_plugins.shared.csi_translation import MIGRATED_PLUGINS
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
     ClaimVolume,

@@ -80,6 +80,16 @@ async def test_json_is_in_camel_case(client: httpx.AsyncClient) -> None:
     }
 
 
+async def test_without_evaluation_no_node_is_looked_at(
+    client: httpx.AsyncClient, harness: Harness
+) -> None:
+    answer = await client.get("/explain/pods/default/big?evaluate=false")
+
+    told = Explanation.model_validate_json(answer.content)
+    whole = explain(harness, "default/big")
+    assert (told.evaluation, told.state, told.history) == (None, whole.state, whole.history)
+
+
 async def test_an_unknown_pod_is_refused_with_a_reason(client: httpx.AsyncClient) -> None:
     answer = await client.get("/explain/pods/default/nobody")
 
@@ -216,7 +226,9 @@ async def test_one_at_a_time_and_not_too_many_that_wait() -> None:
     may_answer = asyncio.Event()
 
     class Slow:
-        async def explain_in_turns(self, key: str, *, limit: int | None) -> None:
+        async def explain_in_turns(
+            self, key: str, *, limit: int | None, evaluates: bool = True
+        ) -> None:
             asked.append(f"{key} {limit}")
             await may_answer.wait()
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi import APIRouter, Depends, Query
 
 from berth.server.application import Application
-from berth.server.scheduler.debug.endpoints import OfPod
+from berth.server.scheduler.debug.usual import OfPod
 from berth.server.scheduler.parameters import ONLY_KNOWN
 
 

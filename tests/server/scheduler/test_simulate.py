@@ -194,8 +194,7 @@ def wrong(number: int) -> bytes:
     [
         pytest.param(
             wrong(500),
-            "templates[0].manifest: Field required; templates[0].x: Extra inputs are not permitted;"
-            " templates[1].manifest: Field required;",
+            "templates[0].x: Extra inputs are not permitted; templates[1].x: Extra inputs",
             id="many problems",
         ),
         pytest.param(wrong(5_000), "templates: List should have at most 1000 items", id="a list"),

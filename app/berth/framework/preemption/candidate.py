@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, overload
+from enum import StrEnum
+from typing import Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,28 @@ class Candidates(Sequence[Candidate]):
 NO_CANDIDATES: Final = Candidates.of(())
 
 
+class Criterion(StrEnum):
+    """What candidates are told apart by, one after the other (spec §6.6)."""
+
+    PDB_VIOLATIONS = "PDBViolations"
+    """Fewest victims that their disruption budgets would rather keep."""
+    HIGHEST_PRIORITY = "HighestPriority"
+    """Lowest priority of the most important victim."""
+    SUM_OF_PRIORITIES = "SumOfPriorities"
+    """Smallest sum of the priorities of the victims, each of them plus 2^31."""
+    NUM_VICTIMS = "NumVictims"
+    """Fewest victims."""
+    START_TIME = "StartTime"
+    """Of the victims with the highest priority, the one that started first started latest."""
+
+
+class Round(NamedTuple):
+    """A criterion, and how many candidates it left."""
+
+    criterion: Criterion
+    num_left: int
+
+
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """One attempt to make room for a pod."""
@@ -127,6 +150,11 @@ class Preemption:
     """The best candidates, among which no rule decides."""
     chosen: Candidate | None = None
     """The one of them that the pod is nominated to."""
+    rounds: Sequence[Round] = ()
+    """The criteria that were needed, in order."""
+    runner_up: Candidate | None = None
+    """What would have been chosen next: one of the equals, or the best that a criterion left out
+    last."""
 
 
 def ranges(first: Rows, counts: Rows) -> Rows:

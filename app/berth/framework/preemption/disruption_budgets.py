@@ -24,6 +24,11 @@ class DisruptionBudgets:
         """Whether there are no budgets."""
         return self._lister.is_empty
 
+    @property
+    def version(self) -> int:
+        """Changes with the budgets."""
+        return self._lister.version
+
     def filter_pods_with_pdb_violation(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return those of *pods*, most important first, whose eviction too would break a budget.
 

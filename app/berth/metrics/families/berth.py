@@ -197,3 +197,22 @@ HTTP_DROPPED: Final = counter(
     " not_accepted without file descriptors.",
     labels=("port", "reason"),
 )
+SHADOW_COMPARISONS: Final = counter(
+    name="berth_shadow_comparisons_total",
+    stability=ALPHA,
+    text="Number of pods for which a shadow compared its decision with that of the other scheduler,"
+    " by result, the plugin that made the difference, and the order of bindings in which it holds:"
+    " watch or queue.",
+    labels=("result", "profile", "plugin", "order"),
+)
+SHADOW_SKIPPED: Final = counter(
+    name="berth_shadow_skipped_total",
+    stability=ALPHA,
+    text="Number of placements that a shadow did not compare, by reason.",
+    labels=("reason",),
+)
+SHADOW_BEHIND: Final = gauge(
+    name="berth_shadow_changes_behind",
+    stability=ALPHA,
+    text="Number of changes of the cluster that a shadow has received and not looked at yet.",
+)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated, Any, Final, Literal, Protocol
 
 import msgspec
@@ -41,7 +41,9 @@ NumberOfNodes = Annotated[
 class Answers(Protocol):
     """Who knows; :class:`berth.explain.explainer.Explainer` for a running scheduler."""
 
-    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None: ...
+    async def explain_in_turns(
+        self, key: str, *, limit: int | None, evaluates: bool
+    ) -> Explanation | None: ...
 
     async def explain_workload_in_turns(
         self, namespace: str, workload: Workload, *, limit: int | None
@@ -67,10 +69,17 @@ def explain_endpoints(answers: Answers) -> APIRouter:
         namespace: str,
         name: str,
         nodes: NumberOfNodes = NODES_TOLD,
+        evaluate: Annotated[
+            bool,
+            Query(
+                description="Whether to evaluate the pod on all nodes. Without, the answer is cheap"
+                " and has where the pod is and its last attempts only."
+            ),
+        ] = True,
     ) -> Response:
-        async with queue.turn():
+        async with queue.turn() if evaluate else nullcontext():
             key = f"{namespace}/{name}"
-            found = await answers.explain_in_turns(key, limit=_limit(nodes))
+            found = await answers.explain_in_turns(key, limit=_limit(nodes), evaluates=evaluate)
             if found is None:
                 reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
                 raise HTTPException(404, reason)

@@ -36,6 +36,7 @@ async def test_an_attempt_that_failed(harness: Harness) -> None:
         "reasons": {"Insufficient cpu": 1},
         "plugins": ["NodeResourcesFit"],
         "nominatedNode": "",
+        "preemption": None,
         "numNodes": 1,
         "numFeasible": 0,
         "choice": None,
@@ -50,6 +51,7 @@ async def test_an_attempt_that_failed(harness: Harness) -> None:
     [
         pytest.param("", [3, 2, 1], id="all, the newest first"),
         pytest.param("pod=default/a", [1], id="of a pod"),
+        pytest.param("name=lt/a", [1], id="by a part of namespace and name"),
         pytest.param("node=n1", [3, 1], id="on a node"),
         pytest.param("result=scheduled", [3, 1], id="that found a node"),
         pytest.param("result=unschedulable", [2], id="that found none"),

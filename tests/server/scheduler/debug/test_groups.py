@@ -16,6 +16,7 @@ async def test_groups_with_an_object_or_a_pod() -> None:
         everything = (await asking.get("/debug/podgroups")).json()["items"]
         page = (await asking.get("/debug/podgroups?limit=3")).json()
         rest = (await asking.get("/debug/podgroups", params={"continue": page["continue"]})).json()
+        named = (await asking.get("/debug/podgroups?name=lt/em")).json()["items"]
         elsewhere = (await asking.get("/debug/podgroups?namespace=x")).json()["items"]
 
     told = {
@@ -32,6 +33,7 @@ async def test_groups_with_an_object_or_a_pod() -> None:
         "default/nobody": (False, "", None, 1, 0, 1, None),
     }
     assert [*page["items"], *rest["items"]] == everything
+    assert [each["podGroup"] for each in named] == ["default/empty"]
     assert elsewhere == []
 
 

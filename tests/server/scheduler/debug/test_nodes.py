@@ -127,6 +127,7 @@ async def test_an_assumed_pod_has_an_age() -> None:
     [
         pytest.param("", ["n3", "n1", "n2"], id="in the order of the table"),
         pytest.param("node=n2", ["n2"], id="one node"),
+        pytest.param("name=2", ["n2"], id="by a part of the name"),
         pytest.param("zone=a", ["n3", "n2"], id="of a zone"),
         pytest.param("zone=c", [], id="of no such zone"),
         pytest.param("labelSelector=pool", ["n1"], id="by the presence of a label"),

@@ -105,6 +105,7 @@ async def test_every_part_of_the_queue(harness: Harness) -> None:
     ("query", "names"),
     [
         pytest.param("", ["big", "broken", "gated", "low", "high"], id="all"),
+        pytest.param("name=er/h", ["high"], id="by a part of namespace and name"),
         pytest.param("queue=active", ["low", "high"], id="the active ones"),
         pytest.param("queue=backoff", [], id="rejected ones in backoff"),
         pytest.param("queue=errorBackoff", ["broken"], id="broken ones in backoff"),

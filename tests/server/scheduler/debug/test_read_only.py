@@ -15,6 +15,7 @@ PATHS = (
     "waiting",
     "inflight",
     "podgroups",
+    "devices?allocated=true",
     "decisions?result=unschedulable",
     "tasks",
     "config",

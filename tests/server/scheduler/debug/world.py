@@ -16,10 +16,13 @@ from berth.profile.build import args_models
 from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
-from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.configuration import Configurations
+from berth.server.scheduler.debug.devices import Devices
 from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.explain import explain_endpoints
+from berth.shadow.shadow import Shadow
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.explain.asking import explainer
@@ -90,26 +93,41 @@ class Lists:
 
 def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool = True) -> FastAPI:
     """Return what a scheduler serves of /debug and /explain."""
-    explain = explainer(harness)
-    debugged = Debugged(
+    app = Application()
+    app.include_router(explain_endpoints(explainer(harness)))
+    app.include_router(debug_endpoints(debugged(harness, lists=lists, is_ready=is_ready)))
+    return app
+
+
+def debugged(
+    harness: Harness,
+    *,
+    lists: Lists | None = None,
+    is_ready: bool = True,
+    shadow: Shadow | None = None,
+) -> Debugged:
+    """Return what the endpoints below /debug look at."""
+    return Debugged(
         sight=Sight(harness.scheduler, harness.cluster.pods, harness.clock),
-        explainer=explain,
+        explainer=explainer(harness),
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),
             harness.cache,
             clock=harness.clock,
         ),
-        configuration=lambda: effective_configuration(
+        devices=Devices(
+            slices=lambda: harness.listers.resource_slices,
+            claims=lambda: harness.listers.shared(ResourceClaimTracker),
+        ),
+        configuration=lambda: Configurations().effective(
             default_configuration(args_models(IN_TREE)),
+            IN_TREE,
             generation=1,
             loaded_at=harness.clock.now(),
         ),
         is_ready=lambda: is_ready,
+        shadow=shadow,
     )
-    app = Application()
-    app.include_router(explain_endpoints(explain))
-    app.include_router(debug_endpoints(debugged))
-    return app
 
 
 def client(app: FastAPI) -> httpx.AsyncClient:

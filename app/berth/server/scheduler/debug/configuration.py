@@ -2,14 +2,43 @@
 
 from berth.clock import rfc3339
 from berth.config.configz import to_shown
+from berth.config.load import load
+from berth.config.presets import PRESETS, preset
 from berth.config.types import KubeSchedulerConfiguration
+from berth.profile.build import Registry, args_models
+from berth.profile.score_weights import Weights, score_weights
 from berth.server.scheduler.debug.models import EffectiveConfiguration
 
 
-def effective_configuration(
-    config: KubeSchedulerConfiguration, *, generation: int, loaded_at: float
-) -> EffectiveConfiguration:
-    """Tell *config*, the *generation*-th one, in force since *loaded_at* (seconds since 1970)."""
-    return EffectiveConfiguration(
-        generation=generation, loaded_at=rfc3339(loaded_at), configuration=to_shown(config)
-    )
+class Configurations:
+    """Tells configurations; remembers what it has made out of the presets."""
+
+    def __init__(self) -> None:
+        self._registry: Registry | None = None
+        self._presets: dict[str, Weights] = {}
+
+    def effective(
+        self,
+        config: KubeSchedulerConfiguration,
+        registry: Registry,
+        *,
+        generation: int,
+        loaded_at: float,
+    ) -> EffectiveConfiguration:
+        """Tell *config*, the *generation*-th one, in force since *loaded_at* (seconds since 1970).
+
+        *registry* has the plugins there are.
+        """
+        if registry is not self._registry:
+            self._registry, models = registry, args_models(registry)
+            self._presets = {
+                name: score_weights(load(preset(name), source=name, args_models=models), registry)
+                for name in PRESETS
+            }
+        return EffectiveConfiguration(
+            generation=generation,
+            loaded_at=rfc3339(loaded_at),
+            configuration=to_shown(config),
+            score_weights=score_weights(config, registry),
+            presets=self._presets,
+        )

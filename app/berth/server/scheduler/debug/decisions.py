@@ -14,6 +14,8 @@ class DecisionFilter:
 
     pod: str = ""
     """As in namespace/name."""
+    name: str = ""
+    """A part of that."""
     node: str = ""
     """Where the pod was to go."""
     result: Result | None = None
@@ -24,6 +26,7 @@ class DecisionFilter:
     def matches(self, record: DecisionRecord) -> bool:
         return (
             self.pod in ("", record.pod)
+            and self.name in record.pod
             and self.node in ("", record.node)
             and self.result in (None, record.result)
             and (not self.plugin or self.plugin in record.plugins)

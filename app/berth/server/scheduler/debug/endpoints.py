@@ -2,43 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response
 
 from berth.client.errors import ApiError
 from berth.explain.explainer import Explainer
-from berth.explain.explanation import Told
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.refusal import Refusal, cut
-from berth.server.scheduler.debug import models
+from berth.server.scheduler.debug import device_models, models
 from berth.server.scheduler.debug.cluster import ClusterAnswers
 from berth.server.scheduler.debug.cluster_endpoints import add_cluster
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
 from berth.server.scheduler.debug.groups import known_groups
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
 from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
 from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
+from berth.server.scheduler.debug.shadow_endpoints import add_shadow
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
+from berth.server.scheduler.debug.usual import UNREADABLE, NameOfPod, OfNode, OfPod, as_json
+from berth.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.server.scheduler.parameters import ONLY_KNOWN
+from berth.shadow.shadow import Shadow
 
 LARGEST_WITH_PODS: Final = 50
 """Nodes on a page that has their pods: each has up to a few hundred."""
-
-OfPod = Annotated[
-    str, Query(pattern="^([^/]+/[^/]+)?$", description="Only this pod, as namespace/name.")
-]
-OfNode = Annotated[str, Query(description="Only this node.")]
-
-_UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
-    400: {"model": Refusal, "description": "A parameter cannot be read"}
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +43,12 @@ class Debugged:
     sight: Sight
     explainer: Explainer
     comparison: ClusterComparison
+    devices: Devices
     configuration: Callable[[], models.EffectiveConfiguration]
     is_ready: Callable[[], bool]
     """Whether the whole state of the cluster is known."""
+    shadow: Shadow | None = None
+    """None where no other scheduler is followed."""
 
 
 def debug_endpoints(debugged: Debugged) -> APIRouter:
@@ -59,6 +57,7 @@ def debug_endpoints(debugged: Debugged) -> APIRouter:
     _add_pods(router, debugged)
     _add_cache(router, debugged)
     add_cluster(router, ClusterAnswers(debugged.sight, debugged.explainer))
+    add_shadow(router, debugged.shadow)
     _add_process(router, debugged)
     return router
 
@@ -70,7 +69,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         "/queue",
         summary="Pending pods",
         response_model=models.WaitingPods,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def queue(
         after: AfterNames,
@@ -80,6 +79,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         ] = None,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
         pod: OfPod = "",
+        name: NameOfPod = "",
         plugin: Annotated[
             str, Query(description="Only pods that this plugin gates, rejected, or makes wait.")
         ] = "",
@@ -94,27 +94,40 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
                 description="Only pods that have been pending for at least this many seconds.",
             ),
         ] = 0.0,
+        group: Annotated[
+            str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = QueueFilter(part, namespace, pod, plugin, scheduler_name, min_age)
-        return _json(await waiting_pods(sight, wanted, after=after, limit=limit))
+        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
+        return as_json(await waiting_pods(sight, wanted, after=after, limit=limit))
+
+    groups = SharedGroups(sight)
+
+    @router.get(
+        "/queue/groups",
+        summary="Pending pods by reason, what to look at first before the others",
+        response_model=models.WaitingGroups,
+    )
+    async def queue_groups() -> Response:
+        return as_json(await groups.get())
 
     @router.get(
         "/nominated",
         summary="Nominated pods",
         response_model=models.NominatedPods,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def nominated(
         after: AfterNames, node: OfNode = "", limit: Limit = DEFAULT_LIMIT
     ) -> Response:
-        return _json(nominated_pods(sight, node=node, after=after, limit=limit))
+        return as_json(nominated_pods(sight, node=node, after=after, limit=limit))
 
     @router.get(
         "/waiting",
         summary="Pods that wait on Permit",
         response_model=models.PermittedPods,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def waiting(
         after: AfterNames,
@@ -122,39 +135,45 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         node: OfNode = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return _json(permitted_pods(sight, plugin=plugin, node=node, after=after, limit=limit))
+        return as_json(permitted_pods(sight, plugin=plugin, node=node, after=after, limit=limit))
 
     @router.get(
         "/inflight",
         summary="Pods in flight, and the events since they were popped",
         response_model=models.InFlightPods,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def inflight(after: AfterNames, limit: Limit = DEFAULT_LIMIT) -> Response:
-        return _json(in_flight_pods(sight, after=after, limit=limit))
+        return as_json(in_flight_pods(sight, after=after, limit=limit))
 
     @router.get(
         "/podgroups",
         summary="Pod groups, with how many of their pods have nodes",
         response_model=models.PodGroups,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def podgroups(
         after: AfterNames,
         namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        name: Annotated[
+            str, Query(description="Only groups whose namespace/name contains this.")
+        ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return _json(known_groups(sight, namespace=namespace, after=after, limit=limit))
+        return as_json(
+            known_groups(sight, namespace=namespace, name=name, after=after, limit=limit)
+        )
 
     @router.get(
         "/decisions",
         summary="The last attempts, newest first",
         response_model=models.PastDecisions,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def decisions(
         after: AfterNumber,
         pod: OfPod = "",
+        name: NameOfPod = "",
         node: Annotated[str, Query(description="Only attempts that chose this node.")] = "",
         result: Annotated[
             Result | None, Query(description="Only attempts with this result.")
@@ -165,9 +184,9 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         profile: Annotated[str, Query(description="Only this profile.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = DecisionFilter(pod, node, result, plugin, profile)
+        wanted = DecisionFilter(pod, name, node, result, plugin, profile)
         kept = sight.scheduler.decisions
-        return _json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
+        return as_json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
 
 
 def _add_cache(router: APIRouter, debugged: Debugged) -> None:
@@ -175,11 +194,12 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         "/cache",
         summary="Nodes as the scheduler counts them, from the cache",
         response_model=models.CachedNodes,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def cache(
         after: AfterNumber,
         node: OfNode = "",
+        name: Annotated[str, Query(description="Only nodes whose name contains this.")] = "",
         zone: Annotated[str, Query(description="Only nodes in this zone.")] = "",
         selector: Annotated[
             str,
@@ -196,9 +216,37 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         ] = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        wanted = NodeFilter(node, zone, _selector(selector))
+        wanted = NodeFilter(node, name, zone, _selector(selector))
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
-        return _json(cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit))
+        return as_json(
+            cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit)
+        )
+
+    @router.get(
+        "/devices",
+        summary="Devices of ResourceSlices, with the claims and pods that have them",
+        response_model=device_models.PublishedDevices,
+        responses=UNREADABLE,
+    )
+    async def devices(
+        after: AfterNames,
+        driver: Annotated[str, Query(description="Only devices of this driver.")] = "",
+        pool: Annotated[str, Query(description="Only devices of this pool.")] = "",
+        node: Annotated[str, Query(description="Only devices of this node alone.")] = "",
+        device: Annotated[str, Query(description="Only devices of this name.")] = "",
+        name: Annotated[
+            str, Query(description="Only devices whose driver/pool/device contains this.")
+        ] = "",
+        claim: Annotated[
+            str, Query(description="Only devices that this claim has, as namespace/name.")
+        ] = "",
+        allocated: Annotated[
+            bool | None, Query(description="Only devices that a claim has, or that none has.")
+        ] = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DeviceFilter(driver, pool, node, device, name, claim, allocated)
+        return as_json(await published_devices(debugged.devices, wanted, after=after, limit=limit))
 
     @router.get(
         "/compare",
@@ -212,7 +260,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         if not debugged.is_ready():
             raise HTTPException(503, "the state of the cluster is not known yet")
         try:
-            return _json(await debugged.comparison.report(limit=limit))
+            return as_json(await debugged.comparison.report(limit=limit))
         except ApiError as exc:
             raise HTTPException(503, f"the API server does not answer: {exc}") from exc
 
@@ -222,14 +270,14 @@ def _add_process(router: APIRouter, debugged: Debugged) -> None:
         "/tasks",
         summary="Tasks of the event loop, with the line at which each waits",
         response_model=models.RunningTasks,
-        responses=_UNREADABLE,
+        responses=UNREADABLE,
     )
     async def tasks(
         after: AfterNames,
         name: Annotated[str, Query(description="Only tasks whose name contains this.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return _json(running_tasks(name=name, after=after, limit=limit))
+        return as_json(running_tasks(name=name, after=after, limit=limit))
 
     @router.get(
         "/config",
@@ -237,7 +285,7 @@ def _add_process(router: APIRouter, debugged: Debugged) -> None:
         response_model=models.EffectiveConfiguration,
     )
     async def config() -> Response:
-        return _json(debugged.configuration())
+        return as_json(debugged.configuration())
 
 
 def _selector(text: str) -> Selector | None:
@@ -245,8 +293,3 @@ def _selector(text: str) -> Selector | None:
         return parse_label_selector(text) if text else None
     except ValueError as exc:
         raise HTTPException(400, cut(str(exc))) from exc
-
-
-def _json(told: Told) -> Response:
-    """Encode *told* in one go, which is some times faster than through plain objects."""
-    return Response(told.model_dump_json(by_alias=True), media_type="application/json")

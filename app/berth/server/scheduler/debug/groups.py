@@ -12,14 +12,17 @@ from berth.server.scheduler.debug.sight import Sight
 
 
 def known_groups(
-    sight: Sight, *, namespace: str, after: tuple[str, str] | None, limit: int
+    sight: Sight, *, namespace: str, name: str, after: tuple[str, str] | None, limit: int
 ) -> PodGroups:
-    """Return the groups that have an object or a pod, of *namespace* only if it is given."""
+    """Return the groups that have an object or a pod, of *namespace* only if it is given.
+
+    *name* is a part of namespace/name.
+    """
     parts = sight.scheduler.groups
     if parts is None:
         return PodGroups(items=())
     found, token = unordered(
-        (key for key in _keys(parts) if namespace in ("", key.namespace)),
+        (key for key in _keys(parts) if namespace in ("", key.namespace) and name in str(key)),
         key=lambda key: (key.namespace, key.name),
         after=after,
         limit=limit,

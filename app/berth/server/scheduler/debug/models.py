@@ -10,6 +10,7 @@ from typing import Any
 from berth.explain.explanation import PastDecision, Told
 from berth.explain.groups.explanation import PodGroupStatus
 from berth.server.scheduler.debug.pagination import Page
+from berth.shadow.comparisons import Shadowed, Summary
 
 
 class QueueName(StrEnum):
@@ -67,6 +68,79 @@ class WaitingPods(Page):
     items: tuple[WaitingPod, ...]
     counts: dict[QueueName, int]
     """How many pods there are in each part of the queue, whatever is asked for."""
+
+
+class Cause(StrEnum):
+    """What a pod waits for, in the order in which somebody should look at it."""
+
+    ERROR = "Error"
+    """Its last attempt broke: a plugin, an extender or the API server failed."""
+    REJECTED = "Rejected"
+    """It fits on no node; the state of the cluster has to change."""
+    PREEMPTING = "Preempting"
+    """It is nominated to a node, where its victims have to leave."""
+    PERMIT = "Permit"
+    """It has room on a node, and waits for Permit plugins."""
+    GATED = "Gated"
+    """A PreEnqueue plugin keeps it from being tried."""
+    NOT_TRIED = "NotTried"
+    """It has not been tried yet."""
+
+
+class PodsOfWorkload(Told):
+    """How many pods of one controller wait."""
+
+    namespace: str
+    workload: str
+    """As in deployment/web; a pod without a controller as in pod/web."""
+    num_pods: int
+
+
+class FirstPod(Told):
+    """One of those that have waited longest."""
+
+    pod: str
+    """As in namespace/name."""
+    age_seconds: float
+
+
+class WaitingGroup(Told):
+    """Pods that wait for the same reason."""
+
+    id: str
+    """The same as long as there is such a reason, for ``/debug/queue?group=``; empty where several
+    reasons are counted together because there are too many."""
+    cause: Cause
+    plugins: tuple[str, ...]
+    """Which plugins rejected the pods, gate them, or make them wait."""
+    reasons: tuple[str, ...]
+    """The reasons of the FailedScheduling message without the numbers of nodes, the scheduling
+    gates, or the error."""
+    words: str
+    """The same in a sentence: "40 pods fit on no node: Insufficient cpu"."""
+    message: str
+    """The whole message of the pod that has waited longest, numbers included."""
+    num_pods: int
+    counts: dict[QueueName, int]
+    """How many of them are in each part of the queue."""
+    highest_priority: int
+    oldest_age_seconds: float
+    workloads: tuple[PodsOfWorkload, ...]
+    """Those with the most pods."""
+    num_workloads: int
+    """How many there are; at least so many if there are very many."""
+    pods: tuple[FirstPod, ...]
+    """The first pods, by how long they have waited."""
+
+
+class WaitingGroups(Told):
+    """All pending pods by reason, what should be looked at first before the others."""
+
+    at: str
+    """When this was found; an answer is kept for a moment, and for longer with many pods."""
+    num_pods: int
+    num_groups: int
+    items: tuple[WaitingGroup, ...]
 
 
 class PodGroupOverview(Told):
@@ -244,6 +318,12 @@ class PermittedPods(Page):
     items: tuple[PermittedPod, ...]
 
 
+class ShadowedPods(Page):
+    summary: Summary
+    """All comparisons since the start, whatever is asked for."""
+    items: tuple[Shadowed, ...]
+
+
 class PastDecisions(Page):
     """Attempts that are still remembered, the newest first."""
 
@@ -339,3 +419,7 @@ class EffectiveConfiguration(Told):
     """Since when it is in force."""
     configuration: dict[str, Any]
     """A KubeSchedulerConfiguration, with REDACTED for secrets."""
+    score_weights: dict[str, dict[str, int]]
+    """Weights of the plugins that score, by profile, then by plugin."""
+    presets: dict[str, dict[str, dict[str, int]]]
+    """The same for the configurations that come with berth, by name."""

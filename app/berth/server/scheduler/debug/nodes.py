@@ -32,6 +32,8 @@ class NodeFilter:
     """Which nodes are asked for; what is empty does not matter."""
 
     node: str = ""
+    name: str = ""
+    """A part of the name of the node."""
     zone: str = ""
     selector: Selector | None = None
 
@@ -71,6 +73,7 @@ def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]
         if (
             node is not None
             and wanted.node in ("", node.name)
+            and wanted.name in node.name
             and (not wanted.zone or region_and_zone(node)[1] == wanted.zone)
             and (wanted.selector is None or wanted.selector.matches(node.labels))
         ):

@@ -17,12 +17,13 @@ from pydantic import Field
 
 from berth.explain.explanation import Told
 from berth.server.refusal import LONGEST_WORD
-from berth.tasks import in_turns
+from berth.tasks import PIECE, in_turns
 
 DEFAULT_LIMIT: Final = 100
 LARGEST_LIMIT: Final = 1_000
 
 T = TypeVar("T")
+Source = TypeVar("Source")
 Key = TypeVar("Key", int, tuple[str, str])
 """Where an item is in the order; internal."""
 
@@ -76,17 +77,18 @@ def unordered(
 
 
 async def many_unordered(
-    items: Sequence[T],
+    items: Sequence[Source],
     *,
-    where: Callable[[Iterable[T]], Iterable[T]],
+    where: Callable[[Sequence[Source]], Iterable[T]],
     key: Callable[[T], Key],
     after: Key | None,
     limit: int,
+    piece: int = PIECE,
 ) -> tuple[list[T], str]:
-    """Do the same with those of *items* that *where* leaves; others get a turn meanwhile."""
+    """Do the same with what *where* makes of *items*, so many of them in one turn of the loop."""
     found: list[T] = []
-    async for piece in in_turns(items):
-        left = chain(found, where(piece))
+    async for some in in_turns(items, piece=piece):
+        left = chain(found, where(some))
         found = _first(left, key=key, after=after, limit=limit)
     return ordered(found, key=key, limit=limit)
 

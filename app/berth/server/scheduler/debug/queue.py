@@ -7,10 +7,16 @@ from functools import partial
 from berth.clock import rfc3339
 from berth.framework.pod_info import QueuedPodInfo
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.binding import Stage
 from berth.server.scheduler.debug.models import QueueName, WaitingPod, WaitingPods
 from berth.server.scheduler.debug.pagination import many_unordered
+from berth.server.scheduler.debug.reasons import (
+    REASONS_PER_TURN,
+    Reasons,
+    in_flight,
+    message_of,
+)
 from berth.server.scheduler.debug.sight import Sight
+from berth.tasks import PIECE
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -29,25 +35,35 @@ class QueueFilter:
     namespace: str = ""
     pod: str = ""
     """As in namespace/name."""
+    name: str = ""
+    """A part of that."""
     plugin: str = ""
     """One that gates it, rejected it, or has it wait."""
     scheduler_name: str = ""
     min_age: float = 0.0
     """Seconds since it could first be tried."""
+    group: str = ""
+    """The ``id`` of a group of ``/debug/queue/groups``."""
 
-    def tests(self, now: float) -> list[Callable[[QueuedPodInfo], bool]]:
+    def tests(self, sight: Sight) -> list[Callable[[QueuedPodInfo], bool]]:
         """Return what must be true of a pod; nothing for what does not matter."""
+        now = sight.clock.now()
         tests: list[Callable[[QueuedPodInfo], bool]] = []
         if self.namespace:
             tests.append(lambda queued: queued.pod.metadata.namespace == self.namespace)
         if self.pod:
             tests.append(lambda queued: queued.key == self.pod)
+        if self.name:
+            tests.append(lambda queued: self.name in queued.key)
         if self.plugin:
             tests.append(lambda queued: self.plugin in _plugins(queued))
         if self.scheduler_name:
             tests.append(lambda queued: queued.pod.spec.scheduler_name == self.scheduler_name)
         if self.min_age:
-            tests.append(lambda queued: now - waiting_since(queued) >= self.min_age)
+            tests.append(lambda queued: now - queued.pending_since >= self.min_age)
+        if self.group:
+            reasons = Reasons(sight)
+            tests.append(lambda queued: reasons.of(queued).id == self.group)
         return tests
 
 
@@ -61,11 +77,12 @@ async def waiting_pods(
     """
     queue = sight.scheduler.queue
     found, token = await many_unordered(
-        list(_of_queue(sight, wanted.queue)),
-        where=partial(_matching, tests=wanted.tests(sight.clock.now())),
+        list(of_queue(sight, wanted.queue)),
+        where=partial(_matching, tests=wanted.tests(sight)),
         key=_place,
         after=after,
         limit=limit,
+        piece=REASONS_PER_TURN if wanted.group else PIECE,
     )
     ahead = await queue.sub_queues.all_ahead_of([each.key for each in found])
     found = [
@@ -73,18 +90,12 @@ async def waiting_pods(
         for each in found
         if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
     ]
-    messages = {record.uid: record.message for record in sight.scheduler.decisions.all()}
+    messages = sight.scheduler.decisions.messages()
     return WaitingPods(
         items=tuple(_told(each, sight, ahead.get(each.key), messages) for each in found),
         continue_=token,
         counts=_counts(sight),
     )
-
-
-def waiting_since(queued: QueuedPodInfo) -> float:
-    """Return since when a pod waits, as metrics have it."""
-    first = queued.initial_attempt_timestamp
-    return queued.timestamp if first is None else first
 
 
 def _place(queued: QueuedPodInfo) -> tuple[str, str]:
@@ -100,7 +111,8 @@ def _matching(
     return pods
 
 
-def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
+def of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
+    """Yield the pods of one part of the queue, or of all."""
     queue = sight.scheduler.queue
     if name in (None, QueueName.IN_FLIGHT):
         yield from in_flight(sight)
@@ -114,13 +126,6 @@ def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
                     yield queued
         case QueueName.ACTIVE | QueueName.UNSCHEDULABLE | QueueName.GATED:
             yield from queue.sub_queues.in_any_order(_SUB_QUEUES[name])
-
-
-def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
-    """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
-    for binding in sight.scheduler.bindings:
-        if binding.stage is Stage.PERMIT:
-            yield binding.reservation.queued
 
 
 def _counts(sight: Sight) -> dict[QueueName, int]:
@@ -139,7 +144,8 @@ def _counts(sight: Sight) -> dict[QueueName, int]:
     }
 
 
-def _queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
+def queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
+    """Return the part of the queue that a pod is in."""
     queue = sight.scheduler.queue
     if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
@@ -171,7 +177,7 @@ def _told(
     queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
     queue, now = sight.scheduler.queue, sight.clock.now()
-    name, first = _queue_name(queued, sight), waiting_since(queued)
+    name, first = queue_name(queued, sight), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,
@@ -190,13 +196,5 @@ def _told(
         rejecting_plugins=tuple(sorted(queued.unschedulable_plugins)),
         pending_plugins=tuple(sorted(queued.pending_plugins)),
         nominated_node=queue.nominator.nominated_node(queued.uid) or "",
-        message=_condition(queued, sight) or messages.get(queued.uid, ""),
+        message=message_of(queued, sight.pods) or messages.get(queued.uid, ""),
     )
-
-
-def _condition(queued: QueuedPodInfo, sight: Sight) -> str:
-    current = sight.pods.get(queued.key, queued.pod)
-    for condition in current.status.conditions:
-        if condition.type == "PodScheduled":
-            return condition.message
-    return ""

@@ -15,9 +15,13 @@ export function sources({ json, command }) {
   );
 }
 
-/** A button that puts *text* into the clipboard. @param {string} text */
-export function copyButton(text) {
-  const button = h("button", { type: "button", class: "small", "aria-label": `Copy ${text}`, onclick: copy }, "Copy");
+/**
+ * A button that puts *text* into the clipboard.
+ * @param {string} text
+ * @param {string} [name] what it is called for readers of screens
+ */
+export function copyButton(text, name = text) {
+  const button = h("button", { type: "button", class: "small", "aria-label": `Copy ${name}`, onclick: copy }, "Copy");
   async function copy() {
     let told = "Copied";
     try {

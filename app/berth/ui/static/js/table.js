@@ -9,6 +9,7 @@ import { count } from "./format.js";
  * @property {(row: Row) => string | number | null} value what it is sorted and searched by
  * @property {(row: Row) => import("./dom.js").Child} [cell] what is shown; the value by default
  * @property {boolean} [numeric] aligned to the right
+ * @property {boolean} [nowrap] in one line, as numbers are
  */
 
 const MOST_ROWS = 500;
@@ -86,7 +87,7 @@ export function table({ caption, columns, rows = [], empty = "None.", search = t
 
 function line(row, columns) {
   const cells = columns.map((column) =>
-    h("td", { class: column.numeric && "number" }, column.cell ? column.cell(row) : column.value(row)),
+    h("td", { class: column.numeric ? "number" : column.nowrap && "nowrap" }, column.cell ? column.cell(row) : column.value(row)),
   );
   return h("tr", {}, cells);
 }

@@ -231,7 +231,7 @@ class ClusterScreen {
       { ...chosen, group: this.group, color: this.color },
       { labels: this.labels, resources, nodes: nodes.count, found: isFound && numFound },
     );
-    fill(this.foot, h("p", {}, h("a", { href: address("nodes") }, "The nodes as a table")), this.sources());
+    fill(this.foot, h("p", {}, h("a", { href: address("nodes", [], { name: chosen.search }) }, "The nodes as a table")), this.sources());
   }
 
   sources() {

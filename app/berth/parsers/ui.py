@@ -1,0 +1,21 @@
+"""The arguments of ``berth ui``."""
+
+import argparse
+from collections.abc import Sequence
+
+from berth.addresses import UI_PORT
+from berth.flags import running_scheduler
+from berth.terminal import port, program
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=program("ui"), allow_abbrev=False)
+    running_scheduler.add_flags(parser.add_argument_group("a running scheduler"))
+    parser.add_argument(
+        "--ui-port", type=port, default=UI_PORT, metavar="PORT",
+        help="port of the page on loopback, another one if it is taken; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the link only, do not open it"
+    )
+    return parser.parse_args(argv)

@@ -1,0 +1,226 @@
+"""Tells a file of every step of a core.
+
+::
+
+    watches --> handlers() --> core --> outside(): the API, whose answers are steps, and chance
+                  |              |
+                  +--> lines <---+  steps of the scheduler (Journal)
+
+Steps do not overlap, except that in memory an attempt may be told of its own writes before it has
+ended; its line comes first all the same.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from berth.clock import Clock
+from berth.config.configz import to_shown
+from berth.config.types import KubeSchedulerConfiguration
+from berth.core.journal import Handlers
+from berth.core.outside import ApiWrites, Outside, RandomSources
+from berth.framework.kind import Kind
+from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.status import Status
+from berth.informer.store import ResourceEventHandler
+from berth.recording import lines
+from berth.recording.chance import AttemptChance
+from berth.recording.recorded_api import RecordedHandler, RecordedWrites
+from berth.recording.stripping import stripped
+from berth.release import version
+from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.outcome import Outcome
+
+if TYPE_CHECKING:
+    from berth.core.scheduler_core import SchedulerCore
+
+T = TypeVar("T")
+
+Write = Callable[[bytes], None]
+"""Takes a line, without its end."""
+
+
+class Recorder:
+    """The :class:`~berth.core.journal.CoreJournal` that writes lines."""
+
+    def __init__(
+        self,
+        write: Write,
+        *,
+        clock: Clock,
+        seed: int | None = None,
+        max_in_unschedulable: float = 300.0,
+        plugins: tuple[str, ...] = (),
+    ) -> None:
+        """*plugins* say where those come from that are not in-tree.
+
+        *seed* is what chance follows from, a random one by default. *max_in_unschedulable* is in
+        seconds.
+        """
+        self._write_line = write
+        self._now = clock
+        self._steady = SteadyClock(clock, woke=self._woke)
+        self.clock: Clock = self._steady
+        self.chance = AttemptChance(Random().getrandbits(48) if seed is None else seed)
+        self._max_in_unschedulable = max_in_unschedulable
+        self._plugins = plugins
+        self._attempt: lines.Attempt | None = None
+        self._decisions: list[lines.Decision] = []
+        self._during: list[lines.Line] = []
+        """What was told during an attempt that has not ended."""
+        self._start = 0
+        self._calls: Counter[tuple[str, str]] = Counter()
+
+    # What a core is made with.
+
+    def outside(self, outside: Outside) -> Outside:
+        api = cast("ApiWrites", RecordedWrites(outside.api, self))
+        rng = RandomSources(
+            ties=self.chance.source(),
+            plugins=self.chance.source(),
+            extenders=outside.rng.extenders,
+            sampling=outside.rng.sampling,
+        )
+        return replace(outside, api=api, rng=rng)
+
+    def handlers(self, handlers: Mapping[Kind[Any], ResourceEventHandler[Any]]) -> Handlers:
+        return {kind: RecordedHandler(kind, each, self) for kind, each in handlers.items()}
+
+    def begins(self, core: "SchedulerCore") -> None:
+        self._core = core
+        self.write(
+            lines.Header(
+                api_version=lines.API_VERSION,
+                kind=lines.KIND,
+                version=version(),
+                config=shown(core.live.current),
+                t=self.tick(),
+                seed=self.chance.seed,
+                max_in_unschedulable=self._max_in_unschedulable,
+                plugins=self._plugins,
+            )
+        )
+
+    # Steps.
+
+    def tick(self) -> float:
+        """Begin a step: return its time, which stands still until the next one."""
+        self._steady.moment = now = self._now.now()
+        return now
+
+    def write(self, line: lines.Line) -> None:
+        if self._attempt is not None:
+            self._during.append(line)
+        else:
+            self._write_line(lines.encode(line))
+
+    def attempt_begins(self) -> None:
+        self.attempt_ended()
+        self.tick()
+        self._start = self._core.sampling.next_start_node_index
+
+    def popped(self, queued: QueuedPodInfo) -> None:
+        self._attempt = lines.Attempt(
+            t=self._steady.moment,
+            number=self.chance.next_attempt(),
+            pod=queued.key,
+            uid=queued.uid,
+            start=self._start,
+        )
+
+    def decided(self, record: DecisionRecord, outcome: Outcome | None) -> None:
+        self._decisions.append(lines.Decision.of(record, outcome))
+
+    def attempt_ended(self) -> None:
+        attempt, self._attempt = self._attempt, None
+        if attempt is None:
+            return
+        if self._decisions:
+            attempt = msgspec.structs.replace(attempt, decisions=tuple(self._decisions))
+            self._decisions.clear()
+        self.write(attempt)
+        for line in self._during:
+            self.write(line)
+        self._during.clear()
+
+    def binding_ended(self, uid: str, status: Status | None) -> None:
+        line = lines.Bound(self.tick(), uid)
+        if status is not None:
+            line = lines.Bound(line.t, uid, int(status.code), status.reasons, status.plugin)
+        self.write(line)
+
+    def preemption_begins(self, uid: str) -> None:
+        self.write(lines.Preempt(self.tick(), uid))
+
+    def evictions_ended(self, uid: str) -> None:
+        self.write(lines.Evicted(self.tick(), uid))
+
+    def flushes(self, *, leftovers: bool) -> None:
+        t = self.tick()
+        if leftovers or self._core.queue.sub_queues.pending_counts()["backoff"]:
+            self.write(lines.Flush(t, leftovers))
+
+    def reconfigured(self, config: KubeSchedulerConfiguration) -> None:
+        self.write(lines.Configured(self.tick(), shown(config)))
+
+    def job_begins(self, name: str) -> None:
+        """Work that a plugin started is about to be done."""
+        self.write(lines.Job(self.tick(), name))
+
+    def _woke(self, sleep: int) -> None:
+        self.write(lines.Woke(self.tick(), sleep))
+
+    async def answered(
+        self, call: str, key: str, answer: Awaitable[T], *, kind: Kind[Any] | None = None
+    ) -> T:
+        """Wait for the *answer* to a call, an object of *kind* if that is given; record it."""
+        self._calls[call, key] = nth = self._calls[call, key] + 1
+        try:
+            result = await answer
+        except Exception as exc:
+            self.write(
+                lines.Answer(
+                    self.tick(),
+                    call,
+                    key,
+                    nth,
+                    error=type(exc).__name__,
+                    status=getattr(exc, "status", 0),
+                    message=str(exc),
+                )
+            )
+            raise
+        told = result if kind is None else stripped(kind, result)
+        self.write(lines.Answer(self.tick(), call, key, nth, msgspec.Raw(lines.encode(told))))
+        return result
+
+
+class SteadyClock:
+    """A clock whose :meth:`now` stands still during a step; the end of a pause is a step."""
+
+    def __init__(self, clock: Clock, *, woke: Callable[[int], None]) -> None:
+        self.moment = clock.now()
+        self.monotonic = clock.monotonic
+        self._clock = clock
+        self._woke = woke
+        self._sleeps = 0
+
+    def now(self) -> float:
+        return self.moment
+
+    async def sleep(self, seconds: float) -> None:
+        self._sleeps += 1
+        number = self._sleeps
+        await self._clock.sleep(seconds)
+        self._woke(number)
+
+
+def shown(config: KubeSchedulerConfiguration) -> dict[str, Any]:
+    """Return what of *config* decides: without secrets, and without extenders, whose answers are
+    not recorded.
+    """
+    return {**to_shown(config), "extenders": []}

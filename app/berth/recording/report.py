@@ -1,0 +1,96 @@
+"""What came of replays, as tables and as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from berth.recording.difference import Difference
+from berth.recording.files import RecordingFile
+from berth.recording.lines import Decision, Header
+from berth.recording.replay import Replay
+from berth.tables import Content, Stack, Table
+
+
+@dataclass(slots=True)
+class Report:
+    """The sum of some replays."""
+
+    decisions: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    versions: set[str] = field(default_factory=set)
+    """Of berth, as recorded."""
+    cut: list[str] = field(default_factory=list)
+    """The files whose last line is missing."""
+    _is_strict: bool = True
+
+    def add(self, file: RecordingFile, header: Header, replay: Replay) -> None:
+        """Take in what *replay* came to."""
+        self.decisions += replay.following.decisions
+        self.differences += replay.following.differences
+        self.versions.add(header.version)
+        self._is_strict = replay.following.is_strict
+        if file.is_cut:
+            self.cut.append(str(file.path))
+
+    @property
+    def num_differing(self) -> int:
+        """How many decisions differ by more than chance; all, if nothing may differ."""
+        if self._is_strict:
+            return len(self.differences)
+        return sum(not each.is_tie for each in self.differences)
+
+    def kinds(self) -> dict[str, int]:
+        """Return how many decisions differ in each way, the most frequent first."""
+        return dict(Counter(each.kind for each in self.differences).most_common())
+
+    def told(self) -> dict[str, Any]:
+        """Return the summary as JSON has it."""
+        return {
+            "decisions": self.decisions,
+            "same": self.decisions - len(self.differences),
+            "differ": self.kinds(),
+            "recordedBy": sorted(self.versions),
+            "cut": self.cut,
+        }
+
+    def tables(self, *, limit: int) -> Content:
+        """Return the summary, and the first *limit* decisions that differ."""
+        return Stack(self._parts(limit))
+
+    def _parts(self, limit: int) -> Iterator[Content]:
+        yield Table.of_facts(self._facts())
+        if not self.differences:
+            return
+        yield ""
+        table = Table("attempt", "pod", "recorded", "now", "kind", "why", right=(0,))
+        for each in self.differences[:limit]:
+            table.add_row(
+                str(each.attempt),
+                each.pod,
+                _placed(each.recorded),
+                _placed(each.now),
+                each.kind,
+                each.words,
+            )
+        yield table
+        if len(self.differences) > limit:
+            yield f"and {len(self.differences) - limit} more (--limit, or -o json for all)"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "decisions", str(self.decisions)
+        yield "the same", str(self.decisions - len(self.differences))
+        for kind, number in self.kinds().items():
+            yield kind, str(number)
+        for path in self.cut:
+            yield "cut off", f"{path}: the last line is incomplete and was ignored"
+
+
+def _placed(decision: Decision | None) -> str:
+    if decision is None:
+        return "not tried"
+    if decision.node or decision.refused:
+        return decision.node or f"{decision.refused}, refused"
+    if decision.victims:
+        return f"{decision.result}; preempts {len(decision.victims)} on {decision.nominated}"
+    return decision.result

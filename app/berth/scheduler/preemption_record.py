@@ -1,0 +1,77 @@
+"""What an attempt found out about evictions, kept with its decision."""
+
+from typing import Final
+
+import msgspec
+
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate, Criterion
+from berth.scheduler.outcome import Outcome, Unschedulable
+
+VICTIMS_KEPT: Final = 20
+"""Of one node, the most important ones."""
+
+
+class VictimRecord(msgspec.Struct, frozen=True):
+    """A pod that is to make room."""
+
+    pod: str
+    """As in namespace/name."""
+    uid: str
+    priority: int
+    started: str | None
+    """Its status.startTime; None if it has not started."""
+
+
+class CandidateRecord(msgspec.Struct, frozen=True):
+    """A node that takes the pod once its victims are gone."""
+
+    node: str
+    victims: tuple[VictimRecord, ...]
+    """The first :data:`VICTIMS_KEPT`, most important first."""
+    num_victims: int
+    pdb_violations: int
+    """How many of them their disruption budgets would rather keep."""
+    sum_of_priorities: int
+
+
+class PreemptionRecord(msgspec.Struct, frozen=True):
+    """The node that room is made on, and why that one (spec §6.6)."""
+
+    chosen: CandidateRecord
+    num_candidates: int
+    """The nodes that were found to do; the search ends when there are enough (spec §6.3)."""
+    rounds: tuple[tuple[Criterion, int], ...]
+    """The criteria that were needed, in order, and how many candidates each of them left."""
+    equals: int
+    """How many other candidates no criterion told from the chosen one."""
+    runner_up: CandidateRecord | None
+
+
+def preemption_record(outcome: Outcome) -> PreemptionRecord | None:
+    """Return what to keep of *outcome*; None if PostFilter chose no victims."""
+    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
+    found = result.preemption if result is not None and result.status is None else None
+    if found is None or found.chosen is None:
+        return None
+    return PreemptionRecord(
+        chosen=_candidate(found.chosen),
+        num_candidates=len(found.candidates),
+        rounds=tuple((criterion, left) for criterion, left in found.rounds),
+        equals=len(found.equals) - 1,
+        runner_up=None if found.runner_up is None else _candidate(found.runner_up),
+    )
+
+
+def _candidate(found: Candidate) -> CandidateRecord:
+    return CandidateRecord(
+        node=found.node,
+        victims=tuple(map(_victim, found.victims[:VICTIMS_KEPT])),
+        num_victims=len(found.victims),
+        pdb_violations=found.pdb_violations,
+        sum_of_priorities=sum(victim.priority for victim in found.victims),
+    )
+
+
+def _victim(victim: PodInfo) -> VictimRecord:
+    return VictimRecord(victim.key, victim.uid, victim.priority, victim.pod.status.start_time)

@@ -1,0 +1,173 @@
+"""Pending pods by reason: found at most every second, in slices, and shared by all who ask."""
+
+import asyncio
+from bisect import insort
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from typing import Final
+
+from berth.clock import rfc3339
+from berth.explain.workload import POD, Workload
+from berth.framework.explanation import counted, listed
+from berth.framework.pod_info import QueuedPodInfo
+from berth.server.scheduler.debug.models import (
+    Cause,
+    FirstPod,
+    PodsOfWorkload,
+    QueueName,
+    WaitingGroup,
+    WaitingGroups,
+)
+from berth.server.scheduler.debug.queue import of_queue, queue_name
+from berth.server.scheduler.debug.reasons import REASONS_PER_TURN, Reason, Reasons
+from berth.server.scheduler.debug.sight import Sight
+from berth.tasks import in_turns
+
+MOST_GROUPS: Final = 200
+"""More than people look at; beyond them only causes and plugins are told apart."""
+MOST_WORKLOADS: Final = 1_000
+"""So many of a group are told apart."""
+WORKLOADS_TOLD: Final = 5
+PODS_TOLD: Final = 5
+LEAST_SECONDS: Final = 1.0
+"""An answer is given again for so long."""
+SHARE: Final = 0.01
+"""And for longer, if it took long: looking takes no more than this part of the time."""
+
+_ORDER: Final = {cause: number for number, cause in enumerate(Cause)}
+
+
+@dataclass(slots=True)
+class _Group:
+    reason: Reason
+    num_pods: int = 0
+    counts: Counter[QueueName] = field(default_factory=Counter)
+    highest_priority: int = 0
+    first: list[tuple[float, str, QueuedPodInfo]] = field(default_factory=list)
+    """Since when they wait, by that, and their names; :data:`PODS_TOLD` of them."""
+    workloads: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, queued: QueuedPodInfo, name: QueueName) -> None:
+        pod = queued.pod_info
+        priority = pod.priority
+        self.highest_priority = max(self.highest_priority, priority) if self.num_pods else priority
+        self.num_pods += 1
+        self.counts[name] += 1
+        since = queued.pending_since
+        if len(self.first) < PODS_TOLD or since < self.first[-1][0]:
+            insort(self.first, (since, queued.key, queued), key=lambda each: each[:2])
+            del self.first[PODS_TOLD:]
+        workload = Workload.of(queued.pod) or Workload(POD, pod.name)
+        key = (pod.namespace, str(workload))
+        if key in self.workloads or len(self.workloads) < MOST_WORKLOADS:
+            self.workloads[key] += 1
+
+    def importance(self) -> tuple[int, int, int, float]:
+        """Return a key that sorts what should be looked at first to the front."""
+        cause = _ORDER[self.reason.cause]
+        return cause, -self.highest_priority, -self.num_pods, self.first[0][0]
+
+
+class SharedGroups:
+    """The groups as they were found last; :meth:`get` looks again when that is too long ago."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._found: WaitingGroups | None = None
+        self._good_until = 0.0
+        self._looking = asyncio.Lock()
+
+    async def get(self) -> WaitingGroups:
+        """Return all groups. Costs nothing most of the time, however many ask."""
+        async with self._looking:
+            now = self._sight.clock.monotonic()
+            if self._found is None or now >= self._good_until:
+                self._found, took = await self._look()
+                now = self._sight.clock.monotonic()
+                self._good_until = now + max(LEAST_SECONDS, took / SHARE)
+            return self._found
+
+    async def _look(self) -> tuple[WaitingGroups, float]:
+        """Return the groups, and how many seconds the event loop was busy with them."""
+        sight = self._sight
+        monotonic = sight.clock.monotonic
+        reasons, groups, took = Reasons(sight), dict[Reason, _Group](), 0.0
+        async for some in in_turns(list(of_queue(sight, None)), piece=REASONS_PER_TURN):
+            began = monotonic()
+            for queued in some:
+                if not _still_waits(queued, sight):
+                    continue
+                reason = reasons.of(queued)
+                if reason not in groups and len(groups) >= MOST_GROUPS:
+                    reason = Reason(reason.cause, reason.plugins)
+                group = groups.get(reason)
+                if group is None:
+                    group = groups[reason] = _Group(reason)
+                group.add(queued, queue_name(queued, sight))
+            took += monotonic() - began
+        ordered = sorted(groups.values(), key=_Group.importance)
+        now = sight.clock.now()
+        is_full = len(groups) >= MOST_GROUPS
+        found = WaitingGroups(
+            at=rfc3339(now),
+            num_pods=sum(group.num_pods for group in ordered),
+            num_groups=len(ordered),
+            items=tuple(_told(group, reasons, now, is_full=is_full) for group in ordered),
+        )
+        return found, took
+
+
+def _still_waits(queued: QueuedPodInfo, sight: Sight) -> bool:
+    """Whether a pod that was listed before this turn is where it was, or moved within the queue."""
+    queue = sight.scheduler.queue
+    return queue.sub_queues.get(queued.key) is queued or queue.is_in_flight(queued.uid)
+
+
+def _told(group: _Group, reasons: Reasons, now: float, *, is_full: bool) -> WaitingGroup:
+    reason, (since, key, oldest) = group.reason, group.first[0]
+    # Without reasons it may stand for those that were too many.
+    is_mixed = (
+        is_full and not reason.reasons and bool(reason.plugins or reason.cause is Cause.ERROR)
+    )
+    subject = key if group.num_pods == 1 else counted(group.num_pods, "pod")
+    return WaitingGroup(
+        id="" if is_mixed else reason.id,
+        cause=reason.cause,
+        plugins=reason.plugins,
+        reasons=reason.reasons,
+        words=f"{subject} {_words(reason, is_one=group.num_pods == 1)}",
+        message=reasons.message_of(oldest),
+        num_pods=group.num_pods,
+        counts=dict(group.counts),
+        highest_priority=group.highest_priority,
+        oldest_age_seconds=now - since,
+        workloads=tuple(
+            PodsOfWorkload(namespace=namespace, workload=workload, num_pods=num_pods)
+            for (namespace, workload), num_pods in nsmallest(
+                WORKLOADS_TOLD, group.workloads.items(), key=lambda item: (-item[1], item[0])
+            )
+        ),
+        num_workloads=len(group.workloads),
+        pods=tuple(FirstPod(pod=pod, age_seconds=now - at) for at, pod, _ in group.first),
+    )
+
+
+def _words(reason: Reason, *, is_one: bool) -> str:
+    plugins, reasons = listed(reason.plugins), ", ".join(reason.reasons)
+    be, fit, wait = ("is", "fits", "waits") if is_one else ("are", "fit", "wait")
+    have = "has" if is_one else "have"
+    match reason.cause:
+        case Cause.ERROR:
+            return f"could not be tried to the end: {reasons}" if reasons else "met an error"
+        case Cause.REJECTED:
+            return f"{fit} on no node: {reasons or plugins}"
+        case Cause.PREEMPTING:
+            return f"{wait} until the pods that preemption evicts have left"
+        case Cause.PERMIT:
+            whom = f"{wait} for Permit of {plugins}" if plugins else f"{be} about to be bound"
+            return f"{have} room on a node, and {whom}"
+        case Cause.GATED:
+            return f"{be} gated by {plugins}" + (f": {reasons}" if reasons else "")
+        case Cause.NOT_TRIED:
+            return f"{have} not been tried yet"

@@ -1,0 +1,6 @@
+"""The overview: what a running scheduler measures of itself once a second.
+
+What lives here: who looks (``sampler``), the pods that wait for longest (``oldest_pending``), and
+what is wrong, in words (``problems``). The numbers and their rings are in
+``berth.metrics.overview``, the endpoints in ``berth.server.scheduler.overview``.
+"""

@@ -1,0 +1,183 @@
+"""Measures once a second what the overview shows."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from berth.client.writes.lanes import Lane, WriteLanes
+from berth.clock import Clock, rfc3339
+from berth.core.live_configuration import LiveConfiguration
+from berth.framework.node_table import CPU, MEMORY
+from berth.metrics.loop_lag import each_period
+from berth.metrics.overview import Numbers, PendingPod, Rings, Sample, Series
+from berth.queue.sub_queues import SubQueue
+from berth.scheduler.schedule_one import Scheduler
+from berth.service.overview.oldest_pending import OldestPending
+from berth.service.overview.problems import problems
+
+RECENT: Final = 60
+"""Samples in which errors count as recent."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What there is to know about a process beside its scheduler."""
+
+    is_synced: Callable[[], bool]
+    is_leading: Callable[[], bool]
+    leader: Callable[[], str]
+    """Who holds the lease; "" if nobody does."""
+    stale: Callable[[], str]
+    """In which way the caches are not up to date; "" if they are."""
+
+
+class Sampler:
+    """Takes a sample each second while :meth:`run` runs, and keeps those of the last hour.
+
+    It costs 0.1 ms, and a look at all nodes; no matter how many ask.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        lanes: WriteLanes,
+        live: LiveConfiguration,
+        attempts: Callable[[], Mapping[str, float]],
+        state: State,
+        clock: Clock,
+    ) -> None:
+        """*attempts* counts them by result."""
+        self._scheduler = scheduler
+        self._lanes = lanes
+        self._live = live
+        self._attempts = attempts
+        self._state = state
+        self._clock = clock
+        self._oldest = OldestPending(scheduler.queue.sub_queues, clock=clock)
+        self._counted = dict(attempts())
+        self._counted_at = clock.monotonic()
+        self._rings = Rings()
+        self._latest: Sample | None = None
+        self._changed = asyncio.Event()
+        """Set with the next sample, which then waits for another."""
+        self._has_ended = False
+
+    async def run(self) -> None:
+        """Take samples, for ever."""
+        try:
+            async for lag in each_period(self._clock):
+                await self._oldest.look()
+                self.take(lag)
+        finally:
+            self.end()
+
+    def latest(self) -> Sample:
+        """Return the newest sample; the first one is taken now if need be."""
+        return self._latest or self.take(0.0)
+
+    def take(self, lag: float) -> Sample:
+        """Take a sample, of a loop that is late by *lag* seconds."""
+        time, oldest = self._clock.now(), self._oldest.oldest()
+        numbers = self._numbers(lag, oldest)
+        self._rings.add(time, numbers)
+        state = self._state
+        number = 1 if self._latest is None else self._latest.number + 1
+        self._latest = taken = Sample(
+            number=number,
+            time=time,
+            numbers=numbers,
+            oldest=oldest,
+            leader=state.leader(),
+            configuration_loaded_at=rfc3339(self._live.loaded_at),
+            problems=tuple(
+                problems(
+                    numbers,
+                    oldest,
+                    is_synced=state.is_synced(),
+                    leader=state.leader(),
+                    stale=state.stale(),
+                    recent_errors=self._rings.sum("error_per_second", samples=RECENT),
+                )
+            ),
+        )
+        self._wake()
+        return taken
+
+    def end(self) -> None:
+        """Let those who wait for a sample know that none will come."""
+        self._has_ended = True
+        self._wake()
+
+    def series(self, seconds: int) -> Series:
+        """Return the numbers of the last *seconds*."""
+        return self._rings.series(seconds)
+
+    async def after(self, number: int) -> Sample | None:
+        """Return the newest sample, once it is not that of *number*; None: none will come.
+
+        Who is slow misses those between.
+        """
+        while not self._has_ended:
+            if self._latest is not None and self._latest.number != number:
+                return self._latest
+            await self._changed.wait()
+        return None
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _numbers(self, lag: float, oldest: tuple[PendingPod, ...]) -> Numbers:
+        scheduler, lanes = self._scheduler, self._lanes.stats
+        pending, cached = scheduler.queue.sub_queues.pending_counts(), scheduler.cache.counts()
+        waiting = sum(binding.waiting is not None for binding in scheduler.bindings)
+        rates = self._rates()
+        table = scheduler.cache.table
+        allocatable, requested = (
+            [int(column[index].sum(where=table.exists)) for index in (CPU, MEMORY)]
+            for column in (table.allocatable, table.requested)
+        )
+        return Numbers(
+            active=pending[SubQueue.ACTIVE],
+            backoff=pending[SubQueue.BACKOFF],
+            unschedulable=pending[SubQueue.UNSCHEDULABLE],
+            gated=pending[SubQueue.GATED],
+            waiting=waiting,
+            binding=len(scheduler.bindings) - waiting,
+            bound=cached["pods"] - cached["assumed_pods"],
+            long_pending=self._oldest.long_pending,
+            oldest_pending_seconds=oldest[0].age_seconds if oldest else 0.0,
+            scheduled_per_second=rates.get("scheduled", 0.0),
+            unschedulable_per_second=rates.get("unschedulable", 0.0),
+            error_per_second=rates.get("error", 0.0),
+            loop_lag_seconds=lag,
+            bind_in_flight=lanes[Lane.BIND].in_flight,
+            bind_depth=lanes[Lane.BIND].depth,
+            status_in_flight=lanes[Lane.STATUS].in_flight,
+            status_depth=lanes[Lane.STATUS].depth,
+            event_in_flight=lanes[Lane.EVENT].in_flight,
+            event_depth=lanes[Lane.EVENT].depth,
+            leading=int(self._state.is_leading()),
+            configuration_generation=self._live.generation,
+            nodes=len(table),
+            cpu_allocatable=allocatable[0],
+            cpu_requested=requested[0],
+            memory_allocatable=allocatable[1],
+            memory_requested=requested[1],
+        )
+
+    def _rates(self) -> dict[str, float]:
+        """Return the attempts per second since the sample before, by result."""
+        counted, now = dict(self._attempts()), self._clock.monotonic()
+        before, elapsed = self._counted, now - self._counted_at
+        self._counted, self._counted_at = counted, now
+        if elapsed <= 0:
+            return {}
+        # A reset of the metrics begins them anew.
+        return {
+            result: (count - before.get(result, 0) if count >= before.get(result, 0) else count)
+            / elapsed
+            for result, count in counted.items()
+        }

@@ -1,0 +1,300 @@
+"""Follows a cluster, and decides each pod right before the other scheduler's decision shows."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from berth.clock import Clock
+from berth.core.scheduler_core import SchedulerCore
+from berth.explain.comparison import Chosen, compare
+from berth.framework.kind import PODS, Kind
+from berth.framework.pod_info import PodInfo
+from berth.informer.store import ResourceEventHandler
+from berth.metrics.collectors import ShadowCollector
+from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
+from berth.shadow.changes import Change, InOrder
+from berth.shadow.claims import is_reserved_by
+from berth.shadow.comparisons import Comparisons, Order, Skipped, Summary
+from berth.shadow.waiting import Decided, WaitingPod, WaitingPods, failure
+
+log = logging.getLogger(__name__)
+
+WINDOW: Final = 0.5
+"""Seconds by which bindings may arrive in another order than the pods were decided in: several
+times what an API server takes for a binding."""
+MOST_BEHIND: Final = 5_000
+"""Changes that wait. While there are more, placements are counted as skipped."""
+CHANGES_PER_TURN: Final = 50
+"""Changes that need no decision, between two turns of the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A change that waits for its turn."""
+
+    change: Change
+    at: float
+    """When it was received, on the monotonic clock."""
+    is_relisted: bool = False
+
+
+class Bound(NamedTuple):
+    """A pod that got its node not long ago."""
+
+    pod: PodInfo
+    place: tuple[int, int]
+    at: float
+
+
+class Shadow:
+    """Compares what *core* would decide with what another scheduler does.
+
+    *core* schedules nothing: its cache and its listers follow the changes one after the other, each
+    as soon as what depends on the state before it is decided.
+    """
+
+    def __init__(
+        self,
+        core: SchedulerCore,
+        *,
+        clock: Clock,
+        is_relisting: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """*is_relisting*: whether the pods that are told now come from a list, in any order."""
+        self._core = core
+        self.clock = clock
+        self._is_relisting = is_relisting
+        self._received: deque[Received] = deque()
+        self._has_received = asyncio.Event()
+        self._is_synced = False
+        self._waiting = WaitingPods(core.live.profiles)
+        self._bound: deque[Bound] = deque()
+        self.comparisons = Comparisons(clock)
+        self.handler_failures = 0
+
+    def handlers(self) -> Mapping[Kind[Any], ResourceEventHandler[Any]]:
+        """Return what is to be told of changes in place of the handlers of the core."""
+        return {
+            kind: InOrder(handler, self._follow_pod if kind is PODS else self._follow)
+            for kind, handler in self._core.handlers.items()
+        }
+
+    @property
+    def num_behind(self) -> int:
+        """How many changes have been received and not taken in yet."""
+        return len(self._received)
+
+    def collector(self) -> ShadowCollector:
+        """Return what reads the metrics."""
+        found = self.comparisons
+        return ShadowCollector(
+            compared=found.counts, skipped=found.skipped, behind=lambda: self.num_behind
+        )
+
+    def summary(self) -> Summary:
+        """Return how many comparisons there were, and what is under way."""
+        now = {"waiting": len(self._waiting), "behind": self.num_behind}
+        return self.comparisons.summary().model_copy(update=now)
+
+    async def run(self) -> None:
+        """Compare, for ever; to be begun when the whole state of the cluster is known."""
+        self._is_synced = True
+        since_turn = 0
+        while True:
+            await self._has_received.wait()
+            while self._received:
+                since_turn += 1
+                if await self._take_in(self._received[0]) or since_turn >= CHANGES_PER_TURN:
+                    since_turn = 0
+                    await asyncio.sleep(0)
+            self._has_received.clear()
+
+    def _follow(self, change: Change) -> None:
+        """Take *change* in, now or in its turn."""
+        if not self._is_synced:
+            change.take_in()
+            return
+        self._received.append(Received(change, self.clock.monotonic()))
+        self._has_received.set()
+
+    def _follow_pod(self, change: Change) -> None:
+        if not self._is_synced:
+            self._take_in_pod(change)
+            return
+        now, relists = self.clock.monotonic(), self._is_relisting()
+        self._received.append(Received(change, now, is_relisted=relists))
+        self._has_received.set()
+
+    async def _take_in(self, received: Received) -> bool:
+        """Take in the first change; return whether something was decided before."""
+        change = received.change
+        decided = False
+        try:
+            if isinstance(change.new, Pod):
+                decided = await self._look_at(received)
+            else:
+                decided = await self._decide_ahead(received)
+        except Exception:  # one pod's comparison, and no more
+            log.exception("a pod cannot be compared", extra={"object": change.new.metadata.key})
+            self.comparisons.skip(Skipped.ERROR)
+        self._received.popleft()
+        try:
+            if isinstance(change.new or change.old, Pod):
+                self._take_in_pod(change)
+            else:
+                change.take_in()
+        except Exception:  # as in a store, which notifies handlers otherwise
+            self.handler_failures += 1
+            log.exception("event handler failed")
+        return decided
+
+    def _take_in_pod(self, change: Change) -> None:
+        try:
+            change.take_in()
+        finally:
+            self._waiting.follow(change.old, change.new)
+
+    async def _look_at(self, received: Received) -> bool:
+        """Compare what *received* says of a pod; False if it says nothing."""
+        old, new = received.change.old, received.change.new
+        if old is None:
+            if new.spec.node_name and self._waiting.is_ours(new):
+                relisted = Skipped.RELISTED if received.is_relisted else Skipped.CREATED_WITH_NODE
+                self.comparisons.skip(relisted)
+            return False
+        waiting = self._waiting.get(old)
+        if waiting is None:
+            return False
+        failed = failure(new)
+        if _is_binding(old, new):
+            chosen = Chosen(new.spec.node_name)
+        elif failed is not None and failed != failure(old):
+            chosen = Chosen(message=failed.message)
+        else:
+            return False
+        skipped = self._reason_to_skip(received, waiting.pod)
+        if skipped is not None:
+            self.comparisons.skip(skipped)
+        else:
+            await self._compare(received, waiting, chosen)
+        if chosen.node:
+            self._waiting.used_claims(waiting.pod)
+            now = received.at
+            self._bound.append(Bound(PodInfo(new), waiting.place, now))
+            while self._bound[0].at < now - WINDOW:
+                self._bound.popleft()
+        return skipped is None
+
+    def _reason_to_skip(self, received: Received, pod: Pod) -> Skipped | None:
+        if received.is_relisted:
+            return Skipped.RELISTED
+        if len(self._received) > MOST_BEHIND:
+            return Skipped.BEHIND
+        if pod.spec.scheduling_gates:
+            return Skipped.GATED
+        if self._core.scheduler.groups is not None and group_of(pod) is not None:
+            return Skipped.POD_GROUP
+        return None
+
+    async def _compare(self, received: Received, waiting: WaitingPod, chosen: Chosen) -> None:
+        """Compare in the order of the watch and, if that differs, in that of the queue."""
+        decided, *others = waiting.ahead or [self._decide(waiting.pod)]
+        found, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
+        if not found.result.is_agreement:
+            if not waiting.ahead:
+                await self._until(received.at + WINDOW)
+                others = self._decide_in_order_of_queue(received, waiting)
+            for otherwise in others:
+                again = compare(otherwise.outcome, otherwise.nodes, chosen)
+                if again.result.is_agreement:
+                    found, order = again, Order.QUEUE
+        self.comparisons.add(found, order=order)
+
+    async def _decide_ahead(self, received: Received) -> bool:
+        """Decide for the pods whose claims the other scheduler is about to change."""
+        if received.change.old is None or received.change.new is None:
+            return False
+        found = [*is_reserved_by(received.change, self._waiting.with_claims())]
+        for pod in found:
+            waiting = self._waiting.get(pod)
+            assert waiting is not None, pod.key
+            if waiting.ahead or self._reason_to_skip(received, pod) is not None:
+                continue
+            await self._until(received.at + WINDOW)
+            waiting.ahead = [
+                self._decide(pod, detached=True),
+                *self._decide_in_order_of_queue(received, waiting, detached=True),
+            ]
+        return bool(found)
+
+    async def _until(self, moment: float) -> None:
+        rest = moment - self.clock.monotonic()
+        if rest > 0:
+            await self.clock.sleep(rest)
+
+    def _decide(self, pod: Pod, *, detached: bool = False) -> Decided:
+        """Decide *pod* on the state as it is now; nothing comes of it.
+
+        *detached*: on a copy of the nodes, for the answer to be read when they have changed.
+        """
+        cache = self._core.cache
+        cache.refresh_order()
+        nodes = cache.table.detached() if detached else cache.table
+        profile = self._core.live.profiles[pod.spec.scheduler_name]
+        nominated = self._waiting.nominator.nominated_pods()
+        cycle = Cycle(profile, PodInfo(pod), nodes, nominated)
+        return Decided(evaluate_pod(cycle, select=smallest_name(nodes)), nodes)
+
+    def _decide_in_order_of_queue(
+        self, received: Received, waiting: WaitingPod, *, detached: bool = False
+    ) -> list[Decided]:
+        """Decide as if pods had been decided by their places in the queue.
+
+        Nothing is returned if that is the order in which they were bound.
+        """
+        cache, nominator = self._core.cache, self._waiting.nominator
+        came_first = [
+            bound.pod
+            for bound in self._bound
+            if bound.at >= received.at - WINDOW and bound.place > waiting.place
+        ]
+        come_later = [
+            pod for pod, place in self._binds_until(received.at + WINDOW) if place < waiting.place
+        ]
+        if not came_first and not come_later:
+            return []
+        with ExitStack() as undo:
+            undo.enter_context(cache.without_all(came_first))
+            for pod in come_later:
+                cache.assume_pod(pod)
+                undo.callback(cache.forget_pod, pod)
+                undo.callback(nominator.suspend(pod.uid))
+            return [self._decide(waiting.pod, detached=detached)]
+
+    def _binds_until(self, moment: float) -> list[tuple[PodInfo, tuple[int, int]]]:
+        """Return the pods whose bindings have been received, but for the first, with their places.
+
+        Changes of other pods do not count: they were not decided.
+        """
+        found = []
+        for received in islice(self._received, 1, None):
+            if received.at > moment:
+                break
+            old, new = received.change.old, received.change.new
+            if isinstance(old, Pod) and isinstance(new, Pod) and _is_binding(old, new):
+                waiting = self._waiting.get(new)
+                if waiting is not None:
+                    found.append((PodInfo(new), waiting.place))
+        return found
+
+
+def _is_binding(old: Pod, new: Pod) -> bool:
+    return bool(new.spec.node_name and not old.spec.node_name)

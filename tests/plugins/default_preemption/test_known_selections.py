@@ -1,0 +1,215 @@
+"""What is known of preemptors is what asking about all nodes again would find."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
+from berth.framework.interface import FilterPlugin, PreFilterPlugin
+from berth.framework.listers import Lister, Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Preemption
+from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.objects.pod import Pod
+from berth.objects.policy import PodDisruptionBudget
+from berth.plugin import ScalarFilter, Status
+from berth.profile.nominated_pods import FiltersWithNominatedPods
+from berth.profile.profile import Profile
+from berth_plugins.default_preemption.dry_run import DryRun
+from berth_plugins.default_preemption.known_selections import KnownPreemptors
+from berth_plugins.default_preemption.ranked_pods import RankedPods
+from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity
+from berth_plugins.node_name import NodeName
+from berth_plugins.node_ports import NodePorts
+from berth_plugins.node_resources_fit import NodeResourcesFit
+from berth_plugins.priority_sort import PrioritySort
+from berth_plugins.taint_toleration import TaintToleration
+from tests.builders import (
+    disruption_budget,
+    node,
+    pod,
+    pod_anti_affinity,
+    pod_term,
+    selector,
+)
+from tests.harness import Harness
+
+CPU, PRIORITY, SIZE = 4, 5, 4
+WEB = selector({"app": "web"})
+FROM_NEW = pod_anti_affinity(required=[pod_term({"app": "new"}, key="zone")])
+"""Of pods that may be in the way of preemptors, and in whole zones."""
+
+
+class Odd(ScalarFilter):
+    """A plugin by others, of which nobody knows what it goes by."""
+
+    NAME = "Odd"
+
+    def filter_node(self, state: CycleState, pod: PodInfo, node_info: Any) -> Status | None:
+        return Status.unschedulable("odd") if len(node_info.pods) % 2 else None
+
+
+class World:
+    """A cluster that changes, in which the same preemptors are tried again and again."""
+
+    def __init__(self, size: int, *others: FilterPlugin) -> None:
+        self.nodes = NodeTable()
+        self.nominated: dict[str, list[PodInfo]] = {}
+        self.budgets: Lister[PodDisruptionBudget] = Lister([])
+        self.count = 0
+        for _ in range(size):
+            self.add_node()
+        plugins: list[Any] = [
+            *(NodeName(), TaintToleration(), NodePorts(), NodeResourcesFit()),
+            InterPodAffinity(None, Handle(self.nodes, listers=Listers())),
+            *others,
+        ]
+        self.profile = Profile(
+            "test",
+            {
+                "queue_sort": [PrioritySort()],
+                "pre_filter": [p for p in plugins if isinstance(p, PreFilterPlugin)],
+                "filter": [p for p in plugins if isinstance(p, FilterPlugin)],
+            },
+            weights={},
+        )
+        self._ranked, self._known = RankedPods(), KnownPreemptors(most_garbage=2)
+        self._of_budgets = DisruptionBudgets(self.budgets)
+
+    def add_node(self) -> None:
+        number = self.nodes.size
+        self.nodes.add_node(node(f"n{number}", cpu=CPU, labels={"zone": f"z{number % 2}"}))
+        self.nodes.order = np.arange(self.nodes.size)
+
+    def add_pod(self, row: int, **of_pod: Any) -> None:
+        self.count += 1
+        self.nodes.add_pod(row, PodInfo(pod(f"p{self.count}", node=f"n{row}", **of_pod)))
+
+    def remove_pod(self, row: int) -> None:
+        for uid in [*self.nodes.pods[row]][:1]:
+            self.nodes.remove_pod(row, self.nodes.pods[row][uid])
+
+    def nominate(self, row: int, priority: int) -> None:
+        name = f"n{row}"
+        if self.nominated.pop(name, None) is None:
+            waiting = pod(f"nominated-{row}", cpu=2, priority=priority)
+            self.nominated[name] = [PodInfo(waiting)]
+
+    def replace_budget(self, allows: int) -> None:
+        self.budgets.on_add(disruption_budget(selects=WEB, allows=allows))
+
+    def preempt(self, preemptor: Pod, *, enough: int, start: int, keeps: bool) -> Preemption:
+        info, state = PodInfo(preemptor), CycleState()
+        state.feasible = self.nodes.exists
+        assert self.profile.run_pre_filter(state, info, self.nodes).status is None
+        run = DryRun(
+            *(info, self.nodes, state),
+            FiltersWithNominatedPods(self.profile, self.nominated),
+            self._ranked if keeps else RankedPods(),
+            self._of_budgets,
+            self._known if keeps else None,
+        )
+        rows = np.roll(np.flatnonzero(self.nodes.exists), start)
+        return run.dry_run_preemption(rows, num_candidates=enough)
+
+
+def told(found: Preemption, size: int) -> Any:
+    candidates = [
+        (each.row, each.node, [v.uid for v in each.victims], each.pdb_violations)
+        for each in found.candidates
+    ]
+    statuses = [found.rejected.status_of(row) for row in range(size)]
+    return candidates, statuses, sorted(found.rejected.reasons().items())
+
+
+running = st.fixed_dictionaries(
+    {
+        "cpu": st.integers(1, 2),
+        "priority": st.sampled_from([0, 1, 1, 9]),
+        "labels": st.sampled_from([{}, {"app": "web"}]),
+        "started": st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]),
+        "ports": st.sampled_from([(), (), (80,)]),
+        "affinity": st.sampled_from([None, None, None, FROM_NEW]),
+    }
+)
+rows = st.integers(0, SIZE - 1)
+changes = st.one_of(
+    st.tuples(st.just("add_pod"), rows, running),
+    st.tuples(st.just("remove_pod"), rows),
+    st.tuples(st.just("nominate"), rows, st.sampled_from([1, PRIORITY])),
+    st.tuples(st.just("replace_budget"), st.integers(0, 2)),
+    st.tuples(st.just("add_node")),
+)
+preemptors = st.builds(
+    lambda cpu, ports, labels: pod("new", cpu=cpu, ports=ports, priority=PRIORITY, labels=labels),
+    st.integers(2, CPU),
+    st.sampled_from([(), (80,)]),
+    st.sampled_from([{}, {"app": "new"}]),
+)
+steps = st.tuples(st.lists(changes, min_size=1, max_size=2), st.integers(1, SIZE + 1), rows)
+
+
+@pytest.mark.parametrize("others", [(), (Odd(),)], ids=["berth's plugins", "and one by others"])
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(running, min_size=1, max_size=3), min_size=SIZE, max_size=SIZE),
+    preemptors,
+    st.lists(steps, min_size=3, max_size=5),
+)
+def test_what_is_known_is_what_asking_again_finds(
+    others: tuple[FilterPlugin, ...], pods: Any, preemptor: Pod, course: Any
+) -> None:
+    world = World(SIZE, *others)
+    for row, on_node in enumerate(pods):
+        for of_pod in on_node:
+            world.add_pod(row, **of_pod)
+    for happened, enough, start in course:
+        kept, anew = (
+            world.preempt(preemptor, enough=enough, start=start, keeps=keeps)
+            for keeps in (True, False)
+        )
+        assert told(kept, world.nodes.size) == told(anew, world.nodes.size)
+        for name, *args in happened:
+            apply: Callable[..., None] = getattr(world, name)
+            named = args.pop() if args and isinstance(args[-1], dict) else {}
+            apply(*args, **named)
+
+
+def test_only_nodes_that_have_changed_are_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[int]] = []
+    select = DryRun.select_victims_on_nodes
+
+    def counted(run: DryRun, rows: Any) -> Any:
+        asked.append(rows.tolist())
+        return select(run, rows)
+
+    monkeypatch.setattr(DryRun, "select_victims_on_nodes", counted)
+    world = World(4)
+    for row in range(4):
+        world.add_pod(row, cpu=4, priority=0)
+    for changes_row_2 in (False, False, True):
+        if changes_row_2:
+            world.add_pod(2, priority=1)
+        world.preempt(pod("new", cpu=3, priority=PRIORITY), enough=4, start=0, keeps=True)
+    assert asked == [[0, 1, 2, 3], [2]]
+
+
+async def test_preemption_goes_on_when_a_node_has_gone() -> None:
+    harness = Harness()
+    for name in ("n1", "n2", "n3"):
+        harness.put(node(name, cpu=CPU), pod(f"low-{name}", cpu=CPU, node=name, priority=0))
+    await harness.until_idle()
+    harness.delete(harness.cluster.pods["default/low-n2"], harness.cluster.nodes["n2"])
+
+    harness.put(pod("high", cpu=CPU, priority=PRIORITY))
+    await harness.pass_time(3)
+
+    assert harness.placements()["high"] in ("n1", "n3")
