@@ -23,7 +23,7 @@
  */
 
 export const MOST_HEADINGS = 300;
-const LARGEST_PITCH = 36;
+const LARGEST_PITCH = 72;
 const SMALLEST_PITCH = 1.5;
 const FINER = 0.97;
 const HEADING_PIXELS = 22;

@@ -17,6 +17,8 @@ import { originOf, scaleOf } from "./view.js";
 const LINES_FROM = 4;
 const MARKS_FROM = 10;
 const SIGNS_FROM = 15;
+const LARGEST_SIGN = 18;
+const NAMES_FROM = 48;
 const SMALLEST_RING = 10;
 const SMALLEST_FOUND = 5;
 const MOST_FOUND = 2000;
@@ -93,6 +95,7 @@ export class Painter {
     if (scale >= LINES_FROM) this.drawLines(at);
     if (scale >= MARKS_FROM) this.drawMarks(at);
     if (scale >= SIGNS_FROM) this.drawSigns(at);
+    if (scale >= NAMES_FROM) this.drawNames(at);
     this.drawFound(at);
     this.drawHeadings(at);
     if (chosen >= 0) this.drawRing(at, chosen, "--text");
@@ -146,7 +149,7 @@ export class Painter {
   drawSigns(at) {
     const { context } = this;
     const { coloring, nodes } = this.scene;
-    context.font = `600 ${Math.round(at.scale * 0.5)}px ${FONT}`;
+    context.font = `600 ${Math.min(Math.round(at.scale * 0.5), LARGEST_SIGN)}px ${FONT}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (const { node, x, y, side } of this.cellsIn(at)) {
@@ -154,6 +157,17 @@ export class Painter {
       if (!sign || nodes.marks[node] & (MARKS.NOT_READY | MARKS.UNSCHEDULABLE)) continue;
       context.fillStyle = this.ink(node);
       context.fillText(sign, x + side / 2, y + side / 2 + 1);
+    }
+  }
+
+  drawNames(at) {
+    const { context, scene } = this;
+    context.font = `11px ${FONT}`;
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
+    for (const { node, x, y, side } of this.cellsIn(at)) {
+      context.fillStyle = this.ink(node);
+      context.fillText(shortened(context, scene.nodes.names[node], side - 10), x + 5, y + side - 7);
     }
   }
 

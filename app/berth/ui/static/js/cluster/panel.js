@@ -91,7 +91,7 @@ function podTable(pods) {
     search: pods.length > 10,
     columns: [
       { name: "pod", title: "Pod", value: ({ pod }) => pod, cell: ({ pod }) => podLink(pod) },
-      { name: "state", title: "State", value: ({ assumed, assumedSeconds }) => (assumed ? `being bound${assumedSeconds === null ? "" : ` for ${age(assumedSeconds)}`}` : "bound") },
+      { name: "state", title: "State", nowrap: true, value: ({ assumed, assumedSeconds }) => (assumed ? `being bound${assumedSeconds === null ? "" : ` for ${age(assumedSeconds)}`}` : "bound") },
     ],
   });
 }

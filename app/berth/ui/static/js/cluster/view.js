@@ -6,7 +6,7 @@
  * @typedef {import("./layout.js").Layout} Layout
  */
 
-const LARGEST_CELL = 64;
+const LARGEST_CELL = 96;
 
 /** @type {Readonly<View>} */
 export const ALL = Object.freeze({ zoom: 1, x: 0.5, y: 0 });
