@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tests.helm.rendering import Values, merge
 
-MODES: Final = ("second-scheduler", "scheduler", "extender", "simulator")
+MODES: Final = ("second-scheduler", "scheduler", "extender", "simulator", "shadow")
 PRESETS: Final = ("default", "binpack", "spread")
 
 NEEDED: Final[dict[str, Values]] = {"extender": {"extender": {"clientCA": {"secretName": "ca"}}}}

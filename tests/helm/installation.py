@@ -106,6 +106,20 @@ class Installation:
 
         await self._until(look)
 
+    async def until_shadowed(self, token: str, *, waiting: int) -> list[Object]:
+        """Wait until a shadow knows of so many pods that wait; return its comparisons."""
+        found: Object = {}
+
+        async def look() -> bool:
+            answer = await self.serving("GET", "/debug/shadow", token=token)
+            found.update(answer.json())
+            summary = found.get("summary", {})
+            return bool(summary) and summary["waiting"] == waiting and not summary["behind"]
+
+        await self._until(look)
+        items: list[Object] = found["items"]
+        return items
+
     async def until_replaced(self) -> None:
         """Wait until it goes by another configuration."""
 

@@ -109,12 +109,12 @@ async def test_presets_do_what_they_say(preset: str, nodes: list[str]) -> None:
     assert await placed_by(preset) == nodes
 
 
-@pytest.mark.parametrize("mode", ["second-scheduler", "scheduler", "simulator"])
+@pytest.mark.parametrize("mode", ["second-scheduler", "scheduler", "simulator", "shadow"])
 def test_commands_in_the_notes_are_understood(mode: str) -> None:
     """They get as far as reading files, which are not there."""
     commands = [line.split() for line in notes(of_mode(mode)).splitlines() if "berth " in line]
     commands = [words for words in commands if words[0] == "berth"]
-    assert len(commands) == (3 if mode == "simulator" else 2)
+    assert len(commands) == (3 if mode in ("simulator", "shadow") else 2)
     for _, command, *arguments in commands:
         arguments[arguments.index("--kubeconfig") + 1] = "/nowhere/config"
         with pytest.raises(UserError, match=r"(?i)no such file"):

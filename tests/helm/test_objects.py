@@ -207,9 +207,15 @@ def test_pods_run_as_the_user_of_the_image() -> None:
     assert user in Path("Dockerfile").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize(("replicas", "budgets"), [(1, 0), (2, 1)])
-def test_a_disruption_budget_needs_several_replicas(replicas: int, budgets: int) -> None:
-    objects = render({"replicaCount": replicas})
+@pytest.mark.parametrize(
+    ("mode", "asked", "replicas", "budgets"),
+    [("scheduler", 1, 1, 0), ("scheduler", 2, 2, 1), ("shadow", 2, 1, 0)],
+)
+def test_a_disruption_budget_needs_several_replicas(
+    mode: str, asked: int, replicas: int, budgets: int
+) -> None:
+    objects = render(of_mode(mode, {"replicaCount": asked}))
+    assert deployment(objects)["spec"]["replicas"] == replicas
     assert len(of_kind(objects, "PodDisruptionBudget")) == budgets
 
 

@@ -65,6 +65,7 @@ def test_roles_are_bound_to_berth_and_to_those_whom_the_values_name(values: Valu
         pytest.param("scheduler", ("kube-system", "kube-scheduler"), id="kube-scheduler's"),
         pytest.param("extender", None, id="nobody is elected among extenders"),
         pytest.param("simulator", None, id="nor among simulators"),
+        pytest.param("shadow", None, id="nor among shadows"),
     ],
 )
 def test_only_the_lease_that_is_meant(mode: str, lease: tuple[str, str] | None) -> None:
@@ -81,6 +82,7 @@ def test_only_the_lease_that_is_meant(mode: str, lease: tuple[str, str] | None) 
     ("values", "writes"),
     [
         pytest.param(of_mode("simulator"), set(), id="a simulator writes nothing"),
+        pytest.param(of_mode("shadow"), set(), id="nor does a shadow"),
         pytest.param(CASES["extender, open"], set(), id="an extender that does not bind"),
         pytest.param(of_mode("extender"), {("create", "pods/binding")}, id="one that does"),
     ],

@@ -96,6 +96,13 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
         Right("get", "", "pods"): LOST_ANSWER,
     },
     "simulator": {**READS, **REVIEWS, **READS_GATED},
+    "shadow": {
+        **READS,
+        **REVIEWS,
+        **READS_GATED,
+        Right("list", "", "nodes"): NO_STREAM,
+        Right("list", "", "pods"): NO_STREAM,
+    },
 }
 """By mode: what is granted and not used here, and why it is granted all the same."""
 
@@ -111,6 +118,12 @@ FOR_ADMINISTRATORS: Final = {
     "/debug/pprof/profile",
 }
 """What is served, and no role of the chart gives: it costs time, or changes how much is logged."""
+
+NOT_OK: Final = {
+    "/debug/cluster/filters": 422,  # of which pod?
+    "/debug/shadow": 404,  # it is none
+}
+"""By path, what those answer that may be read and have no answer."""
 
 METRICS_READER: Final = {"kind": "ServiceAccount", "name": "prometheus", "namespace": "default"}
 READERS: Final = {"rbac": {"metricsReaders": [METRICS_READER], "users": [METRICS_READER]}}
@@ -264,7 +277,7 @@ async def ask_it(release: Installation) -> None:
     assert (await release.serving("GET", "/metrics")).status_code == 403
     for path in sorted(readable(render(of_mode("scheduler", READERS)))):
         answer = await release.serving("GET", path, token=token)
-        assert answer.status_code == 200, (path, answer.text)
+        assert answer.status_code == NOT_OK.get(path, 200), (path, answer.text)
     question = {"pods": [{**pod("new"), "kind": "Pod", "apiVersion": "v1"}]}
     answer = await release.serving("POST", "/simulate", token=token, json=question)
     assert answer.status_code == 200, answer.text
@@ -346,3 +359,29 @@ async def test_a_simulator_needs_what_it_has_and_schedules_nothing(tmp_path: Pat
         assert await release.process.exit_status() == 0
     assert not any("nodeName" in each["spec"] for each in pods.values())
     check("simulator", render(values), release.observed)
+
+
+async def test_a_shadow_needs_what_it_has_and_writes_nothing(tmp_path: Path) -> None:
+    """Somebody else binds the pods: one to a node that fits, and one to a node that does not."""
+    values = of_mode("shadow", READERS)
+    async with installed(values, tmp_path, nodes=2) as release:
+        await release.create(
+            "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "prometheus"}}
+        )
+        token = await release.token_of("default", "prometheus")
+        node, _ = sorted(await release.items("/api/v1/nodes"))
+        await release.create(PODS, pod("fits"), pod("too-large", cpu="100"))
+        await release.until_shadowed(token, waiting=2)
+        for name in ("fits", "too-large"):
+            target = {"kind": "Node", "name": node}
+            await release.ask(
+                "POST", f"{PODS}/{name}/binding", {"metadata": {"name": name}, "target": target}
+            )
+        found = await release.until_shadowed(token, waiting=0)
+        release.process.send(signal.SIGTERM)
+        assert await release.process.exit_status() == 0
+    assert {each["pod"]: each["result"] for each in found} == {
+        "default/fits": "tie",
+        "default/too-large": "refused",
+    }
+    check("shadow", render(values), release.observed)

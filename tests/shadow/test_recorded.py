@@ -3,7 +3,6 @@
 Where several nodes are best, kube-scheduler takes any of them.
 """
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -14,9 +13,8 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.offline.scenario import objects_of, read
 from berth.shadow.comparisons import Shadowed
-from berth.shadow.shadow import Shadow
 from tests.conformance.test_recorded import FAMILIES, cases
-from tests.shadow.watching import shadow_core, until_looked_at
+from tests.shadow.watching import Told
 
 QUICK = ("fit", "spread", "taints")
 """The other families are tried with the slow tests."""
@@ -59,21 +57,17 @@ def wanted(best: list[str], chosen: str) -> Agreement:
 
 async def shadowed(scenario: dict[str, Any], chosen: str, message: str) -> Shadowed:
     """Tell a shadow of the objects, then of the pod, then of what became of it."""
-    core = shadow_core(scenario.get("config"))
-    shadow = Shadow(core, clock=core.outside.clock)
-    told = {kind.type: handler for kind, handler in shadow.handlers().items()}
     pod: Pod = read(scenario["pod"], Pod)
+    told = Told(config=scenario.get("config"))
     for obj in (*objects_of(scenario["objects"]), pod):
         if not (isinstance(obj, Pod) and obj.is_terminated):  # the watch leaves them out
-            told[type(obj)].on_add(obj)
-    running = asyncio.create_task(shadow.run())
-    await asyncio.sleep(0)
+            told.come(obj)
     condition = Condition(
         type="PodScheduled", status="False", reason="Unschedulable", message=message
     )
     failed = replace(pod, status=replace(pod.status, conditions=(condition,)))
-    told[Pod].on_update(pod, pod.assigned_to(chosen) if chosen else failed)
-    await until_looked_at(shadow)
-    running.cancel()
-    (found,) = shadow.comparisons.newest_first()
+    async with told.running():
+        told.change(pod, pod.assigned_to(chosen) if chosen else failed)
+        await told.until_looked_at()
+    (found,) = told.found()
     return found

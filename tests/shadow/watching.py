@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -138,6 +139,45 @@ class World:
         self.put(msgspec.structs.replace(bound, status=status))
 
     def found(self) -> list[Shadowed]:
+        return list(self.shadow.comparisons.newest_first())[::-1]
+
+
+class Told:
+    """A shadow that is told of changes one by one, and no scheduler."""
+
+    def __init__(self, *objects: ApiObject, config: Config | None = None) -> None:
+        core = shadow_core(config)
+        self.shadow = Shadow(core, clock=core.outside.clock)
+        self._handlers: Mapping[type, ResourceEventHandler[Any]] = {
+            kind.type: handler for kind, handler in self.shadow.handlers().items()
+        }
+        for obj in objects:
+            self.come(obj)
+
+    def come(self, obj: ApiObject) -> None:
+        self._handlers[type(obj)].on_add(obj)
+
+    def change(self, old: ApiObject, new: ApiObject) -> None:
+        self._handlers[type(new)].on_update(old, new)
+
+    def go(self, obj: ApiObject) -> None:
+        self._handlers[type(obj)].on_delete(obj)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Have it compare in the block, which begins when the whole state is known."""
+        task = asyncio.create_task(self.shadow.run())
+        await asyncio.sleep(0)
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def until_looked_at(self) -> None:
+        await until_looked_at(self.shadow)
+
+    def found(self) -> list[Shadowed]:
+        """Return the comparisons, oldest first."""
         return list(self.shadow.comparisons.newest_first())[::-1]
 
 

@@ -143,6 +143,8 @@ class PodCounters:
     ) -> Sequence[HeldTerm]:
         """Return the distinct terms of running pods that match a pod with *labels*."""
         self._build()
+        if not self._holders:
+            return ()
         asked = (kind, namespace, tuple(labels.items()), tuple(namespace_labels.items()))
         found = self._about.get(asked)
         if found is None:

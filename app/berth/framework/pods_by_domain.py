@@ -93,13 +93,13 @@ class PodsByDomain:
     def _take_in(self, changes: Iterable[tuple[int, int]]) -> None:
         counts = None
         for row, by in changes:
-            domain = int(self._ids[row])
-            if domain == NO_DOMAIN or not self._among[row]:
+            domain = self._ids.item(row)
+            if domain == NO_DOMAIN or not self._among.item(row):
                 continue
             if counts is None:
                 counts = self.counts.copy()
             self._total += by
-            before = int(counts[domain])
+            before = counts.item(domain)
             after = counts[domain] = before + by
             if self._num_fewest:
                 if after < self._fewest:
@@ -138,8 +138,8 @@ class PodsByDomain:
             self._over, self._limit = over.take(self._ids), limit
         else:
             for row in self._changed:
-                domain = self._ids[row]
-                if (self.counts[domain] > limit) != self._over[row]:
+                domain = self._ids.item(row)
+                if (self.counts.item(domain) > limit) != self._over.item(row):
                     self._over = self._over ^ (self._ids == domain)
         self._changed.clear()
         return self._over

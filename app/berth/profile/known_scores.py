@@ -184,4 +184,4 @@ def among(raw: Ints, candidates: Mask) -> Ints:
 
     So the lowest and the highest are those of the candidates.
     """
-    return np.where(candidates, raw, raw[candidates.argmax()])
+    return np.where(candidates, raw, raw.item(candidates.argmax()))

@@ -363,6 +363,7 @@ def check_scores(scores: Ints) -> None:
 
 
 def are_in_range(scores: Ints) -> bool:
-    """Whether all are in 0..100."""
+    """Whether all, one at least, are in 0..100."""
     # As unsigned numbers the negative ones are large: one look finds both.
-    return int(np.maximum.reduce(scores.view(np.uint64), initial=0)) <= MAX_NODE_SCORE
+    unsigned = scores.view(np.uint64)
+    return unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE

@@ -283,11 +283,11 @@ class _AskingDecision:
         if is_same and not are_all:
             total = np.where(self.feasible, total, LEFT_OUT)
         self._totals = total
-        (best,) = (total == total.max()).nonzero()
+        (best,) = (total == total[total.argmax()]).nonzero()
         row = best.item(0) if len(best) == 1 else select(best.data)
         rows = best_places(total, best, NO_ROWS, at_most=self._num_candidates)
         if row not in rows.tolist():
-            rows = np.append(rows, row)
+            rows = np.concatenate((rows, (row,)))
         rows.sort()
         raw = scores.raw_of(rows)
         normals = scores.normal_of(rows) if is_same else scores.normal_among(self.feasible, rows)

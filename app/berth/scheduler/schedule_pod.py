@@ -92,7 +92,7 @@ def select_host(scores: ScoreTable, select: Select) -> tuple[int, NDArray[np.int
 
     Of several *select* takes one, where kube-scheduler takes the first of its list.
     """
-    (best,) = (scores.total == scores.total.max()).nonzero()
+    (best,) = (scores.total == scores.total[scores.total.argmax()]).nonzero()
     rows = scores.rows[best].data  # often thousands
     return (rows[0] if len(rows) == 1 else select(rows)), best
 

@@ -11,20 +11,19 @@ from typing import Any, Final, NamedTuple
 
 from berth.clock import Clock
 from berth.core.scheduler_core import SchedulerCore
-from berth.explain.comparison import Chosen, Comparison, compare
+from berth.explain.comparison import Chosen, compare
 from berth.framework.kind import PODS, Kind
-from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
 from berth.metrics.collectors import ShadowCollector
 from berth.objects.pod import Pod
 from berth.objects.pod_group import group_of
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.outcome import Outcome
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.shadow.changes import Change, InOrder
+from berth.shadow.claims import is_reserved_by
 from berth.shadow.comparisons import Comparisons, Order, Skipped, Summary
-from berth.shadow.waiting import WaitingPod, WaitingPods, failure
+from berth.shadow.waiting import Decided, WaitingPod, WaitingPods, failure
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +52,6 @@ class Bound(NamedTuple):
     pod: PodInfo
     place: tuple[int, int]
     at: float
-
-
-class Decided(NamedTuple):
-    """What was decided here, and on which nodes."""
-
-    outcome: Outcome
-    nodes: NodeTable
 
 
 class Shadow:
@@ -148,8 +140,10 @@ class Shadow:
         try:
             if isinstance(change.new, Pod):
                 decided = await self._look_at(received)
+            else:
+                decided = await self._decide_ahead(received)
         except Exception:  # one pod's comparison, and no more
-            log.exception("a pod cannot be compared", extra={"pod": change.new.key})
+            log.exception("a pod cannot be compared", extra={"object": change.new.metadata.key})
             self.comparisons.skip(Skipped.ERROR)
         self._received.popleft()
         try:
@@ -192,6 +186,7 @@ class Shadow:
         else:
             await self._compare(received, waiting, chosen)
         if chosen.node:
+            self._waiting.used_claims(waiting.pod)
             now = received.at
             self._bound.append(Bound(PodInfo(new), waiting.place, now))
             while self._bound[0].at < now - WINDOW:
@@ -211,37 +206,59 @@ class Shadow:
 
     async def _compare(self, received: Received, waiting: WaitingPod, chosen: Chosen) -> None:
         """Compare in the order of the watch and, if that differs, in that of the queue."""
-        found = self._compared(waiting.pod, chosen)
-        order = Order.WATCH
+        decided, *others = waiting.ahead or [self._decide(waiting.pod)]
+        found, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
         if not found.result.is_agreement:
-            rest = received.at + WINDOW - self.clock.monotonic()
-            if rest > 0:
-                await self.clock.sleep(rest)
-            otherwise = self._compared_in_order_of_queue(received, waiting, chosen)
-            if otherwise is not None and otherwise.result.is_agreement:
-                found, order = otherwise, Order.QUEUE
+            if not waiting.ahead:
+                await self._until(received.at + WINDOW)
+                others = self._decide_in_order_of_queue(received, waiting)
+            for otherwise in others:
+                again = compare(otherwise.outcome, otherwise.nodes, chosen)
+                if again.result.is_agreement:
+                    found, order = again, Order.QUEUE
         self.comparisons.add(found, order=order)
 
-    def _compared(self, pod: Pod, chosen: Chosen) -> Comparison:
-        decided = self._decide(pod)
-        return compare(decided.outcome, decided.nodes, chosen)
+    async def _decide_ahead(self, received: Received) -> bool:
+        """Decide for the pods whose claims the other scheduler is about to change."""
+        if received.change.old is None or received.change.new is None:
+            return False
+        found = [*is_reserved_by(received.change, self._waiting.with_claims())]
+        for pod in found:
+            waiting = self._waiting.get(pod)
+            assert waiting is not None, pod.key
+            if waiting.ahead or self._reason_to_skip(received, pod) is not None:
+                continue
+            await self._until(received.at + WINDOW)
+            waiting.ahead = [
+                self._decide(pod, detached=True),
+                *self._decide_in_order_of_queue(received, waiting, detached=True),
+            ]
+        return bool(found)
 
-    def _decide(self, pod: Pod) -> Decided:
-        """Decide *pod* on the state as it is now; nothing comes of it."""
-        cycle = Cycle.begin(
-            self._core.live.profiles[pod.spec.scheduler_name],
-            PodInfo(pod),
-            cache=self._core.cache,
-            nominator=self._waiting.nominator,
-        )
-        return Decided(evaluate_pod(cycle, select=smallest_name(cycle.nodes)), cycle.nodes)
+    async def _until(self, moment: float) -> None:
+        rest = moment - self.clock.monotonic()
+        if rest > 0:
+            await self.clock.sleep(rest)
 
-    def _compared_in_order_of_queue(
-        self, received: Received, waiting: WaitingPod, chosen: Chosen
-    ) -> Comparison | None:
-        """Compare as if pods had been decided by their places in the queue.
+    def _decide(self, pod: Pod, *, detached: bool = False) -> Decided:
+        """Decide *pod* on the state as it is now; nothing comes of it.
 
-        None if that is the order in which they were bound.
+        *detached*: on a copy of the nodes, for the answer to be read when they have changed.
+        """
+        cache = self._core.cache
+        cache.refresh_order()
+        nodes = cache.table.detached() if detached else cache.table
+        profile = self._core.live.profiles[pod.spec.scheduler_name]
+        nominated = self._waiting.nominator.nominated_pods()
+        cycle = Cycle(profile, PodInfo(pod), nodes, nominated)
+        return Decided(evaluate_pod(cycle, select=smallest_name(nodes)), nodes)
+
+    def _decide_in_order_of_queue(
+        self, received: Received, waiting: WaitingPod, *, detached: bool = False
+    ) -> list[Decided]:
+        """Decide as if pods had been decided by their places in the queue.
+
+        Nothing is returned if that is the order in which they were bound.
         """
         cache, nominator = self._core.cache, self._waiting.nominator
         came_first = [
@@ -253,14 +270,14 @@ class Shadow:
             pod for pod, place in self._binds_until(received.at + WINDOW) if place < waiting.place
         ]
         if not came_first and not come_later:
-            return None
+            return []
         with ExitStack() as undo:
             undo.enter_context(cache.without_all(came_first))
             for pod in come_later:
                 cache.assume_pod(pod)
                 undo.callback(cache.forget_pod, pod)
                 undo.callback(nominator.suspend(pod.uid))
-            return self._compared(waiting.pod, chosen)
+            return [self._decide(waiting.pod, detached=detached)]
 
     def _binds_until(self, moment: float) -> list[tuple[PodInfo, tuple[int, int]]]:
         """Return the pods whose bindings have been received, but for the first, with their places.

@@ -1,16 +1,27 @@
 """The pods that another scheduler has to place, in the order of its queue as far as that shows."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
+from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.queue.nominator import Nominator
+from berth.scheduler.outcome import Outcome
+from berth.shadow.claims import has_claims, share_a_volume
 
 POD_SCHEDULED = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+
+
+class Decided(NamedTuple):
+    """What was decided here, and on which nodes."""
+
+    outcome: Outcome
+    nodes: NodeTable
 
 
 @dataclass(slots=True)
@@ -20,6 +31,9 @@ class WaitingPod:
     pod: Pod
     came: int
     """Counts what came to the queue: new pods, and pods that failed."""
+    ahead: Sequence[Decided] = ()
+    """What was decided before its claims changed: in the order of the watch, and in that of the
+    queue if that is another one."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -34,6 +48,8 @@ class WaitingPods:
         self._scheduler_names = scheduler_names
         self._pods: dict[str, WaitingPod] = {}
         """By namespace/name."""
+        self._with_claims: dict[str, None] = {}
+        """The keys of those with claims, in the order in which they came."""
         self._numbers = count()
         self.nominator = Nominator(self._lookup)
 
@@ -49,6 +65,16 @@ class WaitingPods:
         found = self._pods.get(pod.key)
         return found if found and found.pod.metadata.uid == pod.metadata.uid else None
 
+    def with_claims(self) -> Iterator[Pod]:
+        """Yield the pods that have claims."""
+        return (self._pods[key].pod for key in self._with_claims)
+
+    def used_claims(self, bound: Pod) -> None:
+        """Forget what was decided for others when claims changed that were meant for *bound*."""
+        for key in self._with_claims:
+            if share_a_volume(self._pods[key].pod, bound):
+                self._pods[key].ahead = ()
+
     def is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
 
@@ -62,15 +88,19 @@ class WaitingPods:
         waiting = self.get(new)
         if waiting is None:
             self._pods[new.key] = WaitingPod(new, next(self._numbers))
+            if has_claims(new):
+                self._with_claims[new.key] = None
         else:
             if failure(waiting.pod) != failure(new):
                 waiting.came = next(self._numbers)
+                waiting.ahead = ()
             waiting.pod = new
         self.nominator.add_nominated_pod(PodInfo(new))
 
     def _forget(self, pod: Pod) -> None:
         if self.get(pod) is not None:
             del self._pods[pod.key]
+            self._with_claims.pop(pod.key, None)
             self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
 
 

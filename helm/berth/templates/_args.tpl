@@ -32,6 +32,9 @@
 {{- if eq .Values.mode "simulator" }}
 - --no-scheduling
 {{- end }}
+{{- if eq .Values.mode "shadow" }}
+- --shadow
+{{- end }}
 {{- if .Values.ui.enabled }}
 - --serve-ui
 {{- end }}

@@ -112,6 +112,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and (include "berth.schedules" .) (not .Values.leaderElection.enabled) -}}true{{- end -}}
 {{- end -}}
 
+{{/* How many pods there are. Each of several shadows would keep a report of its own. */}}
+{{- define "berth.replicas" -}}
+{{- ternary 1 (int .Values.replicaCount) (eq .Values.mode "shadow") -}}
+{{- end -}}
+
 {{/* How pods are replaced. */}}
 {{- define "berth.strategy" -}}
 {{- $type := default (ternary "Recreate" "RollingUpdate" (eq (include "berth.isAlone" .) "true")) .Values.strategy.type -}}

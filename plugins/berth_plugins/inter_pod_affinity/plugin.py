@@ -382,12 +382,15 @@ def stretched(scores: Scores) -> Scores:
     """
     if not len(scores):
         return scores
-    lowest = scores.min()
-    spread = scores.max() - lowest
+    lowest = scores.item(scores.argmin())
+    spread = scores.item(scores.argmax()) - lowest
     if not spread:
         return np.zeros_like(scores)
-    spread_out: Scores = (MAX_NODE_SCORE * ((scores - lowest) / spread)).astype(np.int64)
-    return spread_out
+    above = scores - lowest
+    # Rows of few domains have few different scores.
+    different = np.arange(spread + 1) if spread < len(scores) else above
+    stretched: Scores = (MAX_NODE_SCORE * (different / spread)).astype(np.int64)
+    return stretched if different is above else stretched.take(above)
 
 
 def _matches(matcher: PodMatcher, template: PodTemplate) -> bool:

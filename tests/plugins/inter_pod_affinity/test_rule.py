@@ -170,7 +170,10 @@ def _changes(one: Node, running: list[Pod], data: st.DataObject) -> tuple[list[P
     return gone, come
 
 
-@given(st.lists(st.integers(-(10**6), 10**6), min_size=1))
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=1)
+    | st.lists(st.integers(-3, 4), min_size=1, max_size=20)
+)
 def test_normalizing(scores: list[int]) -> None:
     low, high = min(scores), max(scores)
     want = [int(100 * ((s - low) / (high - low))) if high > low else 0 for s in scores]

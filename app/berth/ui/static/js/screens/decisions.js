@@ -21,7 +21,7 @@ const COLUMNS = [
     name: "plugins", title: "Rejected by", value: ({ plugins }) => plugins.join(" "),
     cell: ({ plugins }) => pluginLinks("decisions", plugins),
   },
-  { name: "profile", title: "Profile", value: ({ profile }) => profile },
+  { name: "profile", title: "Profile", nowrap: true, value: ({ profile }) => profile },
   { name: "message", title: "Message", value: ({ message }) => message, cell: ({ message }) => longText(message) },
 ];
 

@@ -41,7 +41,7 @@ export async function showGroup(view, path) {
 
   await repeat(SECONDS, view.signal, async () => {
     const group = await get(endpoint, {}, { signal: view.signal });
-    fill(summary, h("p", {}, group.summary), group.shortage && h("p", {}, group.shortage.words), group.notes.map((note) => h("p", { class: "muted" }, note)));
+    fill(summary, h("p", {}, group.summary), group.notes.map((note) => h("p", { class: "muted" }, note)));
     factsOf(facts, group);
     blocked.update(group.blocked);
     placements.update(group.placements);
