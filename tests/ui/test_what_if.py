@@ -22,7 +22,7 @@ SETTLED: Final = """async () => {
 async def headline(page: Page) -> str:
     """Return the answer in one sentence, when it is there."""
     said = page.locator("output.headline")
-    await expect(said).to_have_text(re.compile(r"\d .*\.$"), timeout=MOST_MILLISECONDS)
+    await expect(said).to_have_text(re.compile(r"fit.*\.$"), timeout=MOST_MILLISECONDS)
     return await said.inner_text()
 
 
