@@ -88,7 +88,33 @@ async def test_the_link_is_enough_without_a_browser(
     await asyncio.wait([running])
 
 
-def test_a_server_that_is_no_url(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        pytest.param(
+            ["--server", "localhost:10259"],
+            "'localhost:10259' must begin with http:// or https://",
+            id="a server that is no URL",
+        ),
+        pytest.param(
+            ["--service", "berth"],
+            "'berth' must be NAMESPACE/NAME or NAMESPACE/NAME:PORT",
+            id="a service without a namespace",
+        ),
+        pytest.param(
+            ["--service", "a/b/c"], "'a/b/c' must be NAMESPACE/NAME", id="a service with too much"
+        ),
+        pytest.param(
+            ["--service", "a/b:https", "--server", "https://localhost"],
+            "--service and --server exclude each other",
+            id="two schedulers",
+        ),
+        pytest.param(["--ui-port", "70000"], "70000 must be between", id="no port"),
+    ],
+)
+def test_flags_that_do_not_fit(
+    flags: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        cli.execute("ui", ["--server", "localhost:10259"])
-    assert "'localhost:10259' must begin with http:// or https://" in capsys.readouterr().err
+        cli.execute("ui", flags)
+    assert why in capsys.readouterr().err

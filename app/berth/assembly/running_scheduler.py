@@ -7,6 +7,7 @@ from pathlib import Path
 
 from berth.addresses import KUBECONFIG, LOOPBACK, UP_PORT
 from berth.client.connect import Endpoint, from_kubeconfig, is_file
+from berth.client.service_pods import ServicePort
 from berth.clock import RealClock
 from berth.kubeconfig import scheduler_in, usual_path
 from berth.scheduler_client import RunningScheduler
@@ -62,6 +63,31 @@ async def scheduler_endpoint(
         tls = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()
         _trust(tls, certificate_authority, trusts_all=trusts_all)
     return Endpoint(url, tls=tls, authorization=endpoint.authorization)
+
+
+async def service_endpoint(
+    service: ServicePort,
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    certificate_authority: str | None = None,
+    trusts_all: bool = False,
+) -> tuple[Endpoint, Endpoint]:
+    """Return the API server of a kubeconfig, by default kubectl's, and a scheduler behind it.
+
+    The scheduler proves who it is only to a *certificate_authority*: otherwise the word of the API
+    server has to do, which connects us to the pod. Raises ConnectError and UsageError.
+    """
+    path = kubeconfig or usual_kubeconfig(context) or str(usual_path())
+    clock = RealClock()
+    api = await from_kubeconfig(path, context=context, master=None, clock=clock)
+    # Another context with the same client certificate, because it trusts others.
+    own = (await from_kubeconfig(path, context=context, master=None, clock=clock)).tls
+    tls = own if isinstance(own, ssl.SSLContext) else ssl.create_default_context()
+    tls.verify_mode, tls.check_hostname = ssl.CERT_REQUIRED, True  # also if the API server need not
+    _trust(tls, certificate_authority, trusts_all=trusts_all or not certificate_authority)
+    url = f"https://{service.name}.{service.namespace}.svc"
+    return api, Endpoint(url, tls=tls, authorization=api.authorization)
 
 
 def usual_kubeconfig(context: str | None) -> str | None:

@@ -4,12 +4,16 @@ import argparse
 import asyncio
 import logging
 import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from berth import log
+from berth.client.port_forward import service_tunnel
+from berth.client.service_pods import ServicePort
 from berth.event_loop import in_loop
-from berth.settings.running_scheduler import scheduler_endpoint
+from berth.settings.running_scheduler import api_server_and_service, scheduler_endpoint
 from berth.terminal import program, say
-from berth.ui.forwarder import forwarder
+from berth.ui.forwarder import Forwarder, TunnelTransport, forwarder
 from berth.ui.local_page import local_page
 
 
@@ -19,17 +23,33 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def serve(given: argparse.Namespace) -> int:
-    """Serve the page until interrupted. Raises ConnectError and UsageError."""
-    endpoint = await scheduler_endpoint(given)
-    say(f"scheduler at {endpoint.url}")
+    """Serve the page until interrupted. Raises ApiError, ConnectError and UsageError."""
     async with (
-        forwarder(endpoint) as scheduler,
+        _scheduler(given) as scheduler,
         local_page(scheduler, port=given.ui_port, program=program("ui"), say=say) as page,
     ):
         if not given.no_browser:
             await asyncio.to_thread(_open, page.link)
         await page.server.run()
     return 0
+
+
+@asynccontextmanager
+async def _scheduler(given: argparse.Namespace) -> AsyncIterator[Forwarder]:
+    """Yield what asks the scheduler that the flags mean."""
+    if given.service is None:
+        endpoint = await scheduler_endpoint(given)
+        say(f"scheduler at {endpoint.url}")
+        async with forwarder(endpoint) as scheduler:
+            yield scheduler
+        return
+    service = ServicePort(*given.service)
+    api, endpoint = await api_server_and_service(given, service)
+    async with service_tunnel(api, service) as tunnel:
+        say(f"scheduler behind service {service}, through {api.url}")
+        transport = TunnelTransport(tunnel, endpoint.tls)
+        async with forwarder(endpoint, transport=transport) as scheduler:
+            yield scheduler
 
 
 def _open(link: str) -> None:

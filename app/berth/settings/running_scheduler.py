@@ -5,6 +5,7 @@ from typing import Any
 
 from berth.assembly import running_scheduler
 from berth.client.connect import Endpoint
+from berth.client.service_pods import ServicePort
 from berth.scheduler_client import RunningScheduler
 
 
@@ -19,6 +20,13 @@ def scheduler(given: argparse.Namespace) -> RunningScheduler:
 async def scheduler_endpoint(given: argparse.Namespace) -> Endpoint:
     """Return where the same scheduler is, for whoever asks it for longer."""
     return await running_scheduler.scheduler_endpoint(given.server, **_flags(given))
+
+
+async def api_server_and_service(
+    given: argparse.Namespace, service: ServicePort
+) -> tuple[Endpoint, Endpoint]:
+    """Return where the API server is, and how a scheduler behind *service* of it is asked."""
+    return await running_scheduler.service_endpoint(service, **_flags(given))
 
 
 def _flags(given: argparse.Namespace) -> dict[str, Any]:

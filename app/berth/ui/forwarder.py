@@ -6,6 +6,7 @@ neither those of the browser: only the headers below pass.
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -17,6 +18,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from berth.client.connect import Endpoint
+from berth.client.port_forward import ServiceTunnel
 from berth.release import version
 from berth.scheduler_client import may_have_secrets, no_answer, refusal
 from berth.server.bodies import BodyError, read_body
@@ -114,6 +116,25 @@ class Forwarder:
             # To a browser, 401 would say that it has no session here.
             return _refused(502 if status == httpx.codes.UNAUTHORIZED else status, why)
         return StreamingResponse(found.aiter_raw(), status, headers=_passed(found.headers))
+
+
+class TunnelTransport(httpx.AsyncBaseTransport):
+    """Connections through *tunnel*, which knows better than they do why they end."""
+
+    def __init__(self, tunnel: ServiceTunnel, tls: ssl.SSLContext | bool) -> None:
+        self._tunnel = tunnel
+        self._transport = httpx.AsyncHTTPTransport(verify=tls, uds=str(tunnel.path))
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return await self._transport.handle_async_request(request)
+        except httpx.TransportError as exc:
+            if not self._tunnel.problem:
+                raise
+            raise httpx.ConnectError(self._tunnel.problem) from exc
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
 
 
 @asynccontextmanager
