@@ -4,6 +4,9 @@ import pytest
 
 from berth.explain.choice import choose
 from berth.explain.explanation import Choice, NodeScore, PluginScore
+from tests.builders import node, pod
+from tests.explain.asking import explain
+from tests.harness import Harness
 
 
 def scored(node: str, **plugins: int) -> NodeScore:
@@ -59,3 +62,19 @@ def scored(node: str, **plugins: int) -> NodeScore:
 )
 def test_choice(scores: list[NodeScore], want: Choice) -> None:
     assert choose("n1", scores, equals=want.equals) == want
+
+
+@pytest.mark.parametrize("limit", range(14))
+def test_the_best_nodes_by_total_and_name(limit: int) -> None:
+    harness = Harness()
+    harness.put(*(node(f"n{i:02}", cpu=1 + i % 4) for i in range(12)), pod("p", cpu="500m"))
+    everything = explain(harness, "default/p").evaluation
+    some = explain(harness, "default/p", limit=limit).evaluation
+    assert everything is not None
+    assert some is not None
+
+    ranked = [(-each.score.total, each.node) for each in everything.nodes if each.score is not None]
+    assert len(ranked) == 12
+    assert ranked == sorted(ranked)
+    assert some.nodes == everything.nodes[:limit]
+    assert some.choice == everything.choice

@@ -1,10 +1,14 @@
 """Why this node and not the next best: scores side by side."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import Final
+
+import numpy as np
 
 from berth.explain.explanation import Choice, NodeScore, PluginScore
 from berth.framework.node_table import NodeTable
+from berth.framework.verdict import Ints
 from berth.profile.results import ScoreTable
 from berth.scheduler.decisions import RankedNode
 
@@ -30,6 +34,20 @@ def score_at(table: ScoreTable, nodes: NodeTable, place: int) -> NodeScore:
         0 if table.extenders is None else int(table.extenders[place]),
     )
     return node_score(ranked, weights=table.weights)
+
+
+def _best(total: Ints, name: Callable[[int], str], *, limit: int) -> Sequence[int]:
+    """Return where the *limit* highest totals are, the highest first, equal ones by name.
+
+    Names are compared of those only that are as good as the last one of the best.
+    """
+    if not limit:
+        return []
+    last = np.partition(total, len(total) - limit)[len(total) - limit]
+    better = np.flatnonzero(total > last).tolist()
+    equal = np.flatnonzero(total == last).tolist()
+    found = sorted(better, key=lambda i: (-total[i], name(i)))
+    return found + nsmallest(limit - len(found), equal, key=name)
 
 
 def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:

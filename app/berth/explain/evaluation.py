@@ -81,11 +81,12 @@ def evaluate_in_steps(
     for verdict in _fitting(outcome, found, cycle, wanted):
         reported.append(verdict)
         yield
-    rejected = yield from obstacles.nearest(max(wanted - num_feasible, MISSES_TOLD))
+    misses_told = MISSES_TOLD if is_refused else 0
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, misses_told))
     for row, held_against in rejected[: max(wanted - len(reported), 0)]:
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
-    misses = [obstacles.miss(*each) for each in rejected[:MISSES_TOLD]] if is_refused else []
+    misses = [obstacles.miss(*each) for each in rejected[:misses_told]]
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
@@ -125,6 +126,8 @@ def _fitting(
     for score in _scores(outcome, cycle, limit=limit):
         reported.add(score.node)
         yield NodeVerdict(node=score.node, fits=True, score=score)
+    if len(reported) == limit:
+        return
     others = set(cycle.nodes.names(found.feasible.nonzero()[0].tolist())) - reported
     for name in sorted(others)[: limit - len(reported)]:
         yield NodeVerdict(node=name, fits=True)

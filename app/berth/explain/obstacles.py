@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from functools import cached_property
+from heapq import nsmallest
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -152,8 +153,8 @@ class Obstacles:
                 yield
             if enough >= count:
                 break
-        found.sort(key=itemgetter(0, 1))
-        return [(row, obstacles) for *_, row, obstacles in found[:count]]
+        nearest = nsmallest(count, found, key=itemgetter(0, 1))
+        return [(row, obstacles) for *_, row, obstacles in nearest]
 
     def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
         """Say what the nearest node would need; None if nobody could change it."""

@@ -11,7 +11,12 @@ from berth.objects.meta import Condition, OwnerReference
 from berth.objects.pod import Pod
 from berth.server.scheduler.debug.reasons import REASONS_PER_TURN, reasons_in
 from berth.server.scheduler.debug.sight import Sight
-from berth.server.scheduler.debug.waiting_groups import MOST_GROUPS, PODS_TOLD, SharedGroups
+from berth.server.scheduler.debug.waiting_groups import (
+    LEAST_SECONDS,
+    MOST_GROUPS,
+    PODS_TOLD,
+    SharedGroups,
+)
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.loop_turns import watched_loop
@@ -211,3 +216,5 @@ async def test_many_pods_keep_nobody_waiting() -> None:
     assert (group.num_pods, group.highest_priority) == (num_pods, 2)
     assert len(group.pods) == PODS_TOLD
     assert turns.count >= num_pods // REASONS_PER_TURN
+    harness.clock.advance(LEAST_SECONDS)
+    assert await shared.get() is told, "with many pods it is kept for longer"

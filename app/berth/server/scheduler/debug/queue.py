@@ -144,8 +144,7 @@ def _counts(sight: Sight) -> dict[QueueName, int]:
     }
 
 
-def queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
-    """Return the part of the queue that a pod is in."""
+def _queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
     queue = sight.scheduler.queue
     if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
@@ -177,7 +176,7 @@ def _told(
     queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
     queue, now = sight.scheduler.queue, sight.clock.now()
-    name, first = queue_name(queued, sight), queued.pending_since
+    name, first = _queue_name(queued, sight), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,
