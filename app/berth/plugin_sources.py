@@ -46,6 +46,15 @@ class KnownPlugins:
     directories: tuple[Path, ...] = ()
     """Where files were looked for."""
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names and origins of the plugins that are not in-tree."""
+        return tuple(
+            f"{name} ({origin})"
+            for name, origin in sorted(self.origins.items())
+            if origin != IN_TREE_ORIGIN
+        )
+
     @classmethod
     def find(
         cls, *, directories: Iterable[Path] = (), references: Iterable[str] = ()

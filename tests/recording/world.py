@@ -73,8 +73,15 @@ class RecordedWorld:
     """A cluster, its scheduler, and the recording of what it does."""
 
     def __init__(
-        self, *, seed: int = 1, faults: float = 0.05, configuration: Any = None, nodes: int = 12
+        self,
+        *,
+        seed: int = 1,
+        faults: float = 0.05,
+        configuration: KubeSchedulerConfiguration | None = None,
+        nodes: int = 12,
+        plain: bool = False,
     ) -> None:
+        """*plain*: no pod has volumes, or a priority, so that none preempts."""
         self.rng = random.Random(seed)
         self.clock = FakeClock(1_000_000_000.5)
         self.api = UnreliableApi(self.clock, self.rng, faults=faults)
@@ -95,6 +102,7 @@ class RecordedWorld:
         )
         self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})
         self._made = 0
+        self._kinds_of_pods = 3 if plain else 7
         self.api.put(storage_class("local"))
         self.api.put(storage_class("dyn", provisioner="csi.example.com"))
         for _ in range(nodes):
@@ -121,7 +129,7 @@ class RecordedWorld:
         self._made += 1
         rng, name = self.rng, f"p{self._made}"
         fields: dict[str, Any] = {"labels": {"app": rng.choice("xyz")}}
-        match rng.randrange(7):
+        match rng.randrange(self._kinds_of_pods):
             case 0:
                 fields["node_selector"] = {"disk": rng.choice(["ssd", "hdd", "none"])}
             case 1:

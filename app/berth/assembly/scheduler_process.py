@@ -20,6 +20,7 @@ from berth.config.options import MetricsOptions, Options
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
 from berth.metrics.selection import Selection
+from berth.recording.writer import RecordingWriter
 from berth.terminal import naming_file
 from berth.termination import exit_when_continued
 
@@ -40,6 +41,7 @@ async def run_scheduler(
     schedules: bool = True,
     shadows: bool = False,
     serves_page: bool = False,
+    recording: RecordingWriter | None = None,
 ) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
@@ -48,7 +50,7 @@ async def run_scheduler(
     the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
     Without *schedules* it only serves, and takes no part in leader election; nor does one that
     *shadows* another scheduler, whose client refuses to write. With *serves_page* the page is
-    beside the endpoints.
+    beside the endpoints. All steps are told to *recording*, if there is one.
     """
     config, plugins = loaded
     api = ApiConnection.of(config.client_connection, master=options.master)
@@ -80,6 +82,7 @@ async def run_scheduler(
             plugins=plugins,
             schedules=schedules,
             shadows=shadows,
+            recording=recording,
         )
         if lease_client is not None:
             lease_client.observer = service.metrics.requests

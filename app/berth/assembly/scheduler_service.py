@@ -38,6 +38,7 @@ from berth.metrics.collectors import (
     LaneCollector,
     ProfileCollector,
     QueueCollector,
+    RecordingCollector,
     ReflectorCollector,
     StuckLoopCollector,
     TaskCollector,
@@ -48,6 +49,8 @@ from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
+from berth.recording.recorder import Recorder
+from berth.recording.writer import RecordingWriter
 from berth.scheduler.api_writer import ApiWriter
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
@@ -82,12 +85,15 @@ class SchedulerService:
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
         shadows: bool = False,
+        recording: RecordingWriter | None = None,
         plugins: KnownPlugins | None = None,
     ) -> None:
         """With an *elector* nothing is scheduled or written unless it leads.
 
         Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`. One
         that *shadows* another scheduler does not schedule, either. See :meth:`run_shadow`.
+
+        All steps of the scheduler are told to *recording*, if there is one.
 
         *registry* gets the metrics, a new one by default. *max_in_unschedulable* is in seconds.
         *plugins* are those that *config* may enable; the in-tree ones by default.
@@ -120,6 +126,7 @@ class SchedulerService:
             )
         )
         pods: dict[str, Pod] = {}
+        self._recording = recording
         self.extenders = build_extenders(
             config.extenders,
             clock=clock,
@@ -149,7 +156,18 @@ class SchedulerService:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(schedules=self.schedules, max_in_unschedulable=max_in_unschedulable),
+            CoreOptions(
+                schedules=self.schedules,
+                max_in_unschedulable=max_in_unschedulable,
+                journal=None
+                if recording is None
+                else Recorder(
+                    recording.write,
+                    clock=clock,
+                    max_in_unschedulable=max_in_unschedulable,
+                    plugins=self.plugins.others,
+                ),
+            ),
         )
         self.shadow: Shadow | None = None
         if shadows:
@@ -227,6 +245,8 @@ class SchedulerService:
             self.registry.register(collector)
         if self.shadow is not None:
             self.registry.register(self.shadow.collector())
+        if self._recording is not None:
+            self.registry.register(RecordingCollector(self._recording))
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
         if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled:
@@ -340,6 +360,9 @@ class SchedulerService:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(forever("event loop lag", lag), name="event loop lag")
             tasks.create_task(forever("watchdog", self._watchdog.run), name="watchdog")
+            if self._recording is not None:
+                record = partial(self._recording.run, self.clock)
+                tasks.create_task(forever("recording", record), name="recording")
             await self.watches.run(then=begin)
 
     async def _schedule(self) -> None:

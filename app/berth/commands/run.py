@@ -15,6 +15,7 @@ from berth.parsers.run import EXTENDER
 from berth.settings.configuration import configuration_source
 from berth.settings.extender_port import extender_port
 from berth.settings.kube_scheduler import apply_flags
+from berth.settings.recording import recording
 from berth.terminal import naming_file
 
 log = logging.getLogger(__name__)
@@ -56,5 +57,6 @@ def run(given: argparse.Namespace) -> int:
             schedules=not given.no_scheduling,
             shadows=given.shadow,
             serves_page=given.serve_ui,
+            recording=recording(given),
         )
     )

@@ -23,6 +23,7 @@ from berth.settings.embedded_cluster import (
     node_template,
 )
 from berth.settings.feature_gates import with_gates
+from berth.settings.recording import recording
 from berth.terminal import naming_port, say
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
@@ -69,6 +70,7 @@ def run(given: argparse.Namespace) -> int:
             embedded_cluster(given, gates=config.feature_gates),
             plugins=plugins,
             schedule=schedule,
+            recording=recording(given),
             clock=RealClock(),
             rng=random.Random(),
             say=say,

@@ -34,6 +34,7 @@ from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
+from berth.recording.writer import RecordingWriter
 from berth.tasks import forever
 from berth.ui.local_page import local_page
 
@@ -81,7 +82,7 @@ class Up:
     """One run of ``berth up``, on *cluster*. *say* prints a line for people.
 
     *plugins* are those that *config* may enable; the in-tree ones by default. *schedule* runs the
-    scheduler until it is cancelled, and reloads files meanwhile.
+    scheduler until it is cancelled, and reloads files meanwhile. Its steps are told to *recording*.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Up:
         *,
         plugins: KnownPlugins | None = None,
         schedule: Callable[[SchedulerService], Awaitable[None]] = SchedulerService.run,
+        recording: RecordingWriter | None = None,
         clock: Clock,
         rng: random.Random,
         say: Callable[[str], None],
@@ -101,6 +103,7 @@ class Up:
         self._cluster = cluster
         self._plugins = plugins
         self._schedule = schedule
+        self._recording = recording
         self._clock = clock
         self._rng = rng
         self._say = say
@@ -139,6 +142,7 @@ class Up:
                 clock=clock,
                 rng=rng,
                 plugins=self._plugins,
+                recording=self._recording,
             )
             endpoints = DeferredApplication(lambda: _application(service))
             port = await cleanup.enter_async_context(

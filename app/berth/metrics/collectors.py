@@ -241,6 +241,30 @@ class StuckLoopCollector(Collector):
         yield number(berth.LOOP_STALLS, self._watchdog.stalls)
 
 
+class Recording(Protocol):
+    """A file that steps are recorded in."""
+
+    @property
+    def num_lines(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def num_bytes(self) -> int: ...
+
+
+class RecordingCollector(Collector):
+    """How much was recorded."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def collect(self) -> Iterator[Metric]:
+        recording = self._recording
+        results = {("written",): recording.num_lines, ("dropped",): recording.dropped}
+        yield numbers(berth.RECORDED_LINES, results)
+        yield number(berth.RECORDED_BYTES, recording.num_bytes)
+
+
 class BreakerCollector(Collector):
     """The state of each extender's circuit breaker, by name of the extender."""
 

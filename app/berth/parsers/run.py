@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from berth.flags import configuration, extender_port, kube_scheduler
+from berth.flags import configuration, extender_port, kube_scheduler, recording
 from berth.terminal import program
 
 EXTENDER: Final = "extender-"
@@ -33,6 +33,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         " another scheduler schedules under the schedulerNames of the profiles, and compare: see"
         " `berth shadow`.",
     )  # fmt: skip
+    recording.add_flags(parser)
     given = parser.parse_args(kube_scheduler.spelled(argv))
     given.options = kube_scheduler.checked_options(parser, given)
     return given

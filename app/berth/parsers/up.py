@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from berth.addresses import UI_PORT, UP_PORT
-from berth.flags import configuration
+from berth.flags import configuration, recording
 from berth.flags.embedded_cluster import add_cluster_flags, add_node_flags
 from berth.terminal import port, program
 
@@ -62,6 +62,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )  # fmt: skip
     configuration.add_preset_flag(parser)
     configuration.add_plugin_flags(parser)
+    recording.add_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
         help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
@@ -83,7 +84,7 @@ def _check_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) 
     """Refuse flags that say what the file of ``--scenario`` says."""
     for name in (
         "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
-        "config", "preset", "exit_when_idle",
+        "config", "preset", "exit_when_idle", "record",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"

@@ -33,7 +33,7 @@ class Header(Line, frozen=True, tag="header"):
     """Chance begins anew at each attempt, with this plus the number of the attempt."""
     max_in_unschedulable: float = 300.0
     plugins: tuple[str, ...] = ()
-    """Where plugins beside the in-tree ones come from, as given on the command line."""
+    """The plugins that are not in-tree: names, and where they came from."""
     file: int = 1
     """Counts the files of a recording that was rotated."""
 
@@ -95,20 +95,31 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     @classmethod
     def of(cls, record: DecisionRecord, outcome: Outcome | None) -> "Decision":
         """Read the decision off *record* and the *outcome* that it was made from, if any."""
-        placed = outcome if isinstance(outcome, Placed) else outcome and outcome.refused
+        if isinstance(outcome, Placed):  # the common case, and the cheap one
+            return cls(
+                pod=record.pod,
+                uid=record.uid,
+                result=record.result.value,
+                attempt=record.attempt,
+                node=record.node,
+                num_nodes=record.num_nodes,
+                num_feasible=record.num_feasible,
+                equals=record.equals,
+                score=_score(outcome),
+                gang=record.gang,
+            )
+        refused = outcome.refused if outcome is not None else None
         pending: tuple[str, ...] = ()
         nominated = "" if outcome is None else None
-        if outcome is not None and not isinstance(outcome, Placed):
+        if outcome is not None:
             pending = tuple(sorted(outcome.diagnosis.pending_plugins))
             nominated = outcome.nomination.override
-        scores = placed.scores if placed else None
         return cls(
             pod=record.pod,
             uid=record.uid,
             result=record.result.value,
             attempt=record.attempt,
-            node=record.node,
-            refused=placed.node_name if placed and not record.node else "",
+            refused=refused.node_name if refused is not None else "",
             message=record.message,
             plugins=record.plugins,
             pending=pending,
@@ -117,10 +128,14 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
             num_nodes=record.num_nodes,
             num_feasible=record.num_feasible,
             equals=record.equals,
-            score=int(scores.total.max()) if scores is not None else None,
+            score=_score(refused) if refused is not None else None,
             gang=record.gang,
             answered_by=record.answered_by,
         )
+
+
+def _score(placed: Placed) -> int | None:
+    return None if placed.scores is None else int(placed.scores.total[placed.best[0]])
 
 
 def victims_of(outcome: Outcome | None) -> tuple[str, ...]:

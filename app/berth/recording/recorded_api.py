@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from berth.core.outside import ApiWrites
 from berth.framework.kind import Kind
 from berth.framework.listers import KINDS
@@ -54,9 +52,9 @@ class RecordedHandler:
         self._recorder.write(lines.Deleted(*self._told(obj)))
         self._handler.on_delete(obj)
 
-    def _told(self, obj: Any) -> tuple[float, str, msgspec.Raw]:
-        raw = msgspec.Raw(lines.encode(stripped(self._kind, obj)))
-        return self._recorder.tick(), self._name, raw
+    def _told(self, obj: Any) -> tuple[float, str, Any]:
+        # It is encoded with its line, and only ever read as JSON.
+        return self._recorder.tick(), self._name, stripped(self._kind, obj)
 
 
 class RecordedWrites:

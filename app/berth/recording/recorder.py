@@ -56,7 +56,7 @@ class Recorder:
         max_in_unschedulable: float = 300.0,
         plugins: tuple[str, ...] = (),
     ) -> None:
-        """*plugins* say where those come from that are not in-tree.
+        """*plugins* are those that are not in-tree, in words.
 
         *seed* is what chance follows from, a random one by default. *max_in_unschedulable* is in
         seconds.
@@ -68,7 +68,9 @@ class Recorder:
         self.chance = AttemptChance(Random().getrandbits(48) if seed is None else seed)
         self._max_in_unschedulable = max_in_unschedulable
         self._plugins = plugins
-        self._attempt: lines.Attempt | None = None
+        self._attempt: QueuedPodInfo | None = None
+        """The pod of the attempt that is being made."""
+        self._began = 0.0
         self._decisions: list[lines.Decision] = []
         self._during: list[lines.Line] = []
         """What was told during an attempt that has not ended."""
@@ -124,25 +126,23 @@ class Recorder:
         self._start = self._core.sampling.next_start_node_index
 
     def popped(self, queued: QueuedPodInfo) -> None:
-        self._attempt = lines.Attempt(
-            t=self._steady.moment,
-            number=self.chance.next_attempt(),
-            pod=queued.key,
-            uid=queued.uid,
-            start=self._start,
-        )
+        self._attempt = queued
+        self._began = self._steady.moment
+        self.chance.next_attempt()
 
     def decided(self, record: DecisionRecord, outcome: Outcome | None) -> None:
         self._decisions.append(lines.Decision.of(record, outcome))
 
     def attempt_ended(self) -> None:
-        attempt, self._attempt = self._attempt, None
-        if attempt is None:
+        queued, self._attempt = self._attempt, None
+        if queued is None:
             return
-        if self._decisions:
-            attempt = msgspec.structs.replace(attempt, decisions=tuple(self._decisions))
-            self._decisions.clear()
-        self.write(attempt)
+        decisions = tuple(self._decisions)
+        self._decisions.clear()
+        number = self.chance.attempt
+        self.write(
+            lines.Attempt(self._began, number, queued.key, queued.uid, self._start, decisions)
+        )
         for line in self._during:
             self.write(line)
         self._during.clear()

@@ -216,3 +216,15 @@ SHADOW_BEHIND: Final = gauge(
     stability=ALPHA,
     text="Number of changes of the cluster that a shadow has received and not looked at yet.",
 )
+RECORDED_LINES: Final = counter(
+    name="berth_recording_lines_total",
+    stability=ALPHA,
+    text="Number of lines for the recording by result: written, or dropped because the recording"
+    " has ended.",
+    labels=("result",),
+)
+RECORDED_BYTES: Final = counter(
+    name="berth_recording_bytes_total",
+    stability=ALPHA,
+    text="Number of bytes written to the recording, compressed.",
+)
