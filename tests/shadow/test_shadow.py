@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from berth.explain.comparison import Agreement
-from berth.shadow.comparisons import Order
+from berth.shadow.comparisons import Order, agrees
+from tests.builders import node, pod
 from tests.shadow.watching import World
 from tests.shadow.workload import nodes, pods
 
@@ -31,3 +32,20 @@ async def test_it_agrees_with_a_scheduler_that_decides_as_it_does(at_once: int) 
     }
     in_queue_order = Counter(each.order for each in found)[Order.QUEUE]
     assert bool(in_queue_order) == (at_once > 1)
+
+
+async def test_it_agrees_about_pods_that_others_are_evicted_for() -> None:
+    """The room that is made is kept for them, here and there."""
+    world = World()
+    world.put(*(node(f"n{i}", cpu=4, zone=f"z{i % 2}") for i in range(6)))
+    world.put(*(pod(f"low{i}", uid=f"low{i}", cpu=2, priority=1) for i in range(12)))
+    await world.run(at_once=4)
+    high = [pod(f"high{i}", uid=f"high{i}", cpu=3, priority=9) for i in range(4)]
+    world.put(*high, *(pod(f"late{i}", uid=f"late{i}", cpu=1, priority=1) for i in range(4)))
+
+    found = await world.run(at_once=4)
+
+    assert [each.words for each in found if not agrees(each)] == []
+    assert world.there.placements().keys() >= {each.metadata.name for each in high}
+    by_pod = Counter(each.pod for each in found if not each.chosen)
+    assert by_pod.keys() >= {each.key for each in high}

@@ -93,8 +93,7 @@ class World:
         self.there.cluster.shows_conditions = True
         self.clock = FakeClock()
         self.core = shadow_core(shadow, clock=self.clock)
-        self.is_relisting = False
-        self.shadow = Shadow(self.core, clock=self.clock, is_relisting=lambda: self.is_relisting)
+        self.shadow = Shadow(self.core, clock=self.clock)
         self.rng = random.Random(seed)
         told: Mapping[type, ResourceEventHandler[Any]] = {
             kind.type: handler for kind, handler in self.shadow.handlers().items()
@@ -116,6 +115,7 @@ class World:
         try:
             while await self._schedule(at_once):
                 await until_looked_at(self.shadow)
+            await until_looked_at(self.shadow)
         finally:
             running.cancel()
         self.core.cache.check_invariants()
@@ -126,6 +126,8 @@ class World:
         bindings: list[Binding] = []
         while len(bindings) < at_once and (decided := await core.schedule_next()) is not None:
             bindings += decided
+        while self.there.failure_reporter.report_next():
+            pass  # before victims are evicted, which takes them longer
         self.rng.shuffle(bindings)
         for binding in bindings:
             await scheduler.binding_cycle.run(binding)
@@ -147,7 +149,8 @@ class Told:
 
     def __init__(self, *objects: ApiObject, config: Config | None = None) -> None:
         core = shadow_core(config)
-        self.shadow = Shadow(core, clock=core.outside.clock)
+        self.is_relisting = False
+        self.shadow = Shadow(core, clock=core.outside.clock, is_relisting=lambda: self.is_relisting)
         self._handlers: Mapping[type, ResourceEventHandler[Any]] = {
             kind.type: handler for kind, handler in self.shadow.handlers().items()
         }

@@ -4,14 +4,16 @@ A question may be large, or hostile. Nothing of it is read here: it goes as it c
 its own, which asks for the state of the cluster if the question brings none.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
+from contextlib import AsyncExitStack
 from typing import Any, Final, Protocol
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import Field
 
 from berth.server.bodies import JSON, BodyError, read_body, require_json
+from berth.server.disconnection import disconnection
 from berth.server.json_schema import inlined
 from berth.server.refusal import Refusal
 from berth.server.scheduler.simulation_process import (
@@ -152,7 +154,7 @@ def simulate_endpoints(
     async def what_if(request: Request) -> Response:
         try:
             require_json(request)
-            found = await simulate(partial(read_body, request, limit=MOST_BYTES), live)
+            found = await _while_wanted(request, simulate, live)
         except BodyError as exc:
             raise HTTPException(exc.status, str(exc)) from exc
         except TooManySimulationsError as exc:
@@ -167,3 +169,28 @@ def simulate_endpoints(
         return Response(found, media_type=JSON)
 
     return router
+
+
+async def _while_wanted(
+    request: Request, simulate: Simulate, live: Callable[[], Iterable[bytes]]
+) -> bytes:
+    """Have the question in *request* answered, but not to the end if its client goes.
+
+    Raises BodyError then, and what *simulate* raises.
+    """
+    async with AsyncExitStack() as stack:
+        gone: list[asyncio.Future[None]] = []
+
+        async def ask() -> bytes:
+            body = await read_body(request, limit=MOST_BYTES)
+            gone.append(await stack.enter_async_context(disconnection(request.receive)))
+            gone[0].add_done_callback(lambda _: simulating.cancel())
+            return body
+
+        simulating = asyncio.create_task(simulate(ask, live), name="simulation")
+        try:
+            return await simulating
+        except asyncio.CancelledError:
+            if not (gone and gone[0].done()):
+                raise  # it is this server that gives up
+            raise BodyError(400, "the client has gone") from None
