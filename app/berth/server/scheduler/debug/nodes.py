@@ -68,7 +68,7 @@ def _unreadable(sight: Sight) -> Iterator[UnreadableObject]:
 
 
 def _candidates(table: NodeTable, wanted: NodeFilter, first: int) -> range:
-    """Return the rows to look at; for one node, which a page may ask for again and again, its own."""
+    """Return the rows to look at: for one node, which a page asks for again and again, its own."""
     if not wanted.node:
         return range(first, table.size)
     row = table.row_of.get(wanted.node)
