@@ -22,6 +22,7 @@ from berth.client.port_forward import ServiceTunnel
 from berth.release import version
 from berth.scheduler_client import may_have_secrets, no_answer, refusal
 from berth.server.bodies import BodyError, read_body
+from berth.server.disconnection import ClientGoneError, while_wanted
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class Forwarder:
             await _refused(exc.status, str(exc))(scope, receive, send)
             return
         async with AsyncExitStack() as cleanup:
-            answer = await self._ask(scope, body, cleanup)
+            answer = await self._ask(scope, receive, body, cleanup)
             task = asyncio.current_task()
             assert task is not None
             self._answering.add(task)
@@ -97,7 +98,9 @@ class Forwarder:
             finally:
                 self._answering.discard(task)
 
-    async def _ask(self, scope: Scope, body: bytes, cleanup: AsyncExitStack) -> Response:
+    async def _ask(
+        self, scope: Scope, receive: Receive, body: bytes, cleanup: AsyncExitStack
+    ) -> Response:
         """Return what the scheduler answers, read until *cleanup*, or why there is nothing."""
         url = self._endpoint.url
         target = self._target(scope)
@@ -106,9 +109,11 @@ class Forwarder:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 request = await self._request(scope, target, body)
-                found = await self._client.send(request, stream=True)
+                found = await while_wanted(receive, self._client.send(request, stream=True))
                 cleanup.push_async_callback(found.aclose)
                 return await self._answer(found, scope["path"])
+        except ClientGoneError as exc:
+            return _refused(400, str(exc))
         except TimeoutError:
             return _refused(504, f"{url} has not answered within {ANSWER_SECONDS:g} s")
         except httpx.HTTPError as exc:
