@@ -147,7 +147,7 @@ def _notes(found: Found) -> Iterator[str]:
     if summary.in_queue_order:
         yield (
             f"{summary.in_queue_order} pods agree only in the order of the scheduling queue:"
-            " bindings that are written at the same time arrive in any order."
+            " bindings and failures that are written at the same time arrive in any order."
         )
     reasons = sum(each.same_reasons is False for each in found.items)
     if reasons:
