@@ -161,6 +161,7 @@ _SKIPPED: Final = {
     Skipped.RELISTED: "the watch was interrupted, so the order of what came is not known",
     Skipped.CREATED_WITH_NODE: "they were created with a node",
     Skipped.POD_GROUP: "they are scheduled together with their group",
+    Skipped.CLAIMS: "their claims changed before they could be decided",
     Skipped.GATED: "they were bound in spite of their scheduling gates",
     Skipped.ERROR: "the comparison failed, see the log of the shadow",
 }

@@ -32,6 +32,8 @@ WINDOW: Final = 0.5
 times what an API server takes for a binding."""
 MOST_BEHIND: Final = 5_000
 """Changes that wait. While there are more, placements are counted as skipped."""
+MOST_AHEAD: Final = 50
+"""Pods that are decided and not bound yet, for their claims are. Each holds a copy of the nodes."""
 CHANGES_PER_TURN: Final = 50
 """Changes that need no decision, between two turns of the event loop."""
 
@@ -192,7 +194,7 @@ class Shadow:
             chosen = Chosen(message=failed.message)
         else:
             return False
-        skipped = self._reason_to_skip(received, waiting.pod)
+        skipped = self._reason_to_skip(received, waiting)
         if skipped is not None:
             self.comparisons.skip(skipped)
         else:
@@ -203,7 +205,10 @@ class Shadow:
             _drop_older(self._bound, received.at - WINDOW)
         return skipped is None
 
-    def _reason_to_skip(self, received: Received, pod: Pod) -> Skipped | None:
+    def _reason_to_skip(self, received: Received, waiting: WaitingPod) -> Skipped | None:
+        pod = waiting.pod
+        if waiting.missed:
+            return Skipped.CLAIMS
         if received.is_relisted:
             return Skipped.RELISTED
         if len(self._received) > MOST_BEHIND:
@@ -236,7 +241,11 @@ class Shadow:
         for pod in found:
             waiting = self._waiting.get(pod)
             assert waiting is not None, pod.key
-            if waiting.ahead or self._reason_to_skip(received, pod) is not None:
+            if waiting.ahead or waiting.missed:
+                continue
+            is_skipped = self._reason_to_skip(received, waiting) is not None
+            if is_skipped or self._waiting.num_ahead() >= MOST_AHEAD:
+                waiting.missed = True
                 continue
             await self._until(received.at + WINDOW)
             waiting.ahead = [
