@@ -15,7 +15,7 @@ from berth.commands.bench import STEPS
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
-GROUPS = {"bench": tuple(STEPS), "plugin": ("new", "list")}
+GROUPS = {"bench": tuple(STEPS), "plugin": ("new", "list"), "shadow": ("report",)}
 """Commands that have commands."""
 IN_THE_TREE = ("app/", "compose/", "examples/", "helm/", "plugins/", "tests/")
 OTHERS = {

@@ -16,6 +16,7 @@ from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth_plugins.registry import IN_TREE
 from tests.recording.world import RecordedWorld, config, replayed
+from tests.scheduler.groups.building import GATES
 
 WEIGHTED = config(
     profiles=[
@@ -70,6 +71,18 @@ async def test_a_long_day_is_lived_again() -> None:
     replay = await replayed(recorded)
 
     assert replay.following.decisions == len(decisions(recorded)) >= 1_200
+    assert replay.following.differences == []
+
+
+async def test_groups_are_placed_again() -> None:
+    gates = config(featureGates=dict.fromkeys(GATES, True))
+    recorded = await recording(attempts=80, configuration=gates)
+
+    replay = await replayed(recorded)
+
+    assert any(each.gang and each.node for each in decisions(recorded))
+    assert any(each.gang and not each.node for each in decisions(recorded))
+    assert replay.following.decisions == len(decisions(recorded))
     assert replay.following.differences == []
 
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from berth.client.errors import ServerError
 from berth.clock import FakeClock
+from berth.config.feature_gates import GENERIC_WORKLOAD, enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.outside import Outside, RandomSources
@@ -25,6 +26,7 @@ from berth.recording.replay import Replay
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.harness import FakeCluster
+from tests.scheduler.groups.building import group, members
 from tests.volume_builders import claim, storage_class, volume
 
 MODELS = args_models(IN_TREE)
@@ -147,6 +149,16 @@ class RecordedWorld:
             cpu = "3" if "priority" in fields else rng.choice(["100m", "500m", "1", "1500m"])
             self.api.put(pod(f"{name}-{i}", cpu=cpu, memory="128Mi", **fields))
 
+    def add_group(self) -> None:
+        """Add a gang, most of them of a size that fits."""
+        self._made += 1
+        rng, name = self.rng, f"g{self._made}"
+        self.api.put(group(name, min_count=rng.randint(1, 5)))
+        cpu, priority = rng.choice(["500m", "1", "2"]), rng.choice([0, 100])
+        names = [f"{name}-{i}" for i in range(rng.randint(2, 5))]
+        for each in members(*names, of=name, cpu=cpu, priority=priority):
+            self.api.put(each)
+
     def remove_pods(self) -> None:
         pods = [*self.api.pods.values()]
         for each in self.rng.sample(pods, min(len(pods), self.rng.randint(1, 8))):
@@ -192,6 +204,8 @@ class RecordedWorld:
         """Let things happen until so many attempts were made."""
         scheduling = asyncio.create_task(self.core.run())
         actions = [self.add_pods] * 5 + [self.remove_pods, self.provide_volumes]
+        if GENERIC_WORKLOAD in enabled_features(self.core.live.current.feature_gates):
+            actions += [self.add_group] * 2
         while self.attempts < attempts:
             if self.rng.random() < 0.02:
                 self.rng.choice([self.add_node, self.remove_node])()

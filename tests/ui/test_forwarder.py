@@ -311,3 +311,34 @@ async def test_no_header_smuggles_another_one(headers: Headers) -> None:
             b"accept", b"accept-encoding", b"connection", b"host", b"if-none-match",
             b"last-event-id", b"user-agent",
         }  # fmt: skip
+
+
+async def test_a_question_ends_when_the_browser_gives_up() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    class Silent(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+            return httpx.Response(httpx.codes.OK)
+
+    received: asyncio.Queue[Message] = asyncio.Queue()
+    received.put_nowait({"type": "http.request", "body": b"{}", "more_body": False})
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/simulate"}
+    scope |= {"headers": [], "query_string": b"", "http_version": "1.1", "scheme": "http"}
+    async with forwarder(Endpoint(URL, authorization=bearer), transport=Silent()) as forwards:
+        answering = asyncio.create_task(forwards(scope, received.get, send))
+        await begun.wait()
+        assert not ended.is_set()
+        received.put_nowait({"type": "http.disconnect"})
+        await answering
+    assert ended.is_set()
+    assert sent[0]["status"] == httpx.codes.BAD_REQUEST

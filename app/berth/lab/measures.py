@@ -9,7 +9,7 @@ from berth.framework.lab_plugin import LabPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
-from berth.whatif.typical_pods import TypicalPods, fragmentation
+from berth.whatif.typical_pods import TypicalPods, fragmented
 
 BALANCED: Final = ("cpu", "memory")
 
@@ -49,8 +49,8 @@ class Measures:
                 shares = requested[allocatable > 0] / allocatable[allocatable > 0]
                 measured[f"imbalance of {name}"] = 100 * float(shares.std())
         unfit = self._typical.unfit(resources, self._nodes.size)
-        for name, share in fragmentation(resources, unfit).items():
-            measured[f"fragmentation of {name}"] = 100 * share
+        for name, free in fragmented(resources, unfit).items():
+            measured[f"fragmentation of {name}"] = 100 * free / int(resources[name][0].sum())
         return measured
 
     def _resources(self) -> Iterable[tuple[str, tuple["np.ndarray", "np.ndarray"]]]:

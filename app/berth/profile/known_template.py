@@ -79,11 +79,9 @@ class KnownTemplate:
         self.profile = profile
         self.state = CycleState()
         """What plugins remember of the pod, and which of them skip it."""
-        if any(plugin.NAME in profile.plugins_by_others for plugin in profile.deciding):
-            raise NotKnownError
         self.asked = frozenset(
-            plugin.NAME
-            for plugin in profile.deciding
+            name
+            for name, plugin in profile.deciding.items()
             if (differ and plugin.GOES_BY_CONTAINERS) or plugin.follows_from(pod, nodes) is None
         )
         if any(plugin.NAME in self.asked for plugin in profile.reserves):
@@ -104,7 +102,6 @@ class KnownTemplate:
         self.pre_scored = self._run_pre_score()
         self._scores_by_load: list[ScorePlugin] = []
         self.scores = self._run_scores()
-        self._candidates: Rows | None = None
         self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
         self._row_ahead: dict[int, LookAhead] = {}
         self._since_ahead = FEW
@@ -112,13 +109,6 @@ class KnownTemplate:
         self._front: Callable[[], Rows] = self.scores.best.front
         self._follows = [*self._values(differ=differ)]
         self._generation = nodes.last_generation
-
-    @property
-    def candidates(self) -> Rows:
-        """The feasible rows, in ascending order."""
-        if self._candidates is None:
-            self._candidates = np.flatnonzero(self.filters.feasible)
-        return self._candidates
 
     def chose(self, row: int, front: Callable[[], Rows] | None = None) -> None:
         """Expect a pod of this template on *row*.
@@ -132,8 +122,8 @@ class KnownTemplate:
 
     def _values(self, *, differ: bool) -> Iterator[tuple[Plugin, Hashable]]:
         """Yield what answers follow from, where it is not the nodes alone and may change."""
-        for plugin in self.profile.deciding:
-            if plugin.NAME not in self.asked and not (differ and plugin.GOES_BY_LABELS):
+        for name, plugin in self.profile.deciding.items():
+            if name not in self.asked and not (differ and plugin.GOES_BY_LABELS):
                 value = plugin.follows_from(self.pod, self._nodes)
                 if value is not NOTHING_ELSE:
                     yield plugin, value
@@ -270,8 +260,6 @@ class KnownTemplate:
         """Follow *row*, whose load is new, by the answers of *ahead*."""
         was_feasible = bool(self.filters.feasible[row])
         is_feasible = self.filters.change(row, ahead.rejections(place))
-        if is_feasible != was_feasible:
-            self._candidates = None
         if is_feasible:
             scores = ahead.scores_at(place)
             if any(not 0 <= score <= MAX_NODE_SCORE for score in scores.values()):

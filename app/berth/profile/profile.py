@@ -119,8 +119,8 @@ class Profile:
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
         asked = (*self.pre_filters, *self.filters, *self.pre_scores, *self.scores)
-        self.deciding = list({id(p): p for p in asked}.values())
-        """The plugins that are asked for a decision, each once."""
+        self.deciding = {plugin.NAME: plugin for plugin in asked}
+        """The plugins that are asked for a decision."""
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
 
     @cached_property

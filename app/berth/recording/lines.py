@@ -34,8 +34,6 @@ class Header(Line, frozen=True, tag="header"):
     max_in_unschedulable: float = 300.0
     plugins: tuple[str, ...] = ()
     """The plugins that are not in-tree: names, and where they came from."""
-    file: int = 1
-    """Counts the files of a recording that was rotated."""
 
 
 class Added(Line, frozen=True, tag="add"):

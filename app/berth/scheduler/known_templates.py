@@ -5,7 +5,7 @@ Decision (2026-11): pods of one template share the answers of plugins, as far as
 share those of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
 with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
-that sample nodes, and every error.
+that sample nodes or have plugins by others, and every error.
 """
 
 from collections.abc import Hashable
@@ -45,7 +45,8 @@ class KnownTemplates:
         """
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
-            profile.percentage_of_nodes_to_score
+            profile.plugins_by_others & profile.deciding.keys()
+            or profile.percentage_of_nodes_to_score
             or nominated_to(cycle.nominated_pods, pod, nodes)
             or pod.pod.status.nominated_node_name
         ):
@@ -61,7 +62,9 @@ class KnownTemplates:
         facts = pod.template.node_facts
         if facts is None:
             return None
-        by_labels = [p.follows_from(pod, nodes) for p in profile.deciding if p.GOES_BY_LABELS]
+        by_labels = [
+            p.follows_from(pod, nodes) for p in profile.deciding.values() if p.GOES_BY_LABELS
+        ]
         key = (profile, (facts, *by_labels), cycle.placement)
         decider = self._others.get(key, cycle, differ=True)
         if decider is not None:

@@ -22,6 +22,7 @@ from berth.client.port_forward import ServiceTunnel
 from berth.release import version
 from berth.scheduler_client import may_have_secrets, no_answer, refusal
 from berth.server.bodies import BodyError, read_body
+from berth.server.disconnection import ClientGoneError, while_wanted
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,11 @@ class Forwarder:
             return
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                found = await self._client.send(await self._request(scope, body), stream=True)
+                request = await self._request(scope, body)
+                found = await while_wanted(receive, self._client.send(request, stream=True))
+        except ClientGoneError as exc:
+            await _refused(400, str(exc))(scope, receive, send)
+            return
         except TimeoutError:
             why = f"{self._endpoint.url} has not answered within {ANSWER_SECONDS:g} s"
             await _refused(504, why)(scope, receive, send)

@@ -52,14 +52,14 @@ class TypicalPods:
         return unfit
 
 
-def fragmentation(amounts: Amounts, unfit: NDArray[np.float64]) -> dict[str, float]:
-    """Return by resource which share of it is free on nodes where a typical pod does not fit.
+def fragmented(amounts: Amounts, unfit: NDArray[np.float64]) -> dict[str, float]:
+    """Return by resource how much of it is free on nodes where a typical pod does not fit.
 
     *unfit* is what :meth:`TypicalPods.unfit` returned for the same rows. Resources of which there
     is nothing are left out.
     """
     return {
-        name: float((np.maximum(allocatable - requested, 0) * unfit).sum()) / int(allocatable.sum())
+        name: float((np.maximum(allocatable - requested, 0) * unfit).sum())
         for name, (allocatable, requested) in amounts.items()
         if allocatable.any()
     }

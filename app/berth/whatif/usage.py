@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from berth.framework.node_table import NodeTable
 from berth.objects.node import Node
 from berth.whatif.answer import Amount, ChangedNode, ClusterUsage, NodeChange, Usage
-from berth.whatif.typical_pods import Amounts, TypicalPods, fragmentation
+from berth.whatif.typical_pods import Amounts, TypicalPods, fragmented
 
 PODS: Final = "pods"
 BALANCED: Final = ("cpu", "memory")
@@ -49,10 +49,10 @@ class NodesThen:
     def usage(self, typical: TypicalPods) -> ClusterUsage:
         """Return the usage of all nodes, with fragmentation as *typical* pods have it."""
         resources = {n: amounts for n, amounts in self.amounts.items() if n != PODS}
-        fragments = fragmentation(resources, typical.unfit(resources, len(self.nodes)))
+        free = fragmented(resources, typical.unfit(resources, len(self.nodes)))
         return ClusterUsage(
             **dict(self.totals()),
-            fragmentation={name: round(share, 4) for name, share in fragments.items()},
+            fragmentation={n: round(free[n] / int(resources[n][0].sum()), 4) for n in free},
             nodes_by_share=dict(self._nodes_by_share()),
         )
 

@@ -16,8 +16,8 @@ from berth.client.errors import FencedError
 from berth.framework.pod_info import PodInfo
 from berth.http_server import HttpServer
 from berth.metrics.recorders import ExtenderServerMetrics
+from berth.server.disconnection import disconnection
 from berth.server.extender.application import extender_application
-from berth.server.extender.disconnection import disconnection
 from berth.server.extender.endpoints import ExtenderEndpoints
 from berth.server.health import extender_probes
 from tests.builders import node, pod

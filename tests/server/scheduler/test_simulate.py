@@ -1,5 +1,6 @@
 """``/snapshot`` and ``/simulate``, asked in process; the worker is a function here."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from io import BytesIO
@@ -284,3 +285,44 @@ async def test_the_examples_work_and_follow_the_schema(
     told = operation["responses"]["200"]["content"]["application/json"]["schema"]
     for instance, schema in ((asked, content["schema"]), (answer.json(), told)):
         jsonschema.validate(instance, {**described, **schema})
+
+
+async def test_nobody_simulates_for_a_client_that_has_gone() -> None:
+    """As when its page is told to cancel; the server finds nobody to send the answer to."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def simulate(
+        ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+    ) -> bytes:
+        assert await ask() == b"{}"
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return b"".join(live())
+
+    app = FastAPI()
+    app.include_router(simulate_endpoints(lambda: LIVE, simulate, is_synced=lambda: True))
+    received: asyncio.Queue[Any] = asyncio.Queue()
+    received.put_nowait({"type": "http.request", "body": b"{}", "more_body": False})
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", JSON.encode())]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/simulate",
+        "headers": headers,
+    }
+    scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http", "root_path": ""}
+    answering = asyncio.create_task(app(scope, received.get, send))
+    await begun.wait()
+    assert not ended.is_set()
+    received.put_nowait({"type": "http.disconnect"})
+    await answering
+    assert ended.is_set()
+    assert sent[0]["status"] == httpx.codes.BAD_REQUEST

@@ -14,8 +14,8 @@ from berth.extender_server.verbs import VerbResult
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.profile.profile import Profile
 from berth.server.bodies import BodyError
+from berth.server.disconnection import disconnection
 from berth.server.extender.bodies import json_answer, read_args_body
-from berth.server.extender.disconnection import disconnection
 from berth.server.extender.limits import MAX_BODY_BYTES
 from berth.server.extender.schemas import described
 from berth.server.refusal import Refusal, cut

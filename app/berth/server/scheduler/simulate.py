@@ -4,14 +4,16 @@ A question may be large, or hostile. Nothing of it is read here: it goes as it c
 its own, which asks for the state of the cluster if the question brings none.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from typing import Any, Final, Protocol
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import Field
+from starlette.types import Message
 
 from berth.server.bodies import JSON, BodyError, read_body, require_json
+from berth.server.disconnection import ClientGoneError, while_wanted
 from berth.server.json_schema import inlined
 from berth.server.refusal import Refusal
 from berth.server.scheduler.simulation_process import (
@@ -152,9 +154,11 @@ def simulate_endpoints(
     async def what_if(request: Request) -> Response:
         try:
             require_json(request)
-            found = await simulate(partial(read_body, request, limit=MOST_BYTES), live)
+            found = await _while_wanted(request, simulate, live)
         except BodyError as exc:
             raise HTTPException(exc.status, str(exc)) from exc
+        except ClientGoneError as exc:
+            raise HTTPException(400, str(exc)) from exc
         except TooManySimulationsError as exc:
             headers = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(429, str(exc), headers=headers) from exc
@@ -167,3 +171,24 @@ def simulate_endpoints(
         return Response(found, media_type=JSON)
 
     return router
+
+
+async def _while_wanted(
+    request: Request, simulate: Simulate, live: Callable[[], Iterable[bytes]]
+) -> bytes:
+    """Have the question in *request* answered, but not to the end if its client goes.
+
+    Raises ClientGoneError then, and what *simulate* raises.
+    """
+    has_body = asyncio.Event()
+
+    async def ask() -> bytes:
+        body = await read_body(request, limit=MOST_BYTES)
+        has_body.set()
+        return body
+
+    async def receive() -> Message:
+        await has_body.wait()
+        return await request.receive()
+
+    return await while_wanted(receive, simulate(ask, live))

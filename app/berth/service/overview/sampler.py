@@ -35,7 +35,7 @@ class State:
 class Sampler:
     """Takes a sample each second while :meth:`run` runs, and keeps those of the last hour.
 
-    It costs 0.1 ms, and a look at all nodes; no matter how many ask.
+    A sample costs 0.04 ms at 5,000 nodes and 0.1 ms at 50,000, no matter how many ask.
     """
 
     def __init__(

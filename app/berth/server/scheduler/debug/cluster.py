@@ -31,7 +31,7 @@ from berth.server.scheduler.debug.sight import Sight
 from berth.tasks import in_turns
 
 PODS: Final = "pods"
-NODES_PER_TURN: Final = 1024
+NODES_PER_TURN: Final = 512
 """A look at all labels of a node takes 2 µs or more."""
 
 

@@ -9,6 +9,7 @@
 /** What there is to see, in the order of the navigation; the first is shown first. @type {Screen[]} */
 export const SCREENS = [
   { name: "overview", title: "Overview", inNavigation: true, hasStyle: true },
+  { name: "cluster", title: "Cluster", inNavigation: true, hasStyle: true },
   { name: "pending", title: "Pending", inNavigation: true, hasStyle: true },
   { name: "pods", title: "Pod", inNavigation: false, hasStyle: true },
   { name: "what-if", title: "What if", inNavigation: true, hasStyle: true },

@@ -21,9 +21,9 @@ export function shownAnswer(answer, other) {
   return [
     outcomeTable(outcomes, titles),
     notes(answer.notes),
+    charts(outcomes, titles),
     unplacedTable(outcomes, titles),
     useTable(outcomes, titles),
-    charts(outcomes, titles),
     placements(outcomes, titles),
     nodeTable(outcomes, titles),
     outcomes.map((outcome, i) => evicted(outcome, titles[i], outcomes.length > 1)),
@@ -44,6 +44,7 @@ function sentence(outcome) {
   if (!all) return "No pods to place.";
   const extra = found.evicted ? ` ${counted(found.evicted, "pod")} evicted.` : "";
   if (has === all) return `${all === 1 ? `The ${kind} fits.` : `All ${count(all)} ${kind}s fit.`}${extra}`;
+  if (all === 1) return `The ${kind} does not fit.${extra}`;
   return `${count(has)} of ${counted(all, kind)} fit, ${count(all - has)} do not.${extra}`;
 }
 

@@ -1,0 +1,98 @@
+"""``berth replay``: what is the same, what differs and why, and the exit status."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from berth.cli import run
+from berth.recording.writer import RecordingWriter
+from tests.recording.world import RecordedWorld
+
+WEIGHTED = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      enabled: [{name: NodeResourcesBalancedAllocation, weight: 50}]
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[bytes]:
+    world = RecordedWorld(seed=5, plain=True)
+    asyncio.run(world.live(attempts=60))
+    return world.lines
+
+
+@pytest.fixture
+def file(recorded: list[bytes], tmp_path: Path) -> Path:
+    writer = RecordingWriter(tmp_path / "day.json.gz")
+    for line in recorded:
+        writer.write(line)
+    writer.close()
+    return writer.path
+
+
+def test_the_same_decisions_end_with_status_0(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", str(file)]) == 0
+
+    number = capsys.readouterr().out.split()[1]
+    assert run(["replay", str(file), str(file), "--speed", "1e9"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [f"decisions  {2 * int(number)}", f"the same   {2 * int(number)}"]
+
+
+def test_a_changed_weight_is_named_with_status_1(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "weighted.yaml").write_text(WEIGHTED)
+    command = ["replay", str(file), "--config", str(tmp_path / "weighted.yaml")]
+
+    assert run([*command, "--limit", "1"]) == 1
+    table = capsys.readouterr().out
+    assert run([*command, "-o", "json"]) == 1
+    *listed, summary = map(json.loads, capsys.readouterr().out.splitlines())
+
+    assert "NodeResourcesBalancedAllocation makes the largest difference" in table
+    assert f"and {len(listed) - 1} more (--limit, or -o json for all)" in table
+    assert summary["decisions"] == summary["same"] + len(listed)
+    assert sum(summary["differ"].values()) == len(listed)
+    (first, *_) = [each for each in listed if each["kind"] == "differed"]
+    assert first["plugin"] in first["words"]
+    assert first["differences"][first["plugin"]] > 0
+    assert first["recorded"]["node"] != first["now"]["node"]
+
+
+def test_until_stops(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(file), "--until", "7"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["decisions", "7"]
+
+
+def test_a_cut_file_is_replayed_as_far_as_it_goes(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = file.read_bytes()
+    file.write_bytes(data + data[:200])  # a second part, of which the end is missing
+
+    assert run(["replay", str(file)]) == 0
+
+    assert f"cut off    {file}: the last line is incomplete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["none.gz"], "none.gz: No such file or directory"),
+        (["none.gz", "--config", "none.yaml"], "none.yaml: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_read_ends_with_status_2(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", *argv]) == 2
+    assert message in capsys.readouterr().err
