@@ -78,7 +78,7 @@ class ClusterScreen {
 
   moveTo(query) {
     this.read(query);
-    this.revealed = "";
+    this.revealed = this.composed = "";
     this.refresh().catch((error) => this.say([error.message]));
   }
 
@@ -214,7 +214,6 @@ class ClusterScreen {
   compose() {
     const { nodes, coloring, chosen } = this;
     if (!nodes || !coloring) return;
-    this.composed = JSON.stringify(chosen);
     const isFound = chosen.search ? searched(nodes, chosen.search) : null;
     const numFound = isFound ? isFound.reduce((sum, each) => sum + each, 0) : 0;
     const hasHeadings = nodes.groups.length > 1;
@@ -231,6 +230,8 @@ class ClusterScreen {
       { ...chosen, group: this.group, color: this.color },
       { labels: this.labels, resources, nodes: nodes.count, found: isFound && numFound },
     );
+    if (this.composed === JSON.stringify(chosen)) return;
+    this.composed = JSON.stringify(chosen); // what can have the focus is not made anew without need
     fill(this.foot, h("p", {}, h("a", { href: address("nodes", [], { name: chosen.search }) }, "The nodes as a table")), this.sources());
   }
 
