@@ -14,7 +14,7 @@ from berth.server.refusal import Refusal
 from berth.server.scheduler.parameters import ONLY_KNOWN
 
 MOST_STREAMS: Final = 100
-"""Open at once: each costs a connection, and 0.05 ms a second."""
+"""Open at once; each holds a connection."""
 EVENT_STREAM: Final = "text/event-stream"
 HEARTBEAT_SECONDS: Final = 15.0
 """After so long without a sample a comment shows that the connection lives."""

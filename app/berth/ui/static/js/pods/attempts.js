@@ -15,14 +15,15 @@ export function attempts(history, uid) {
     h(
       "ol",
       { class: "timeline" },
-      history.map((past, i) => entry(past, history[i + 1], uid)),
+      history.map((past, i) => entry(past, { newer: history[i - 1], before: history[i + 1], uid })),
     ),
   );
 }
 
-function entry(past, before, uid) {
+function entry(past, { newer, before, uid }) {
   const [words, tone] = RESULTS[past.result] ?? [past.result, "muted"];
   const later = before ? `, ${age(before.secondsAgo - past.secondsAgo)} after the one before` : "";
+  const isSame = past.message && past.message === newer?.message;
   return h(
     "li",
     { class: tone },
@@ -42,7 +43,9 @@ function entry(past, before, uid) {
     past.answeredBy &&
       h("p", {}, "Answered by the attempt of ", podLink(past.answeredBy), ", a pod of the same signature"),
     past.gang && h("p", {}, `Tried together with ${past.gang}`),
-    h("p", {}, past.choice ? past.choice.words : past.message),
+    isSame
+      ? h("p", { class: "muted" }, "Message as above")
+      : h("p", {}, past.choice ? past.choice.words : past.message),
     past.nominatedNode && h("p", {}, "Room is made on ", nodeLink(past.nominatedNode)),
   );
 }

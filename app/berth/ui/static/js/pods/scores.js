@@ -4,6 +4,7 @@ import { count, counted, moment } from "../format.js";
 import { setQuery } from "../routes.js";
 
 const NODES_SHOWN = 5;
+const LEGEND = "Raw score → normalised × weight = points. The difference is that of the best node to the runner-up.";
 
 /**
  * Why this node: the scores of the best nodes, as they were when the decision was made, or as they
@@ -34,10 +35,10 @@ export function whyHere({ history, evaluation, state }, source) {
 
   function draw(name) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(names[i] === name)));
-    fill(body, scores(views[name]));
+    fill(body, scores({ ...views[name], own: state.node }));
   }
 
-  const first = views[source] ? source : views.then ? "then" : "now";
+  const first = names.includes(source) && views[source] ? source : views.then ? "then" : "now";
   const heading = h("h2", { id: "why-here" }, state.node ? `Why ${state.node}` : "Where it would go");
   if (!views[first]) {
     return state.node
@@ -69,40 +70,32 @@ const scored = ({ nodes }) =>
     .filter(Boolean)
     .slice(0, NODES_SHOWN);
 
-function scores({ title, choice, best, feasible }) {
+function scores({ title, choice, best, feasible, own }) {
   return [
     h(
       "p",
       { class: "muted" },
       `${title}. ${count(feasible.numFeasible)} of ${counted(feasible.numNodes, "node")} could take it.`,
     ),
-    h("p", { class: "summary" }, sentence(choice)),
-    best.length > 0 && best[0].plugins && Object.keys(best[0].plugins).length > 0 && scoreTable(choice, best),
+    h("p", { class: "summary" }, choice.words),
+    best.length > 0 &&
+      Object.keys(best[0].plugins).length > 0 && [scoreTable(choice, best, own), h("p", { class: "note" }, LEGEND)],
   ];
-}
-
-function sentence({ node, total, equals, runnerUp, runnerUpTotal, decidedBy, differences }) {
-  if (!runnerUp) return `${node} was the only node that fits: no scores were needed.`;
-  if (equals)
-    return `${node} and ${counted(equals, "other node")} have the same total, ${count(total)}: chance decided.`;
-  const points = differences[decidedBy] ?? 0;
-  return `${node} has ${count(total)} points, ${count(total - runnerUpTotal)} more than ${runnerUp}. ${decidedBy} made the largest difference, ${signed(points)}.`;
 }
 
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${count(Math.abs(value))}`;
 
-/** A row for each plugin, a column for each of the best nodes, the chosen one first. */
-function scoreTable(choice, best) {
+/** A row for each plugin, a column for each of the best nodes, the best one first; *own* is the pod's. */
+function scoreTable(choice, best, own) {
   const nodes = [...best].sort((a, b) => Number(b.node === choice.node) - Number(a.node === choice.node));
   const plugins = Object.keys(nodes[0].plugins);
   const hasExtenders = nodes.some(({ extenders }) => extenders);
-  const heads = nodes.map(({ node }, i) =>
-    h(
-      "th",
-      { scope: "col", class: "number" },
-      nodeLink(node),
-      h("div", { class: "muted" }, i === 0 ? "chosen" : node === choice.runnerUp ? "runner-up" : ""),
-    ),
+  const role = (node) =>
+    [node === choice.node && "best", node === choice.runnerUp && "runner-up", node === own && "the pod's node"]
+      .filter(Boolean)
+      .join(", ");
+  const heads = nodes.map(({ node }) =>
+    h("th", { scope: "col", class: "number" }, nodeLink(node), h("div", { class: "muted" }, role(node))),
   );
   const rows = plugins.map((plugin) =>
     h(
@@ -120,34 +113,18 @@ function scoreTable(choice, best) {
     nodes.map((node) => h("td", { class: "number" }, count(node.total))),
     difference(choice.runnerUp ? choice.total - choice.runnerUpTotal : undefined),
   );
-  return [
+  const titles = [h("th", { scope: "col" }, "Plugin"), heads, h("th", { scope: "col", class: "number" }, "Difference")];
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" },
     h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" },
-      h(
-        "table",
-        {},
-        h("caption", { class: "hidden" }, "Scores by plugin and node"),
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "Plugin"),
-            heads,
-            h("th", { scope: "col", class: "number" }, "Difference"),
-          ),
-        ),
-        h("tbody", {}, rows, hasExtenders && extenders(nodes, choice), total),
-      ),
+      "table",
+      {},
+      h("caption", { class: "hidden" }, "Scores by plugin and node"),
+      h("thead", {}, h("tr", {}, titles)),
+      h("tbody", {}, rows, hasExtenders && extenders(nodes, choice), total),
     ),
-    h(
-      "p",
-      { class: "note" },
-      "Raw score → normalised × weight = points. The difference is that of the chosen node to the runner-up.",
-    ),
-  ];
+  );
 }
 
 function cell(score) {

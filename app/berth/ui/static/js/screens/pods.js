@@ -103,14 +103,15 @@ function whyPending(evaluation, told) {
         evaluation.notes.map((note) => h("li", {}, note)),
       ),
     evaluation.error && h("p", { class: "card bad" }, `A plugin failed: ${evaluation.error}`),
-    evaluation.choice ? whyHere(told, "now") : [funnel(evaluation), nearest(evaluation)],
+    evaluation.choice ? [whyHere(told, "now"), funnel(evaluation)] : [funnel(evaluation), nearest(evaluation)],
   ];
 }
 
 function links({ pod, podGroup, state }) {
+  const isOurs = state && !SETTLED.includes(state.where);
   return [
-    state && !SETTLED.includes(state.where) && h("a", { href: address("what-if", [], { pod }) }, "What if"),
-    !state?.node && h("a", { href: address("cluster", [], { pod }) }, "Nodes that reject it"),
+    isOurs && h("a", { href: address("what-if", [], { pod }) }, "What if"),
+    isOurs && !state.node && h("a", { href: address("cluster", [], { pod }) }, "Nodes that reject it"),
     podGroup && ["Group ", groupLink(podGroup.name)],
   ];
 }
