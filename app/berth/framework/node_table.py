@@ -33,16 +33,14 @@ _MANY = 8
 """From so many pods on arrays are worth making."""
 _MOST_KEPT = 1_000
 """Answers kept at once; at 5,000 nodes a mask is 5 kB and a column of scores 40 kB."""
+LAST_CHANGED: Final = 256
+"""How many changes are remembered beside their generations."""
 
 T = TypeVar("T")
 
 TaintSet = tuple[Taint, ...]
 RowIndex = Sequence[int] | NDArray[np.intp]
 """Rows, one for each of something; a row may come several times."""
-
-
-LAST_CHANGED: Final = 256
-"""How many changes are remembered beside their generations."""
 
 
 class NodeTable:
@@ -444,9 +442,7 @@ class NodeTable:
         part.ports = self.ports.take(index)
         part.images = self.images.take(index)
         part.pod_counters = PodCounters(part.pods)
-        part._free = []
-        part._kept = {}
-        part._row_memo = RowMemo()
+        part._free, part._kept, part._row_memo = [], {}, RowMemo()
         return part
 
     def with_replicas(self, template: PodTemplate, rows: Ints, counts: Ints) -> "NodeTable":
