@@ -1,5 +1,7 @@
 """How a reflector gets the initial state, and the state after a gap."""
 
+from typing import Any
+
 import pytest
 
 from berth.client.errors import ApiError, GoneError, InvalidError, UnavailableError
@@ -174,3 +176,24 @@ async def test_a_connection_lost_within_the_initial_state_streams_it_again(start
 
     assert rig.handler.calls == ["add b@2"]
     assert [asked.get("sendInitialEvents") for asked in api.asked] == ["true", "true"]
+
+
+async def test_the_handler_can_tell_a_list_from_a_change(start: Start) -> None:
+    """What comes from a list has no order."""
+    api = ScriptedApi(
+        watches=[
+            [initial_end(5), added("first", 6), EXPIRED],
+            [added("first", 6), added("missed", 7), initial_end(8), added("last", 9), OPEN],
+        ]
+    )
+    rig = start(api)
+    told: dict[str, bool] = {}
+
+    def on_add(obj: dict[str, Any]) -> None:
+        told[obj["metadata"]["name"]] = rig.reflector.is_replacing
+
+    rig.handler.on_add = on_add  # type: ignore[method-assign] # one that looks at the reflector
+    await rig.settle()
+    await rig.pass_time(1)
+
+    assert told == {"first": False, "missed": True, "last": False}

@@ -10,6 +10,8 @@ from berth.explain.comparison import Agreement
 from berth.framework.listers import ApiObject
 from berth.objects.pod import Pod
 from berth.objects.storage import BOUND_BY_CONTROLLER
+from berth.shadow import shadow
+from berth.shadow.comparisons import Skipped
 from tests.builders import node, pod
 from tests.device_builders import allocation, device, device_class, resource_slice, with_claims
 from tests.device_builders import claim as device_claim
@@ -125,3 +127,23 @@ async def test_of_two_pods_with_one_volume_each_is_decided_on_its_own_state() ->
     assert first.result is Agreement.TIE, first.words
     assert second.result is Agreement.REFUSED, second.words
     assert second.plugin == "NodeResourcesFit"
+
+
+async def test_of_too_many_pods_that_wait_for_claims_some_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shadow, "MOST_AHEAD", 1)
+    asked = [pod(name, uid=name, claims=[name]) for name in "ab"]
+    before = [claim(name, storage_class="made") for name in "ab"]
+    told = Told(*NODES, MADE, *before, *asked)
+
+    async with told.running():
+        for one in before:
+            name = one.metadata.name
+            told.change(one, claim(name, storage_class="made", selected="n2", version="2"))
+        for each in asked:
+            told.change(each, each.assigned_to("n2"))
+        await told.until_looked_at()
+
+    assert [each.uid for each in told.found()] == ["a"]
+    assert told.shadow.comparisons.skipped[Skipped.CLAIMS] == 1

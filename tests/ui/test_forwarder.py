@@ -216,6 +216,24 @@ async def test_a_question_has_an_end() -> None:
     assert (answer.status_code, upstream.asked) == (413, [])
 
 
+@pytest.mark.parametrize("path", ["/debug/" + "x" * 100_000, "/debug/queue?" + "%ff" * 40_000])
+async def test_an_address_has_an_end(path: str) -> None:
+    upstream = Upstream()
+    async with forwarder(Endpoint(URL), transport=httpx.ASGITransport(upstream)) as forwards:
+        sent = list[Message]()
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        target, _, query = path.partition("?")
+        scope = {
+            "type": "http", "method": "GET", "path": target, "query_string": query.encode(),
+            "headers": [],
+        }  # fmt: skip
+        await forwards(scope, nothing_more(), send)
+    assert (sent[0]["status"], upstream.asked) == (414, [])
+
+
 def status_answer(code: int, message: str) -> Response:
     return JSONResponse({"kind": "Status", "message": message}, code)
 
@@ -311,3 +329,34 @@ async def test_no_header_smuggles_another_one(headers: Headers) -> None:
             b"accept", b"accept-encoding", b"connection", b"host", b"if-none-match",
             b"last-event-id", b"user-agent",
         }  # fmt: skip
+
+
+async def test_a_question_ends_when_the_browser_gives_up() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    class Silent(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+            return httpx.Response(httpx.codes.OK)
+
+    received: asyncio.Queue[Message] = asyncio.Queue()
+    received.put_nowait({"type": "http.request", "body": b"{}", "more_body": False})
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/simulate"}
+    scope |= {"headers": [], "query_string": b"", "http_version": "1.1", "scheme": "http"}
+    async with forwarder(Endpoint(URL, authorization=bearer), transport=Silent()) as forwards:
+        answering = asyncio.create_task(forwards(scope, received.get, send))
+        await begun.wait()
+        assert not ended.is_set()
+        received.put_nowait({"type": "http.disconnect"})
+        await answering
+    assert ended.is_set()
+    assert sent[0]["status"] == httpx.codes.BAD_REQUEST

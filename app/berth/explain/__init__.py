@@ -2,8 +2,9 @@
 
 What lives here: the explanation as data (:mod:`~berth.explain.explanation`), the evaluation of a
 pod on the table as it is now, with everything that each node is rejected for and not only what came
-first, and both as a table for people. What must not: deciding (``berth.scheduler``), rules of
-single plugins (they give their own numbers, :mod:`berth.framework.explanation`), HTTP. Neighbours:
+first, and both as a table for people; and how a decision compares with what was chosen elsewhere
+(:mod:`~berth.explain.comparison`). What must not: deciding (``berth.scheduler``), rules of single
+plugins (they give their own numbers, :mod:`berth.framework.explanation`), HTTP. Neighbours:
 ``berth.scheduler`` (below), ``berth.server`` and ``berth.offline`` (ask).
 
 The nearest miss is the first in this order: nodes where all that stands in the way could be

@@ -1,10 +1,17 @@
 """Noticing that a client has gone before it was answered."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from starlette.types import Receive
+
+T = TypeVar("T")
+
+
+class ClientGoneError(Exception):
+    """Nobody waits for an answer any more."""
 
 
 @asynccontextmanager
@@ -20,6 +27,23 @@ async def disconnection(receive: Receive) -> AsyncIterator[asyncio.Future[None]]
     finally:
         listening.cancel()
         await asyncio.wait([listening])
+
+
+async def while_wanted(receive: Receive, answering: Coroutine[Any, Any, T]) -> T:
+    """Return what *answering* returns; cancel it if the client goes before that.
+
+    For *receive* the same holds as for :func:`disconnection`. Raises ClientGoneError, and what
+    *answering* raises.
+    """
+    task = asyncio.create_task(answering, name="answering")
+    async with disconnection(receive) as gone:
+        gone.add_done_callback(lambda _: task.cancel())
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not gone.done():
+                raise  # it is this server that gives up
+            raise ClientGoneError("the client has gone") from None
 
 
 async def _until_gone(receive: Receive) -> None:

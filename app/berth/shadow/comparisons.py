@@ -36,6 +36,8 @@ class Skipped(StrEnum):
     """No scheduler placed it."""
     POD_GROUP = "pod_group"
     """It is scheduled together with others."""
+    CLAIMS = "claims"
+    """Its claims were bound to a node before it could be decided."""
     GATED = "gated"
     """It has scheduling gates, and was bound all the same."""
     ERROR = "error"

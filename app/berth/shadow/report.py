@@ -147,7 +147,7 @@ def _notes(found: Found) -> Iterator[str]:
     if summary.in_queue_order:
         yield (
             f"{summary.in_queue_order} pods agree only in the order of the scheduling queue:"
-            " bindings that are written at the same time arrive in any order."
+            " bindings and failures that are written at the same time arrive in any order."
         )
     reasons = sum(each.same_reasons is False for each in found.items)
     if reasons:
@@ -161,6 +161,7 @@ _SKIPPED: Final = {
     Skipped.RELISTED: "the watch was interrupted, so the order of what came is not known",
     Skipped.CREATED_WITH_NODE: "they were created with a node",
     Skipped.POD_GROUP: "they are scheduled together with their group",
+    Skipped.CLAIMS: "their claims changed before they could be decided",
     Skipped.GATED: "they were bound in spite of their scheduling gates",
     Skipped.ERROR: "the comparison failed, see the log of the shadow",
 }

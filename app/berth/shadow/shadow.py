@@ -22,7 +22,7 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.shadow.changes import Change, InOrder
 from berth.shadow.claims import is_reserved_by
-from berth.shadow.comparisons import Comparisons, Order, Skipped, Summary
+from berth.shadow.comparisons import Comparisons, Order, Skipped, Summary, agrees
 from berth.shadow.waiting import Decided, WaitingPod, WaitingPods, failure
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ WINDOW: Final = 0.5
 times what an API server takes for a binding."""
 MOST_BEHIND: Final = 5_000
 """Changes that wait. While there are more, placements are counted as skipped."""
+MOST_AHEAD: Final = 50
+"""Pods that are decided and not bound yet, for their claims are. Each holds a copy of the nodes."""
 CHANGES_PER_TURN: Final = 50
 """Changes that need no decision, between two turns of the event loop."""
 
@@ -51,6 +53,13 @@ class Bound(NamedTuple):
 
     pod: PodInfo
     place: tuple[int, int]
+    at: float
+
+
+class Left(NamedTuple):
+    """A pod that left its node not long ago."""
+
+    pod: PodInfo
     at: float
 
 
@@ -77,6 +86,7 @@ class Shadow:
         self._is_synced = False
         self._waiting = WaitingPods(core.live.profiles)
         self._bound: deque[Bound] = deque()
+        self._left: deque[Left] = deque()
         self.comparisons = Comparisons(clock)
         self.handler_failures = 0
 
@@ -146,6 +156,10 @@ class Shadow:
             log.exception("a pod cannot be compared", extra={"object": change.new.metadata.key})
             self.comparisons.skip(Skipped.ERROR)
         self._received.popleft()
+        gone = change.old if change.new is None else None
+        if isinstance(gone, Pod) and gone.spec.node_name:
+            self._left.append(Left(PodInfo(gone), received.at))
+            _drop_older(self._left, received.at - WINDOW)
         try:
             if isinstance(change.new or change.old, Pod):
                 self._take_in_pod(change)
@@ -180,20 +194,21 @@ class Shadow:
             chosen = Chosen(message=failed.message)
         else:
             return False
-        skipped = self._reason_to_skip(received, waiting.pod)
+        skipped = self._reason_to_skip(received, waiting)
         if skipped is not None:
             self.comparisons.skip(skipped)
         else:
             await self._compare(received, waiting, chosen)
         if chosen.node:
             self._waiting.used_claims(waiting.pod)
-            now = received.at
-            self._bound.append(Bound(PodInfo(new), waiting.place, now))
-            while self._bound[0].at < now - WINDOW:
-                self._bound.popleft()
+            self._bound.append(Bound(PodInfo(new), waiting.place, received.at))
+            _drop_older(self._bound, received.at - WINDOW)
         return skipped is None
 
-    def _reason_to_skip(self, received: Received, pod: Pod) -> Skipped | None:
+    def _reason_to_skip(self, received: Received, waiting: WaitingPod) -> Skipped | None:
+        pod = waiting.pod
+        if waiting.missed:
+            return Skipped.CLAIMS
         if received.is_relisted:
             return Skipped.RELISTED
         if len(self._received) > MOST_BEHIND:
@@ -208,13 +223,13 @@ class Shadow:
         """Compare in the order of the watch and, if that differs, in that of the queue."""
         decided, *others = waiting.ahead or [self._decide(waiting.pod)]
         found, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
-        if not found.result.is_agreement:
+        if not agrees(found):
             if not waiting.ahead:
                 await self._until(received.at + WINDOW)
-                others = self._decide_in_order_of_queue(received, waiting)
+                others = self._decide_in_order_of_queue(received, waiting, failed=not chosen.node)
             for otherwise in others:
                 again = compare(otherwise.outcome, otherwise.nodes, chosen)
-                if again.result.is_agreement:
+                if agrees(again):
                     found, order = again, Order.QUEUE
         self.comparisons.add(found, order=order)
 
@@ -226,7 +241,11 @@ class Shadow:
         for pod in found:
             waiting = self._waiting.get(pod)
             assert waiting is not None, pod.key
-            if waiting.ahead or self._reason_to_skip(received, pod) is not None:
+            if waiting.ahead or waiting.missed:
+                continue
+            is_skipped = self._reason_to_skip(received, waiting) is not None
+            if is_skipped or self._waiting.num_ahead() >= MOST_AHEAD:
+                waiting.missed = True
                 continue
             await self._until(received.at + WINDOW)
             waiting.ahead = [
@@ -254,11 +273,17 @@ class Shadow:
         return Decided(evaluate_pod(cycle, select=smallest_name(nodes)), nodes)
 
     def _decide_in_order_of_queue(
-        self, received: Received, waiting: WaitingPod, *, detached: bool = False
+        self,
+        received: Received,
+        waiting: WaitingPod,
+        *,
+        failed: bool = False,
+        detached: bool = False,
     ) -> list[Decided]:
         """Decide as if pods had been decided by their places in the queue.
 
-        Nothing is returned if that is the order in which they were bound.
+        Of a pod that *failed*, that is told later than it was found: pods that left their nodes
+        meanwhile are taken for still there. Nothing is returned if all this changes nothing.
         """
         cache, nominator = self._core.cache, self._waiting.nominator
         came_first = [
@@ -269,10 +294,15 @@ class Shadow:
         come_later = [
             pod for pod, place in self._binds_until(received.at + WINDOW) if place < waiting.place
         ]
-        if not came_first and not come_later:
+        left = [gone.pod for gone in self._left if failed and gone.at >= received.at - WINDOW]
+        if not came_first and not come_later and not left:
             return []
         with ExitStack() as undo:
             undo.enter_context(cache.without_all(came_first))
+            for pod in left:
+                if cache.pod(pod.uid) is None:
+                    cache.assume_pod(pod)
+                    undo.callback(cache.forget_pod, pod)
             for pod in come_later:
                 cache.assume_pod(pod)
                 undo.callback(cache.forget_pod, pod)
@@ -298,3 +328,8 @@ class Shadow:
 
 def _is_binding(old: Pod, new: Pod) -> bool:
     return bool(new.spec.node_name and not old.spec.node_name)
+
+
+def _drop_older(recent: "deque[Bound] | deque[Left]", moment: float) -> None:
+    while recent and recent[0].at < moment:
+        recent.popleft()

@@ -34,6 +34,8 @@ class WaitingPod:
     ahead: Sequence[Decided] = ()
     """What was decided before its claims changed: in the order of the watch, and in that of the
     queue if that is another one."""
+    missed: bool = False
+    """Whether its claims changed, and nothing was decided before."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -73,7 +75,11 @@ class WaitingPods:
         """Forget what was decided for others when claims changed that were meant for *bound*."""
         for key in self._with_claims:
             if share_a_volume(self._pods[key].pod, bound):
-                self._pods[key].ahead = ()
+                self._pods[key].ahead, self._pods[key].missed = (), False
+
+    def num_ahead(self) -> int:
+        """Return how many pods are decided that are not bound yet."""
+        return sum(bool(self._pods[key].ahead) for key in self._with_claims)
 
     def is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
@@ -93,7 +99,7 @@ class WaitingPods:
         else:
             if failure(waiting.pod) != failure(new):
                 waiting.came = next(self._numbers)
-                waiting.ahead = ()
+                waiting.ahead, waiting.missed = (), False
             waiting.pod = new
         self.nominator.add_nominated_pod(PodInfo(new))
 

@@ -6,14 +6,14 @@ its own, which asks for the state of the cluster if the question brings none.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
 from typing import Any, Final, Protocol
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import Field
+from starlette.types import Message
 
 from berth.server.bodies import JSON, BodyError, read_body, require_json
-from berth.server.disconnection import disconnection
+from berth.server.disconnection import ClientGoneError, while_wanted
 from berth.server.json_schema import inlined
 from berth.server.refusal import Refusal
 from berth.server.scheduler.simulation_process import (
@@ -157,6 +157,8 @@ def simulate_endpoints(
             found = await _while_wanted(request, simulate, live)
         except BodyError as exc:
             raise HTTPException(exc.status, str(exc)) from exc
+        except ClientGoneError as exc:
+            raise HTTPException(400, str(exc)) from exc
         except TooManySimulationsError as exc:
             headers = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(429, str(exc), headers=headers) from exc
@@ -176,21 +178,17 @@ async def _while_wanted(
 ) -> bytes:
     """Have the question in *request* answered, but not to the end if its client goes.
 
-    Raises BodyError then, and what *simulate* raises.
+    Raises ClientGoneError then, and what *simulate* raises.
     """
-    async with AsyncExitStack() as stack:
-        gone: list[asyncio.Future[None]] = []
+    has_body = asyncio.Event()
 
-        async def ask() -> bytes:
-            body = await read_body(request, limit=MOST_BYTES)
-            gone.append(await stack.enter_async_context(disconnection(request.receive)))
-            gone[0].add_done_callback(lambda _: simulating.cancel())
-            return body
+    async def ask() -> bytes:
+        body = await read_body(request, limit=MOST_BYTES)
+        has_body.set()
+        return body
 
-        simulating = asyncio.create_task(simulate(ask, live), name="simulation")
-        try:
-            return await simulating
-        except asyncio.CancelledError:
-            if not (gone and gone[0].done()):
-                raise  # it is this server that gives up
-            raise BodyError(400, "the client has gone") from None
+    async def receive() -> Message:
+        await has_body.wait()
+        return await request.receive()
+
+    return await while_wanted(receive, simulate(ask, live))

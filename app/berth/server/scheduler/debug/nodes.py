@@ -67,12 +67,19 @@ def _unreadable(sight: Sight) -> Iterator[UnreadableObject]:
             )
 
 
+def _candidates(table: NodeTable, wanted: NodeFilter, first: int) -> range:
+    """Return the rows to look at: for one node, which a page asks for again and again, its own."""
+    if not wanted.node:
+        return range(first, table.size)
+    row = table.row_of.get(wanted.node)
+    return range(0) if row is None or row < first else range(row, row + 1)
+
+
 def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]:
-    for row in range(first, table.size):
+    for row in _candidates(table, wanted, first):
         node = table.nodes[row]
         if (
             node is not None
-            and wanted.node in ("", node.name)
             and wanted.name in node.name
             and (not wanted.zone or region_and_zone(node)[1] == wanted.zone)
             and (wanted.selector is None or wanted.selector.matches(node.labels))

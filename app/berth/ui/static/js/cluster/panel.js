@@ -5,8 +5,11 @@ import { podAddress } from "../routes.js";
 import { table } from "../table.js";
 import { taintText } from "./data.js";
 
+/** What panels show, so that they are made anew only if that has changed. @type {WeakMap<HTMLElement, string>} */
+const SHOWN = new WeakMap();
+
 /**
- * Show a node beside the map.
+ * Show a node beside the map; what has the focus keeps it.
  * @param {HTMLElement} root
  * @param {string} node
  * @param {{signal: AbortSignal, refused: {pod: string, plugins: string[]} | null, close: () => void, isCurrent: () => boolean}} options
@@ -18,14 +21,24 @@ export async function drawPanel(root, node, { signal, refused, close, isCurrent 
     h("h2", { tabindex: "-1" }, node),
     h("button", { type: "button", class: "small", "aria-label": `Close ${node}`, onclick: close }, "Close"),
   ];
-  const open = new Set([...root.querySelectorAll("details[open]")].map((each) => each.className));
   const found = items[0];
+  const key = JSON.stringify([node, found?.generation, found?.nominated, found?.details.conditions, refused]);
+  if (SHOWN.get(root) === key || isTyping(root)) return;
+  SHOWN.set(root, key);
+  const focused = root.contains(document.activeElement) && identity(document.activeElement);
+  const open = new Set([...root.querySelectorAll("details[open]")].map((each) => each.className));
   fill(
     root,
     h("div", { class: "panel-head" }, heading),
     found ? [facts(found), refused && refusals(refused), room(found.resources), marks(found), lists(found, open)] : h("p", { class: "state" }, "The scheduler has no such node."),
   );
+  if (focused) focusable(root).find((each) => identity(each) === focused)?.focus();
 }
+
+/** @param {HTMLElement} root @returns {HTMLElement[]} */
+const focusable = (root) => [...root.querySelectorAll("h2[tabindex], a, button, summary")];
+const identity = (element) => `${element?.tagName} ${element?.textContent}`;
+const isTyping = (root) => document.activeElement instanceof HTMLInputElement && root.contains(document.activeElement);
 
 function facts({ zone, region, unschedulable, nominated, assumed }) {
   const words = [
