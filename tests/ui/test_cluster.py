@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.builders import HOSTNAME
 from tests.ui.chromium import OpenPage, Tabs, chromium, take_pictures
 from tests.ui.many_nodes import page_with
 
@@ -41,7 +42,7 @@ async (cases) => {
 
 
 @pytest.fixture
-async def open_large(request: pytest.FixtureRequest) -> AsyncIterator[OpenPage]:
+async def open_large() -> AsyncIterator[OpenPage]:
     """Yield what opens the page of a scheduler with MANY nodes."""
     async with chromium() as browser, page_with(MANY) as link:
         context = await browser.new_context(locale="en-GB", timezone_id="UTC")
@@ -132,6 +133,9 @@ async def test_moving_on_a_large_map(open_large: OpenPage) -> None:
     await expect(page.locator(".tip")).to_have_text(re.compile(f"^{chosen}, "))
     await page.get_by_role("button", name="Show all nodes").click()
     await expect(page).not_to_have_url(re.compile("zoom="))
+
+    await page.get_by_label("Group by").select_option(HOSTNAME)
+    await expect(page.get_by_text("2,000 groups are too many for headings.")).to_be_visible()
 
 
 async def test_an_address_that_names_what_is_not_there_says_so(open_page: OpenPage) -> None:

@@ -39,7 +39,7 @@ async def stream_of(upstream: Application) -> AsyncIterator[httpx.Response]:
         forwarder(Endpoint(url)) as forwards,
         serving(forwards) as address,
         httpx.AsyncClient() as browser,
-        browser.stream("GET", f"{address}/debug/overview/events") as answer,
+        browser.stream("GET", f"{address}/debug/overview/stream") as answer,
     ):
         yield answer
 
@@ -100,6 +100,27 @@ async def test_a_scheduler_that_dies_breaks_the_stream_off(length: int | None) -
         die.set()
         with pytest.raises(httpx.RemoteProtocolError):
             await anext(pieces)
+
+
+async def test_a_stream_ends_with_the_forwarder() -> None:
+    """It looks complete, and the server need not wait for it."""
+
+    async def upstream(_scope: Scope, receive: Receive, send: Send) -> None:
+        await start(send)
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async with (
+        serving(upstream) as url,
+        forwarder(Endpoint(url)) as forwards,
+        serving(forwards) as address,
+        httpx.AsyncClient() as browser,
+        browser.stream("GET", f"{address}/debug/overview/stream") as answer,
+    ):
+        pieces = answer.aiter_raw()
+        assert await anext(pieces) == EVENT
+        forwards.end()
+        assert [piece async for piece in pieces] == []
 
 
 async def test_nobody_listens() -> None:

@@ -216,6 +216,24 @@ async def test_a_question_has_an_end() -> None:
     assert (answer.status_code, upstream.asked) == (413, [])
 
 
+@pytest.mark.parametrize("path", ["/debug/" + "x" * 100_000, "/debug/queue?" + "%ff" * 40_000])
+async def test_an_address_has_an_end(path: str) -> None:
+    upstream = Upstream()
+    async with forwarder(Endpoint(URL), transport=httpx.ASGITransport(upstream)) as forwards:
+        sent = list[Message]()
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        target, _, query = path.partition("?")
+        scope = {
+            "type": "http", "method": "GET", "path": target, "query_string": query.encode(),
+            "headers": [],
+        }  # fmt: skip
+        await forwards(scope, nothing_more(), send)
+    assert (sent[0]["status"], upstream.asked) == (414, [])
+
+
 def status_answer(code: int, message: str) -> Response:
     return JSONResponse({"kind": "Status", "message": message}, code)
 

@@ -30,7 +30,10 @@ async def serve(given: argparse.Namespace) -> int:
     ):
         if not given.no_browser:
             await asyncio.to_thread(_open, page.link)
-        await page.server.run()
+        try:
+            await page.server.run()
+        finally:
+            scheduler.end()
     return 0
 
 

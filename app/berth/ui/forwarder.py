@@ -8,7 +8,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 from urllib.parse import quote
 
@@ -40,6 +40,9 @@ TO_BROWSER: Final = (
 LARGEST_BODY: Final = 32 << 20
 """Bytes of a request; a scheduler takes no more of a what-if question."""
 
+LONGEST_TARGET: Final = 32 << 10
+"""Bytes of a path and its query; a scheduler takes no more, of which each may take three here."""
+
 LARGEST_REFUSAL: Final = 64 << 10
 """Bytes of a refusal that are read to tell why."""
 
@@ -62,6 +65,14 @@ class Forwarder:
         self._endpoint = endpoint
         self._client = client
         self._base = httpx.URL(endpoint.url)
+        self._answering: set[asyncio.Task[None]] = set()
+        self._is_ended = False
+
+    def end(self) -> None:
+        """End all answers: streams would go on until the server loses its patience with them."""
+        self._is_ended = True
+        for task in self._answering:
+            task.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -69,35 +80,53 @@ class Forwarder:
         except BodyError as exc:
             await _refused(exc.status, str(exc))(scope, receive, send)
             return
+        async with AsyncExitStack() as cleanup:
+            answer = await self._ask(scope, receive, body, cleanup)
+            task = asyncio.current_task()
+            assert task is not None
+            self._answering.add(task)
+            try:
+                await answer(scope, receive, send)
+            except httpx.HTTPError as exc:
+                # The server closes the connection of an answer without an end: browsers notice.
+                log.warning("an answer broke off", extra={"path": scope["path"], "error": str(exc)})
+            except asyncio.CancelledError:
+                if not self._is_ended:
+                    raise
+                task.uncancel()
+                await send({"type": "http.response.body"})
+            finally:
+                self._answering.discard(task)
+
+    async def _ask(
+        self, scope: Scope, receive: Receive, body: bytes, cleanup: AsyncExitStack
+    ) -> Response:
+        """Return what the scheduler answers, read until *cleanup*, or why there is nothing."""
+        url = self._endpoint.url
+        target = self._target(scope)
+        if len(target) > LONGEST_TARGET:
+            return _refused(414, f"the address is longer than {LONGEST_TARGET} bytes")
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                request = await self._request(scope, body)
+                request = await self._request(scope, target, body)
                 found = await while_wanted(receive, self._client.send(request, stream=True))
+                cleanup.push_async_callback(found.aclose)
+                return await self._answer(found, scope["path"])
         except ClientGoneError as exc:
-            await _refused(400, str(exc))(scope, receive, send)
-            return
+            return _refused(400, str(exc))
         except TimeoutError:
-            why = f"{self._endpoint.url} has not answered within {ANSWER_SECONDS:g} s"
-            await _refused(504, why)(scope, receive, send)
-            return
+            return _refused(504, f"{url} has not answered within {ANSWER_SECONDS:g} s")
         except httpx.HTTPError as exc:
-            why = no_answer(self._endpoint.url, exc)
-            await _refused(502, why)(scope, receive, send)
-            return
-        try:
-            answer = await self._answer(found, scope["path"])
-            await answer(scope, receive, send)
-        except httpx.HTTPError as exc:
-            # The server closes the connection of an answer without an end, so browsers notice.
-            log.warning("an answer broke off", extra={"path": scope["path"], "error": str(exc)})
-        finally:
-            await found.aclose()
+            return _refused(502, no_answer(url, exc))
 
-    async def _request(self, scope: Scope, body: bytes) -> httpx.Request:
-        path = self._base.path.rstrip("/") + scope["path"]
-        target = quote(path)
+    def _target(self, scope: Scope) -> bytes:
+        """Return the path and the query to ask for."""
+        target = quote(self._base.path.rstrip("/") + scope["path"])
         if scope["query_string"]:
             target += "?" + quote(scope["query_string"], safe=IN_QUERY)
+        return target.encode("ascii")
+
+    async def _request(self, scope: Scope, target: bytes, body: bytes) -> httpx.Request:
         headers = [
             (name, value)
             for name, value in scope["headers"]
@@ -108,7 +137,7 @@ class Forwarder:
             headers.append((b"Authorization", authorization.encode("latin-1")))
         return self._client.build_request(
             scope["method"],
-            self._base.copy_with(raw_path=target.encode("ascii")),
+            self._base.copy_with(raw_path=target),
             headers=headers,
             content=body or None,
         )

@@ -90,6 +90,22 @@ async def test_a_reset_of_the_metrics_makes_no_negative_rate() -> None:
     assert numbers(sampling)["scheduled_per_second"] == 1
 
 
+async def test_a_sample_right_after_another_has_the_same_rates() -> None:
+    harness = Harness()
+    sampling = sampler(harness)
+    harness.put(node("n1"), pod("a"), pod("b"))
+    await harness.until_idle()
+    harness.clock.advance(1.98)
+    late = numbers(sampling)["scheduled_per_second"]
+    harness.put(pod("c"))
+    await harness.until_idle()
+    harness.clock.advance(0.02)
+    soon = numbers(sampling)["scheduled_per_second"]
+    harness.clock.advance(1)
+    assert late == soon == pytest.approx(2 / 1.98)
+    assert numbers(sampling)["scheduled_per_second"] == pytest.approx(1 / 1.02)
+
+
 async def test_errors_are_a_problem_for_a_minute() -> None:
     harness = Harness()
     sampling = sampler(harness)

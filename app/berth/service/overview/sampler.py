@@ -9,13 +9,15 @@ from berth.client.writes.lanes import Lane, WriteLanes
 from berth.clock import Clock, rfc3339
 from berth.core.live_configuration import LiveConfiguration
 from berth.framework.node_table import CPU, MEMORY
-from berth.metrics.loop_lag import each_period
+from berth.metrics.loop_lag import PERIOD, each_period
 from berth.metrics.overview import Numbers, PendingPod, Rings, Sample, Series
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_one import Scheduler
 from berth.service.overview.oldest_pending import OldestPending
 from berth.service.overview.problems import problems
 
+SHORTEST: Final = PERIOD / 2
+"""Seconds over which a rate is taken at least: after a late sample the next may come at once."""
 RECENT: Final = 60
 """Samples in which errors count as recent."""
 
@@ -58,6 +60,7 @@ class Sampler:
         self._oldest = OldestPending(scheduler.queue.sub_queues, clock=clock)
         self._counted = dict(attempts())
         self._counted_at = clock.monotonic()
+        self._per_second: Mapping[str, float] = {}
         self._rings = Rings()
         self._latest: Sample | None = None
         self._changed = asyncio.Event()
@@ -168,16 +171,20 @@ class Sampler:
             memory_requested=requested[1],
         )
 
-    def _rates(self) -> dict[str, float]:
-        """Return the attempts per second since the sample before, by result."""
-        counted, now = dict(self._attempts()), self._clock.monotonic()
-        before, elapsed = self._counted, now - self._counted_at
-        self._counted, self._counted_at = counted, now
-        if elapsed <= 0:
-            return {}
-        # A reset of the metrics begins them anew.
-        return {
-            result: (count - before.get(result, 0) if count >= before.get(result, 0) else count)
-            / elapsed
-            for result, count in counted.items()
-        }
+    def _rates(self) -> Mapping[str, float]:
+        """Return the attempts per second by result, since they were last counted."""
+        now = self._clock.monotonic()
+        elapsed = now - self._counted_at
+        if elapsed >= SHORTEST:
+            counted, before = dict(self._attempts()), self._counted
+            self._counted, self._counted_at = counted, now
+            self._per_second = {
+                result: _more(count, before.get(result, 0)) / elapsed
+                for result, count in counted.items()
+            }
+        return self._per_second
+
+
+def _more(count: float, before: float) -> float:
+    """Return how much was counted since; a reset of the metrics begins anew."""
+    return count - before if count >= before else count

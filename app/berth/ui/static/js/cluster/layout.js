@@ -22,13 +22,16 @@
  * @property {Block[]} blocks
  */
 
-export const MOST_HEADINGS = 300;
+const MOST_HEADINGS = 300;
 const LARGEST_PITCH = 72;
 const SMALLEST_PITCH = 1.5;
 const FINER = 0.97;
 const HEADING_PIXELS = 22;
 const HEADING_WIDTH = 84;
 const GAP_PIXELS = 12;
+
+/** Whether so many groups have headings: neither one nor too many. @param {number} groups */
+export const hasHeadings = (groups) => groups > 1 && groups <= MOST_HEADINGS;
 
 /**
  * Lay out groups of so many nodes, as large as they fit; if they fit only too small, taller than the
@@ -37,19 +40,19 @@ const GAP_PIXELS = 12;
  * @returns {Layout}
  */
 export function layOut(counts, { width, height }) {
-  const hasHeadings = counts.length > 1 && counts.length <= MOST_HEADINGS;
-  const sizes = hasHeadings ? counts : [counts.reduce((sum, count) => sum + count, 0)];
+  const isHeaded = hasHeadings(counts.length);
+  const sizes = isHeaded ? counts : [counts.reduce((sum, count) => sum + count, 0)];
   for (let tall = Math.max(height, 50); ; tall *= 1.5) {
-    const found = largest(sizes, { width: Math.max(width, 50), height: tall }, hasHeadings);
+    const found = largest(sizes, { width: Math.max(width, 50), height: tall }, isHeaded);
     if (found) return found;
   }
 }
 
-function largest(counts, size, hasHeadings) {
+function largest(counts, size, isHeaded) {
   for (let pitch = LARGEST_PITCH; pitch >= SMALLEST_PITCH; pitch *= FINER) {
-    const heading = hasHeadings ? Math.ceil(HEADING_PIXELS / pitch) : 0;
-    const gap = hasHeadings ? Math.ceil(GAP_PIXELS / pitch) : 0;
-    const least = hasHeadings ? Math.ceil(HEADING_WIDTH / pitch) : 1;
+    const heading = isHeaded ? Math.ceil(HEADING_PIXELS / pitch) : 0;
+    const gap = isHeaded ? Math.ceil(GAP_PIXELS / pitch) : 0;
+    const least = isHeaded ? Math.ceil(HEADING_WIDTH / pitch) : 1;
     const columns = Math.floor(size.width / pitch);
     const rows = Math.floor(size.height / pitch) + gap;
     for (let shelves = 1; shelves * (heading + gap + 1) <= rows && shelves <= counts.length; shelves += 1) {

@@ -2,12 +2,13 @@ import { ApiError, url } from "../api.js";
 import { byFilters, byTaints, byUse } from "../cluster/coloring.js";
 import { controls, FILTERS, NO_GROUPS, TAINTS } from "../cluster/controls.js";
 import { Feed, MARKS, Nodes } from "../cluster/data.js";
+import { hasHeadings } from "../cluster/layout.js";
 import { drawLegend } from "../cluster/legend.js";
 import { ClusterMap } from "../cluster/map.js";
 import { drawPanel } from "../cluster/panel.js";
 import { ALL } from "../cluster/view.js";
 import { fill, h } from "../dom.js";
-import { counted } from "../format.js";
+import { count, counted } from "../format.js";
 import { repeat } from "../repeat.js";
 import { address, setQuery } from "../routes.js";
 import { sources } from "../sources.js";
@@ -138,6 +139,8 @@ class ClusterScreen {
     const isNew = this.told !== told.of || this.nodes !== told.nodes;
     Object.assign(this, { told: told.of, nodes: told.nodes, coloring: isNew ? told.color() : this.coloring });
     if (!this.isHere) this.appear();
+    const groups = told.nodes.groups.length;
+    if (groups > 1 && !hasHeadings(groups)) notices.push(`${count(groups)} groups are too many for headings.`);
     this.say(notices);
     if (isNew || this.composed !== JSON.stringify(this.chosen)) this.compose();
     if (this.node) await this.drawPanel(false);
@@ -216,8 +219,8 @@ class ClusterScreen {
     if (!nodes || !coloring) return;
     const isFound = chosen.search ? searched(nodes, chosen.search) : null;
     const numFound = isFound ? isFound.reduce((sum, each) => sum + each, 0) : 0;
-    const hasHeadings = nodes.groups.length > 1;
-    const headings = hasHeadings ? nodes.groups.map(({ value, nodes: some }) => heading(value, some, coloring)) : [];
+    const isHeaded = hasHeadings(nodes.groups.length);
+    const headings = isHeaded ? nodes.groups.map(({ value, nodes: some }) => heading(value, some, coloring)) : [];
     this.map.set({ nodes, coloring, headings, isFound, numFound });
     this.panel.hidden = !this.node;
     if (this.revealed !== this.node) {
