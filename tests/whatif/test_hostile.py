@@ -106,17 +106,32 @@ def altered(draw: st.DrawFn) -> Any:
         part = inner
 
 
+TEMPLATES = (
+    st.fixed_dictionaries({"manifest": altered() | OBJECT})
+    | st.fixed_dictionaries({"text": TEXT | altered().map(json.dumps)})
+    | st.fixed_dictionaries({"like": TEXT | st.just("bound")}, optional={"replicas": JSON})
+)
+PLUGINS = TEXT | st.sampled_from(["NodeResourcesFit", "NodeName"])
+WEIGHTS = st.dictionaries(
+    TEXT | st.just("default-scheduler"),
+    st.dictionaries(PLUGINS, st.integers(-1, 2**31), max_size=2) | JSON,
+    max_size=2,
+)
 QUESTIONS = st.fixed_dictionaries(
     {},
     optional={
         "pods": st.lists(OBJECT, max_size=2),
-        "templates": st.lists(st.fixed_dictionaries({"manifest": altered() | OBJECT}), max_size=2),
+        "templates": st.lists(TEMPLATES, max_size=2),
         "addNodes": st.lists(st.fixed_dictionaries({"manifest": OBJECT}), max_size=1),
         "removeNodes": st.fixed_dictionaries({}, optional={"selector": TEXT, "names": JSON}),
         "findNodes": st.fixed_dictionaries({"manifest": OBJECT}),
         "findRemovable": st.fixed_dictionaries({}, optional={"selector": TEXT, "names": JSON}),
         "repack": st.booleans(),
         "config": OBJECT,
+        "preset": TEXT | st.sampled_from(["binpack", "spread"]),
+        "weights": WEIGHTS,
+        "compareWeights": WEIGHTS,
+        "profile": TEXT,
         "groupBy": st.lists(TEXT, max_size=2),
         "snapshot": OBJECT | st.fixed_dictionaries({"kind": TEXT, "items": st.lists(JSON)}),
     },

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -308,29 +309,21 @@ class SchedulerService:
         LeadershipLostError, alone or in an ExceptionGroup, when it led and does so no more.
         """
         elector = self.elector
-        try:
-            async with background() as start:
-                start("overview", self.overview.run)
-                if elector is None:
-                    await self._watch(then=self._schedule)
-                elif self._delay_cache:
-                    await elector.run(lambda: self._watch(then=self._schedule))
-                else:
-                    await self._watch(then=lambda: elector.run(self._schedule))
-        finally:
-            await self.extenders.close()
+        async with self._measured():
+            if elector is None:
+                await self._watch(then=self._schedule)
+            elif self._delay_cache:
+                await elector.run(lambda: self._watch(then=self._schedule))
+            else:
+                await self._watch(then=lambda: elector.run(self._schedule))
 
     async def run_extender(self) -> None:
         """Watch and answer other schedulers (:attr:`extender_service`), for ever; schedule nothing.
 
         For a service that was made without *schedules*.
         """
-        try:
-            async with background() as start:
-                start("overview", self.overview.run)
-                await self._watch(then=self.extender_service.run)
-        finally:
-            await self.extenders.close()
+        async with self._measured():
+            await self._watch(then=self.extender_service.run)
 
     async def run_shadow(self) -> None:
         """Watch and compare with what another scheduler decides, for ever; write nothing.
@@ -338,8 +331,16 @@ class SchedulerService:
         For a service that was made to be a shadow.
         """
         assert self.shadow is not None, "made without *shadows*"
-        try:
+        async with self._measured():
             await self._watch(then=self.shadow.run)
+
+    @asynccontextmanager
+    async def _measured(self) -> AsyncIterator[None]:
+        """Measure the overview until the end of the block, and close what calls extenders then."""
+        try:
+            async with background() as start:
+                start("overview", self.overview.run)
+                yield
         finally:
             await self.extenders.close()
 

@@ -15,11 +15,13 @@ API_VERSION: Final = "berth/v1"
 KIND: Final = "Recording"
 
 
-class Line(msgspec.Struct, frozen=True, tag_field="op", omit_defaults=True, rename="camel"):
+class Line(
+    msgspec.Struct, frozen=True, gc=False, tag_field="op", omit_defaults=True, rename="camel"
+):
     """A step, or something to know before the first one."""
 
 
-class Header(Line, frozen=True, tag="header"):
+class Header(Line, frozen=True, gc=False, tag="header"):
     """Who decides, and by what."""
 
     api_version: str
@@ -36,7 +38,7 @@ class Header(Line, frozen=True, tag="header"):
     """The plugins that are not in-tree: names, and where they came from."""
 
 
-class Added(Line, frozen=True, tag="add"):
+class Added(Line, frozen=True, gc=False, tag="add"):
     """A watch told of an object."""
 
     t: float
@@ -45,7 +47,7 @@ class Added(Line, frozen=True, tag="add"):
     object: msgspec.Raw
 
 
-class Updated(Line, frozen=True, tag="update"):
+class Updated(Line, frozen=True, gc=False, tag="update"):
     """A watch told of a change; the object before is known by its name."""
 
     t: float
@@ -53,7 +55,7 @@ class Updated(Line, frozen=True, tag="update"):
     object: msgspec.Raw
 
 
-class Deleted(Line, frozen=True, tag="delete"):
+class Deleted(Line, frozen=True, gc=False, tag="delete"):
     """A watch told that an object is gone; this was its last state."""
 
     t: float
@@ -61,7 +63,7 @@ class Deleted(Line, frozen=True, tag="delete"):
     object: msgspec.Raw
 
 
-class Decision(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
     """What an attempt came to for one pod."""
 
     pod: str
@@ -133,7 +135,11 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 def _score(placed: Placed) -> int | None:
-    return None if placed.scores is None else int(placed.scores.total[placed.best[0]])
+    """Return the highest total; None where nothing was scored."""
+    if placed.scores is None:
+        return None
+    total = placed.scores.total
+    return int(total[total.argmax()])
 
 
 def victims_of(outcome: Outcome | None) -> tuple[str, ...]:
@@ -145,7 +151,7 @@ def victims_of(outcome: Outcome | None) -> tuple[str, ...]:
     return () if chosen is None else tuple(victim.key for victim in chosen.victims)
 
 
-class Attempt(Line, frozen=True, tag="attempt"):
+class Attempt(Line, frozen=True, gc=False, tag="attempt"):
     """A pod was taken from the queue and tried, and others with it if it is of a group."""
 
     t: float
@@ -158,7 +164,7 @@ class Attempt(Line, frozen=True, tag="attempt"):
     """None: the pod was not tried after all, since it is leaving or has a node already."""
 
 
-class Bound(Line, frozen=True, tag="bound"):
+class Bound(Line, frozen=True, gc=False, tag="bound"):
     """The binding of a pod has succeeded, or failed with a status."""
 
     t: float
@@ -168,28 +174,28 @@ class Bound(Line, frozen=True, tag="bound"):
     plugin: str = ""
 
 
-class Preempt(Line, frozen=True, tag="preempt"):
+class Preempt(Line, frozen=True, gc=False, tag="preempt"):
     """The eviction of victims has begun, for a pod or a group."""
 
     t: float
     uid: str
 
 
-class Evicted(Line, frozen=True, tag="evicted"):
+class Evicted(Line, frozen=True, gc=False, tag="evicted"):
     """All requests to evict victims of a pod or group were answered."""
 
     t: float
     uid: str
 
 
-class Job(Line, frozen=True, tag="job"):
+class Job(Line, frozen=True, gc=False, tag="job"):
     """Work that a plugin had started has begun."""
 
     t: float
     name: str
 
 
-class Answer(Line, frozen=True, tag="answer"):
+class Answer(Line, frozen=True, gc=False, tag="answer"):
     """The API server has answered a request that waited for it."""
 
     t: float
@@ -205,21 +211,21 @@ class Answer(Line, frozen=True, tag="answer"):
     message: str = ""
 
 
-class Woke(Line, frozen=True, tag="woke"):
+class Woke(Line, frozen=True, gc=False, tag="woke"):
     """A pause has ended; they are counted from 1 as they begin."""
 
     t: float
     sleep: int
 
 
-class Flush(Line, frozen=True, tag="flush"):
+class Flush(Line, frozen=True, gc=False, tag="flush"):
     """The queue has looked for pods whose backoff is over, or that waited too long."""
 
     t: float
     leftovers: bool = False
 
 
-class Configured(Line, frozen=True, tag="config"):
+class Configured(Line, frozen=True, gc=False, tag="config"):
     """Another configuration is in force."""
 
     t: float

@@ -58,17 +58,15 @@ class Replay:
         header: lines.Header,
         registry: Registry,
         config: KubeSchedulerConfiguration | None = None,
-        *,
-        is_strict: bool | None = None,
     ) -> None:
         """Decide by *config*, by default by what was recorded; *registry* has the plugins.
 
-        *is_strict*: decisions must be the same in every field; the default if *config* is None.
-        Raises ConfigError when the profiles cannot be made.
+        Unless there is a *config*, decisions must be the same in every field. Raises ConfigError
+        when the profiles cannot be made.
         """
         self._own_config = config is not None
         self._registry = registry
-        self.following = Following(is_strict=is_strict if is_strict is not None else config is None)
+        self.following = Following(is_strict=config is None)
         self._clock = ReplayClock()
         self._clock.moment = header.t
         self.clock: Clock = self._clock

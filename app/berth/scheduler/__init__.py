@@ -15,6 +15,7 @@ A pod goes through these modules, whose functions have the names they have in ku
     binding_cycle         Permit, PreBind, Bind, PostBind; binding says how far a pod is
     failure               handle_scheduling_failure: requeue the pod, then failure_reporter
     preemption            evicts the victims that PostFilter chose
+    journal               who is told of each step, to make them again
 
 What must not live here: HTTP, and knowledge of single plugins. Neighbours below:
 ``berth.profile``, ``berth.queue``, ``berth.cache``, ``berth.informer``, ``berth.extender``,

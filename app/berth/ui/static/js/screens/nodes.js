@@ -29,11 +29,11 @@ const COLUMNS = [
   { name: "others", title: "Other resources", value: others, cell: others },
   { name: "taints", title: "Taints", value: taints, cell: taints },
   {
-    name: "assumed", title: "Assumed pods", value: ({ assumed }) => assumed.map(({ pod }) => pod).join(" "),
+    name: "assumed", title: "Assumed", value: ({ assumed }) => assumed.map(({ pod }) => pod).join(" "),
     cell: ({ assumed }) => list(assumed, ({ pod, assumedSeconds }) => [podLink(pod), assumedSeconds !== null && ` ${age(assumedSeconds)}`]),
   },
   {
-    name: "nominated", title: "Nominated pods", value: ({ nominated }) => nominated.join(" "),
+    name: "nominated", title: "Nominated", value: ({ nominated }) => nominated.join(" "),
     cell: ({ nominated }) => list(nominated, podLink),
   },
   { name: "generation", title: "Generation", numeric: true, value: ({ generation }) => generation, cell: ({ generation }) => count(generation) },

@@ -15,6 +15,7 @@ import { NOTHING, fromQuery, toQuery, weightList } from "../whatif/state.js";
 /** Names that fields suggest. */
 const MOST_SUGGESTED = 500;
 const QUIET_MILLISECONDS = 250;
+const LIMITS = "At most 20,000 pods, 10,000 nodes and 30 seconds; two simulations at once.";
 
 /**
  * What would be: the form of `POST /simulate`, and its answer.
@@ -23,78 +24,97 @@ const QUIET_MILLISECONDS = 250;
  */
 export async function show(view, route) {
   const [known, { state, damage }] = await Promise.all([choices(view.signal), stateOf(route.query)]);
-  const asking = asker(view.signal);
-  const said = h("output", { class: "headline", "aria-live": "polite" });
-  const stale = h("p", { class: "note", role: "status" });
-  const answer = h("div", { class: "answer" });
-  const copies = h("footer", { class: "sources" });
-  const ask = form(state, known, { onchange: changed, onsubmit: () => submit(), oncancel: asking.cancel });
-  let timer = 0;
-
-  function changed() {
-    clearTimeout(timer);
-    if (answer.childElementCount) fill(stale, "The form has changed since. Simulate again to see what it says now.");
-    state.run = false;
-    timer = setTimeout(kept, QUIET_MILLISECONDS);
-  }
-
-  async function kept() {
-    showCopies(copies, state);
-    const query = await toQuery(state);
-    if (view.signal.aborted) return;
-    const length = query.text?.length ?? 0;
-    setQuery(length > LONGEST ? { ...query, text: null } : query);
-    if (length > LONGEST) ask.warn("text", `The address does not have it: ${count(length)} characters, at most ${count(LONGEST)}. To share it, copy the command below.`);
-  }
-
-  async function submit() {
-    clearTimeout(timer);
-    let body;
-    try {
-      body = question(state);
-    } catch (error) {
-      refused(error);
-      return;
-    }
-    state.run = true;
-    await kept();
-    ask.busy(true);
-    fill(said, "Simulating …");
-    try {
-      const found = await asking.ask(body);
-      fill(stale);
-      if (found) shown(found);
-      else if (!view.signal.aborted) fill(said, "Cancelled.");
-    } catch (error) {
-      refused(error);
-    } finally {
-      ask.busy(false);
-    }
-  }
-
-  function shown(found) {
-    const other = nameOf(state);
-    fill(said, headline(found, other));
-    fill(answer, shownAnswer(found, other));
-    if (said.getBoundingClientRect().top > innerHeight) said.scrollIntoView(); // on a telephone
-  }
-
-  function refused(error) {
-    fill(said);
-    if (error instanceof FieldError) ask.refuse(error.field, error.message);
-    else if (error instanceof ApiError) ask.refuse(error.status === 422 ? fieldOf(error.reason) : null, error.reason);
-    else throw error;
-  }
-
+  const whatIf = new WhatIf(view, known, state);
   fill(
     view.root,
-    h("p", { class: "muted" }, "Runs the scheduler on a copy of the cluster, in a process of its own. Nothing changes. At most 20,000 pods, 10,000 nodes and 30 seconds; two simulations at once."),
-    h("div", { class: "columns" }, ask, h("section", { class: "result", "aria-label": "Answer" }, said, asking.root, stale, answer)),
-    copies,
+    h("p", { class: "muted" }, `Runs the scheduler on a copy of the cluster, in a process of its own. Nothing changes. ${LIMITS}`),
+    h("div", { class: "columns" }, whatIf.form, whatIf.result),
+    whatIf.copies,
   );
-  showCopies(copies, state);
-  if (damage) ask.refuse("text", damage);
-  else if (state.run) await submit();
+  if (damage) whatIf.form.refuse("text", damage);
+  else if (state.run) await whatIf.submit();
+}
+
+/** The form and the answer to what it asks. */
+class WhatIf {
+  #view;
+  #state;
+  #asking;
+  #timer = 0;
+  #said = h("output", { class: "headline", "aria-live": "polite" });
+  #stale = h("p", { class: "note", role: "status" });
+  #answer = h("div", { class: "answer" });
+
+  constructor(view, known, state) {
+    this.#view = view;
+    this.#state = state;
+    this.#asking = asker(view.signal);
+    this.copies = h("footer", { class: "sources" });
+    this.form = form(state, known, {
+      onchange: () => this.#changed(),
+      onsubmit: () => this.submit(),
+      oncancel: () => this.#asking.cancel(),
+    });
+    this.result = h("section", { class: "result", "aria-label": "Answer" }, this.#said, this.#asking.root, this.#stale, this.#answer);
+    showCopies(this.copies, state);
+  }
+
+  /** Ask what the form says, and show the answer or what is wrong. */
+  async submit() {
+    clearTimeout(this.#timer);
+    let body;
+    try {
+      body = question(this.#state);
+    } catch (error) {
+      this.#refused(error);
+      return;
+    }
+    this.#state.run = true;
+    await this.#keep();
+    this.form.busy(true);
+    fill(this.#said, "Simulating …");
+    try {
+      const found = await this.#asking.ask(body);
+      fill(this.#stale);
+      if (found) this.#show(found);
+      else fill(this.#said, "Cancelled.");
+    } catch (error) {
+      this.#refused(error);
+    } finally {
+      this.form.busy(false);
+    }
+  }
+
+  #changed() {
+    clearTimeout(this.#timer);
+    if (this.#answer.childElementCount) fill(this.#stale, "The form has changed since. Simulate again to see what it says now.");
+    this.#state.run = false;
+    this.#timer = setTimeout(() => this.#keep(), QUIET_MILLISECONDS);
+  }
+
+  /** Let the address, and what is there to copy, say what the form says. */
+  async #keep() {
+    showCopies(this.copies, this.#state);
+    const query = await toQuery(this.#state);
+    if (this.#view.signal.aborted) return;
+    const length = query.text?.length ?? 0;
+    setQuery(length > LONGEST ? { ...query, text: null } : query);
+    if (length > LONGEST) this.form.warn("text", `The address does not have it: ${count(length)} characters, at most ${count(LONGEST)}. To share it, copy the command below.`);
+  }
+
+  #show(found) {
+    const other = nameOf(this.#state);
+    fill(this.#said, headline(found, other));
+    fill(this.#answer, shownAnswer(found, other));
+    if (this.#said.getBoundingClientRect().top > innerHeight) this.#said.scrollIntoView(); // on a telephone
+  }
+
+  #refused(error) {
+    fill(this.#said);
+    if (error instanceof FieldError) this.form.refuse(error.field, error.message);
+    else if (error instanceof ApiError) this.form.refuse(error.status === 422 ? fieldOf(error.reason) : null, error.reason);
+    else throw error;
+  }
 }
 
 async function choices(signal) {
@@ -128,7 +148,8 @@ function showCopies(footer, state) {
     const body = question(state);
     lines = [["HTTP", curl(body)], ["Command", command(state)]];
   } catch {
-    return; // the form says what is wrong when it is submitted
+    fill(footer); // the form says what is wrong when it is submitted
+    return;
   }
   const path = url("simulate").pathname;
   fill(

@@ -35,9 +35,9 @@ export function form(state, known, { onchange, onsubmit, oncancel }) {
 
   function read(event) {
     const { name, type, value, checked } = event.target;
-    if (!(name in state) || name === "") return;
+    if (!(name in state)) return;
     state[name] = type === "checkbox" ? checked : value;
-    clear(name);
+    clear(root, name);
     if (name === "source") fill(sources, sourceFields(state));
     if (DECISIVE.includes(name)) weights.draw();
     onchange();
@@ -45,15 +45,9 @@ export function form(state, known, { onchange, onsubmit, oncancel }) {
 
   function asked(event) {
     event.preventDefault();
-    for (const field of root.querySelectorAll("[aria-invalid]")) clear(field.getAttribute("name"));
+    for (const field of root.querySelectorAll("[aria-invalid]")) clear(root, field.getAttribute("name"));
     fill(general);
     onsubmit();
-  }
-
-  function clear(name) {
-    root.querySelector(`[name="${name}"]`)?.removeAttribute("aria-invalid");
-    const error = root.querySelector(`#${name}-error`);
-    if (error) fill(error);
   }
 
   fill(sources, sourceFields(state));
@@ -77,6 +71,13 @@ export function form(state, known, { onchange, onsubmit, oncancel }) {
       cancel.toggleAttribute("hidden", !isBusy);
     },
   });
+}
+
+/** Take back what was said about a field. */
+function clear(root, name) {
+  root.querySelector(`[name="${name}"]`)?.removeAttribute("aria-invalid");
+  const error = root.querySelector(`#${name}-error`);
+  if (error) fill(error);
 }
 
 function radios(state) {
