@@ -66,6 +66,11 @@ class NodeColumns(NamedTuple):
         self.free[0, row] = self.allowed_pods[row] - self.pod_count[row]
         self.free[1:, row] = self.allocatable[:, row] - self.requested[:, row]
 
+    def load(self, row: int) -> bytes:
+        """Return what the pods on *row* take, to be compared."""
+        requested, non_zero = self.requested[:, row], self.non_zero_requested[:, row]
+        return b"".join([requested.tobytes(), non_zero.tobytes(), self.pod_count[row].tobytes()])
+
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
         return NodeColumns._make([column.take(rows, axis=-1) for column in self])

@@ -33,16 +33,14 @@ _MANY = 8
 """From so many pods on arrays are worth making."""
 _MOST_KEPT = 1_000
 """Answers kept at once; at 5,000 nodes a mask is 5 kB and a column of scores 40 kB."""
+LAST_CHANGED: Final = 256
+"""How many changes are remembered beside their generations."""
 
 T = TypeVar("T")
 
 TaintSet = tuple[Taint, ...]
 RowIndex = Sequence[int] | NDArray[np.intp]
 """Rows, one for each of something; a row may come several times."""
-
-
-LAST_CHANGED: Final = 256
-"""How many changes are remembered beside their generations."""
 
 
 class NodeTable:
@@ -225,7 +223,7 @@ class NodeTable:
         """Take over a new version of the node in *row*."""
         old = self.nodes[row]
         self.nodes[row] = node
-        if old is not None and _same_facts(old, node):
+        if old is not None and _facts(old) == _facts(node):
             return
         self._forget_kept()
         capacity = node_allocatable(node)
@@ -444,9 +442,7 @@ class NodeTable:
         part.ports = self.ports.take(index)
         part.images = self.images.take(index)
         part.pod_counters = PodCounters(part.pods)
-        part._free = []
-        part._kept = {}
-        part._row_memo = RowMemo()
+        part._free, part._kept, part._row_memo = [], {}, RowMemo()
         return part
 
     def with_replicas(self, template: PodTemplate, rows: Ints, counts: Ints) -> "NodeTable":
@@ -464,9 +460,7 @@ class NodeTable:
 
     def load(self, row: int) -> bytes:
         """Return what the pods on *row* take, to be compared: all that plugins go by as "load"."""
-        columns = self._columns
-        requested, non_zero = columns.requested[:, row], columns.non_zero_requested[:, row]
-        return b"".join([requested.tobytes(), non_zero.tobytes(), columns.pod_count[row].tobytes()])
+        return self._columns.load(row)
 
     def loads(self) -> Ints:
         """Return by row what :meth:`load` has the bytes of; the last is the number of pods."""
@@ -488,17 +482,11 @@ class NodeTable:
     def resource_rows(self, name: str) -> tuple[Ints, Ints] | None:
         """Return (allocatable, requested) of one resource, or None if no node or pod names it."""
         index = self.resources.get(name)
-        columns = self._columns
-        if index is None or index >= len(columns.allocatable):
+        if index is None or index >= len(self.allocatable):
             return None
-        return columns.allocatable[index, : self.size], columns.requested[index, : self.size]
+        return self.allocatable[index], self.requested[index]
 
 
-def _same_facts(old: Node, new: Node) -> bool:
-    """Whether two versions of a node are the same to the table; heartbeats change conditions."""
-    return (
-        old.spec == new.spec
-        and old.metadata.labels == new.metadata.labels
-        and old.status.allocatable == new.status.allocatable
-        and old.status.images == new.status.images
-    )
+def _facts(node: Node) -> tuple[object, ...]:
+    """Return what of a node the table goes by; heartbeats change conditions."""
+    return node.spec, node.metadata.labels, node.status.allocatable, node.status.images
