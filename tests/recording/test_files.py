@@ -148,20 +148,6 @@ def test_earlier_recordings_are_kept(tmp_path: Path) -> None:
     assert [version(tmp_path / name) for name in names] == ["7", "6", "5", "4", "3", "2"]
 
 
-def test_a_recording_ends_where_it_is_too_large(tmp_path: Path) -> None:
-    recording = RecordingWriter(tmp_path / "day.gz", most_bytes=300)
-    recording.write(HEADER)
-    recording.flush()
-    recording.write(bytes(range(256)).replace(b"\n", b"") * 2)
-    recording.flush()
-    recording.write(FLUSH)
-    recording.close()
-
-    assert "larger" in recording.problem
-    assert recording.dropped == 1
-    assert len(list(RecordingFile(recording.path).read())) == 1
-
-
 def test_a_recording_ends_where_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -200,5 +186,16 @@ def test_a_recording_ends_where_too_much_waits(
 
 
 def test_a_file_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
+    recording = RecordingWriter(tmp_path / "none" / "day.gz")
     with pytest.raises(UserError, match=r"--record .*none/day\.gz: No such file"):
-        RecordingWriter(tmp_path / "none" / "day.gz")
+        recording.write(HEADER)
+
+
+def test_earlier_recordings_stay_until_there_is_something_to_record(tmp_path: Path) -> None:
+    path = tmp_path / "day.gz"
+    path.write_bytes(b"earlier")
+
+    RecordingWriter(path).close()
+
+    assert path.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path]
