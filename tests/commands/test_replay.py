@@ -72,9 +72,9 @@ def test_files_of_one_recording_are_replayed_in_their_order(
     recorded: list[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     writer = RecordingWriter(tmp_path / "day.json.gz", most_bytes=2_000, keep=99)
-    for line in recorded:
+    for number, line in enumerate(recorded, start=1):
         writer.write(line)
-        if writer.num_lines % 50 == 0:
+        if number % 50 == 0:
             writer.flush()
     writer.close()
     files = sorted(map(str, tmp_path.iterdir()))  # the last one first

@@ -148,28 +148,39 @@ def test_earlier_recordings_are_kept(tmp_path: Path) -> None:
     assert [version(tmp_path / name) for name in names] == ["7", "6", "5", "4", "3", "2"]
 
 
+class FullDisk:
+    """A file that takes no more than *room* bytes."""
+
+    closed = False
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def write(self, data: bytes) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        size, self.room = min(len(data), self.room), 0
+        return size
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("room", [0, 10])
 def test_a_recording_ends_where_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, room: int
 ) -> None:
     recording = RecordingWriter(tmp_path / "day.gz")
-
-    class Full:
-        closed = False
-
-        def write(self, _data: bytes) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        def close(self) -> None: ...
-
     recording.write(HEADER)
     recording.close()
-    monkeypatch.setattr(recording, "_file", Full())
+    monkeypatch.setattr(recording, "_file", FullDisk(room))
+    recording.write(FLUSH)
     recording.write(FLUSH)
     recording.flush()
     recording.write(FLUSH)
 
     assert recording.problem == "No space left on device"
-    assert recording.dropped == 1
+    assert recording.num_lines == 1
+    assert recording.dropped == 3
     assert "recording ended" in caplog.text
 
 

@@ -132,7 +132,7 @@ def test_a_recording_ends_where_its_first_file_would_be_deleted(tmp_path: Path) 
     assert kept == steps[: len(kept)]
     assert 0 < len(kept) < len(steps)
     assert writer.problem.startswith("all 3 files")
-    assert writer.dropped
+    assert (writer.num_lines, writer.dropped) == (1 + len(kept), len(steps) - len(kept))
 
 
 def test_recordings_of_several_processes_are_told_apart(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ nor is one without its beginning, so that no file of this process is deleted.
 """
 
 import asyncio
+import errno
 import gzip
 import logging
 import os
@@ -44,7 +45,7 @@ class RecordingWriter:
         """
         self.path = path
         self.num_lines = 0
-        """That were taken; *dropped* were not, because the recording had ended."""
+        """That were written; *dropped* were not, because the recording has ended."""
         self.dropped = 0
         self.num_bytes = 0
         """Written, compressed."""
@@ -67,13 +68,12 @@ class RecordingWriter:
         if self.problem:
             self.dropped += 1
             return
-        if not self.num_lines:
+        if self._file is None:
             self._header = line
             try:
                 self._begin_file()
             except OSError as exc:
                 raise UserError(f"--record {self.path}: {exc.strerror or exc}") from exc
-        self.num_lines += 1
         self._lines.append(line)
         self._size += len(line) + 1
         if self._size > MOST_PENDING:
@@ -98,20 +98,24 @@ class RecordingWriter:
             data = _compressed(taken)
             is_full = len(data) > self._left < self._most_bytes
             if is_full and self._num_files > self._keep:
-                self._end(f"all {self._num_files} files of {self._most_bytes >> 20} MiB are full")
+                problem = f"all {self._num_files} files of {self._most_bytes >> 20} MiB are full"
+                self._end(problem, lost=len(taken))
                 return
             try:
                 if is_full:
                     self._continue_in_next_file()
                 self._put(data)
+                self.num_lines += len(taken)
             except OSError as exc:
-                self._end(exc.strerror or str(exc))
+                self._end(exc.strerror or str(exc), lost=len(taken))
 
     def _put(self, data: bytes) -> None:
         assert self._file is not None
-        self._file.write(data)
-        self.num_bytes += len(data)
-        self._left -= len(data)
+        size = self._file.write(data)
+        self.num_bytes += size
+        self._left -= size
+        if size < len(data):  # what follows could not be read
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _continue_in_next_file(self) -> None:
         assert self._file is not None
@@ -134,11 +138,12 @@ class RecordingWriter:
         if self._file is not None:
             self._file.close()
 
-    def _end(self, problem: str) -> None:
-        """Record nothing any more."""
+    def _end(self, problem: str, *, lost: int = 0) -> None:
+        """Record nothing any more; *lost* lines were taken and could not be written."""
+        self.dropped += lost + len(self._lines)
+        self._lines, self._size = [], 0
         if not self.problem:
             self.problem = problem
-            self._lines, self._size = [], 0
             log.error("recording ended", extra={"file": str(self.path), "why": problem})
 
 
