@@ -56,6 +56,7 @@ request 1000m cpu less, or have a larger node
 pod           default/p
 profile       default-scheduler
 fits nowhere  0/1 nodes are available: 1 Insufficient cpu.
+filters       1 node; NodeResourcesFit rejects 1, 0 left
 nearest miss  n1: request 1000m cpu less, or have a larger node
 
 node  verdict           why
@@ -170,6 +171,7 @@ def test_a_pod_of_a_snapshot(name: str, tmp_path: Path, capsys: pytest.CaptureFi
         "pod           default/p",
         "profile       default-scheduler",
         "fits nowhere  0/1 nodes are available: 1 Insufficient cpu.",
+        "filters       1 node; NodeResourcesFit rejects 1, 0 left",
         "nearest miss  n1: request 1000m cpu less, or have a larger node",
         "",
         "node  verdict           why",
