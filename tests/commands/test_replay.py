@@ -68,6 +68,26 @@ def test_a_changed_weight_is_named_with_status_1(
     assert first["recorded"]["node"] != first["now"]["node"]
 
 
+def test_files_of_one_recording_are_replayed_in_their_order(
+    recorded: list[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = RecordingWriter(tmp_path / "day.json.gz", most_bytes=2_000, keep=99)
+    for number, line in enumerate(recorded, start=1):
+        writer.write(line)
+        if number % 50 == 0:
+            writer.flush()
+    writer.close()
+    files = sorted(map(str, tmp_path.iterdir()))  # the last one first
+    assert len(files) > 2
+
+    assert run(["replay", *files]) == 0
+    decisions = sum(line.startswith(b'{"op":"attempt"') for line in recorded)
+    assert capsys.readouterr().out.splitlines()[0].split() == ["decisions", str(decisions)]
+
+    assert run(["replay", files[0]]) == 2
+    assert f"{files[0]}: continues another file" in capsys.readouterr().err
+
+
 def test_until_stops(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(file), "--until", "7"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["decisions", "7"]

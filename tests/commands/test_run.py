@@ -95,3 +95,17 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         cli.run(["run", "-h"])
     assert ended.value.code == 0
     assert "--write-config-to" in capsys.readouterr().out
+
+
+def test_earlier_recordings_stay_where_the_kubeconfig_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier, missing = tmp_path / "day.json.gz", tmp_path / "none"
+    earlier.write_bytes(b"earlier")
+
+    status = cli.run(["run", "--kubeconfig", str(missing), "--record", str(earlier)])
+
+    assert status == 2
+    assert str(missing) in capsys.readouterr().err
+    assert earlier.read_bytes() == b"earlier"
+    assert [*tmp_path.iterdir()] == [earlier]

@@ -170,7 +170,7 @@ POD = {"manifest": pod("p", "1")}
     [
         pytest.param(
             {"workload": {}},
-            "workload: Invalid value: {}: exactly one of trace, manifests and generator is needed",
+            "workload: Invalid value: {}: exactly one of recording, trace, manifests and generator",
             id="no workload",
         ),
         pytest.param(

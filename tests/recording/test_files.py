@@ -148,42 +148,39 @@ def test_earlier_recordings_are_kept(tmp_path: Path) -> None:
     assert [version(tmp_path / name) for name in names] == ["7", "6", "5", "4", "3", "2"]
 
 
-def test_a_recording_ends_where_it_is_too_large(tmp_path: Path) -> None:
-    recording = RecordingWriter(tmp_path / "day.gz", most_bytes=300)
-    recording.write(HEADER)
-    recording.flush()
-    recording.write(bytes(range(256)).replace(b"\n", b"") * 2)
-    recording.flush()
-    recording.write(FLUSH)
-    recording.close()
+class FullDisk:
+    """A file that takes no more than *room* bytes."""
 
-    assert "larger" in recording.problem
-    assert recording.dropped == 1
-    assert len(list(RecordingFile(recording.path).read())) == 1
+    closed = False
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def write(self, data: bytes) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        size, self.room = min(len(data), self.room), 0
+        return size
+
+    def close(self) -> None: ...
 
 
+@pytest.mark.parametrize("room", [0, 10])
 def test_a_recording_ends_where_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, room: int
 ) -> None:
     recording = RecordingWriter(tmp_path / "day.gz")
-
-    class Full:
-        closed = False
-
-        def write(self, _data: bytes) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        def close(self) -> None: ...
-
     recording.write(HEADER)
     recording.close()
-    monkeypatch.setattr(recording, "_file", Full())
+    monkeypatch.setattr(recording, "_file", FullDisk(room))
+    recording.write(FLUSH)
     recording.write(FLUSH)
     recording.flush()
     recording.write(FLUSH)
 
     assert recording.problem == "No space left on device"
-    assert recording.dropped == 1
+    assert recording.num_lines == 1
+    assert recording.dropped == 3
     assert "recording ended" in caplog.text
 
 
@@ -200,5 +197,16 @@ def test_a_recording_ends_where_too_much_waits(
 
 
 def test_a_file_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
+    recording = RecordingWriter(tmp_path / "none" / "day.gz")
     with pytest.raises(UserError, match=r"--record .*none/day\.gz: No such file"):
-        RecordingWriter(tmp_path / "none" / "day.gz")
+        recording.write(HEADER)
+
+
+def test_earlier_recordings_stay_until_there_is_something_to_record(tmp_path: Path) -> None:
+    path = tmp_path / "day.gz"
+    path.write_bytes(b"earlier")
+
+    RecordingWriter(path).close()
+
+    assert path.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path]

@@ -14,9 +14,9 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import Registry
 from berth.recording import lines
-from berth.recording.files import RecordingFile
 from berth.recording.replay import Replay
 from berth.recording.report import Report
+from berth.recording.runs import RecordedRun, runs
 from berth.settings.configuration import known_plugins
 from berth.tables import show
 from berth.terminal import say_json
@@ -29,8 +29,8 @@ def run(given: argparse.Namespace) -> int:
     logs.setup(logging.WARNING)
     config, plugins = _configuration(given)
     report = Report()
-    for path in given.files:
-        asyncio.run(_replay(RecordingFile(path), report, config, plugins.registry, given))
+    for recorded in runs(given.files):
+        asyncio.run(_replay(recorded, report, config, plugins.registry, given))
     if given.output == "json":
         for difference in report.differences:
             say_json(_json(difference.told()))
@@ -55,18 +55,15 @@ def _configuration(
 
 
 async def _replay(
-    file: RecordingFile,
+    recorded: RecordedRun,
     report: Report,
     config: KubeSchedulerConfiguration | None,
     registry: Registry,
     given: argparse.Namespace,
 ) -> None:
-    recorded = file.read()
-    header = next(recorded)
-    assert isinstance(header, lines.Header)
-    replay = Replay(header, registry, config)
+    replay = Replay(recorded.header, registry, config)
     clock, began = RealClock(), None
-    for line in recorded:
+    for line in recorded.read():
         if isinstance(line, lines.Attempt) and given.until and line.number > given.until:
             break
         if given.speed is not None and line.t:
@@ -74,7 +71,7 @@ async def _replay(
             await clock.sleep(max(line.t / given.speed + began - clock.monotonic(), 0.0))
         await replay.step(line)
     await replay.end()
-    report.add(file, header, replay)
+    report.add(recorded, replay)
 
 
 def _json(told: dict[str, object]) -> str:

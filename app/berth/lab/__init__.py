@@ -2,7 +2,7 @@
 
 ::
 
-    RUN.yaml --> spec --> workload (trace, manifests, generator)
+    RUN.yaml --> spec --> workload (recording, trace, ...)
                      \\-> policies       |
                               \\         v
                                run: one policy, one workload, one seed --> curves

@@ -4,19 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from math import log
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from berth.lab.chance import Chance
 from berth.lab.manifest_workload import read, rendered
 from berth.lab.trace import called
 from berth.lab.types import GeneratorSource
-from berth.lab.workload import Arrival, ticks
+from berth.lab.workload import MEASUREMENTS, Arrival, Change, ticks
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.whatif import manifests
-
-MEASUREMENTS: Final = 100
-"""How often a run of average length is measured."""
 
 
 class GeneratedWorkload:
@@ -24,6 +21,8 @@ class GeneratedWorkload:
 
     is_timed = True
     resource = ""
+    length = 0.0
+    changes: Sequence[Change] = ()
 
     def __init__(self, source: GeneratorSource, beside: Path) -> None:
         """Make the templates; LabError, ManifestError or QuestionError names what is wrong."""

@@ -1,17 +1,20 @@
 """Runs in which pods come and go, and wait for a node."""
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
 from berth.lab.curves import DECIMALS, Curves
 from berth.lab.measures import Measures
 from berth.lab.setup import lab_plugins, put_all
-from berth.lab.workload import Arrival, Workload
+from berth.lab.workload import Arrival, Change, Workload, pod_owners
+from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.profile.build import Registry
 
@@ -21,10 +24,8 @@ PERCENTILES: Final = (0.5, 0.9, 0.99, 1.0)
 class _Due(NamedTuple):
     at: float
     number: int
-    arrival: Arrival | None
-    """The pod that comes."""
-    leaving: Pod | None
-    """The pod that goes; neither: it is time to measure."""
+    what: Arrival | Change | Pod | None
+    """A Pod goes; None: it is time to measure."""
 
 
 async def run_in_time(
@@ -55,19 +56,31 @@ class _Run:
     ) -> None:
         self._cluster, self._workload = cluster, workload
         self._arrivals = {each.pod.key: each for each in arrivals}
-        self._came = {key: each.at for key, each in self._arrivals.items()}
+        self._came = {
+            key: each.at for key, each in self._arrivals.items() if not each.pod.spec.node_name
+        }
+        self._pods = len(self._came)
         self._numbers = count()
         self._started = cluster.clock.now()
         self._due: list[_Due] = []
         self._waited: list[float] = []
         self._length = max((each.at for each in arrivals), default=0.0)
+        self._length = max(self._length, workload.length)
+        self._there: set[tuple[type, str]] = set()
+        """Type and name of what there is beside pods."""
+        self._owned: defaultdict[str, list[Any]] = defaultdict(list)
+        """What ends with a pod, by its UID."""
         cluster.rng.seed(seed)
 
     async def run(self) -> dict[str, Any]:
         cluster = self._cluster
         put_all(cluster, self._workload)
+        for obj in (*self._workload.objects, *self._workload.nodes):
+            self._note(obj)
         for arrival in self._arrivals.values():
-            self._push(arrival.at, arrival=arrival)
+            self._push(arrival.at, arrival)
+        for change in self._workload.changes:
+            self._push(change.at, change)
         for moment in range(
             self._workload.interval, round(self._length) + 1, self._workload.interval
         ):
@@ -90,7 +103,7 @@ class _Run:
         return {
             "axis": "seconds",
             "curves": curves.means(),
-            "pods": len(self._arrivals),
+            "pods": self._pods,
             "preempted": len(cluster.victims),
             "waited": self._percentiles(),
             **self._unplaced(),
@@ -100,10 +113,8 @@ class _Run:
     def _now(self) -> float:
         return self._cluster.clock.now() - self._started
 
-    def _push(
-        self, at: float, *, arrival: Arrival | None = None, leaving: Pod | None = None
-    ) -> None:
-        heapq.heappush(self._due, _Due(at, next(self._numbers), arrival, leaving))
+    def _push(self, at: float, what: Arrival | Change | Pod | None = None) -> None:
+        heapq.heappush(self._due, _Due(at, next(self._numbers), what))
 
     def _note_bound(self) -> None:
         """Take note of pods that got a node since this was last called, which is now."""
@@ -112,21 +123,74 @@ class _Run:
             self._waited.append(self._now - self._came.pop(key))
             lifetime = self._arrivals[key].lifetime
             if lifetime is not None:
-                self._push(self._now + lifetime, leaving=bound.pod.pod)
+                self._push(self._now + lifetime, bound.pod.pod)
         self._cluster.bound.clear()
 
     def _happen(self) -> float | None:
-        """Have pods come and go that are due; return the time if it is time to measure."""
+        """Have happen what is due; return the time if it is time to measure."""
         sample = None
         while self._due and self._due[0].at <= self._now:
             due = heapq.heappop(self._due)
-            if due.arrival is not None:
-                self._cluster.put(due.arrival.pod)
-            elif due.leaving is None:
-                sample = due.at
-            elif (found := self._cluster.pods.get(due.leaving.key)) is not None:
-                self._cluster.delete(found)  # if not, it was preempted
+            match due.what:
+                case Arrival():
+                    self._come(due.what)
+                case Change():
+                    self._change(due.what)
+                case Pod():
+                    self._go(due.what)
+                case None:
+                    sample = due.at
         return sample
+
+    def _come(self, arrival: Arrival) -> None:
+        self._cluster.put(arrival.pod)
+        if arrival.until is not None:
+            self._push(arrival.until, arrival.pod)
+        elif arrival.lifetime is not None and arrival.pod.spec.node_name:
+            self._push(arrival.at + arrival.lifetime, arrival.pod)
+
+    def _go(self, pod: Pod) -> None:
+        """Delete a pod, unless it was preempted, and what it owns."""
+        if (found := self._cluster.pods.get(pod.key)) is not None:
+            self._cluster.delete(found)
+        for obj in self._owned.pop(pod.metadata.uid, ()):
+            self._delete(obj)
+
+    def _change(self, change: Change) -> None:
+        obj = change.obj
+        if isinstance(obj, Pod):
+            self._change_pod(obj)
+        elif change.is_gone:
+            if isinstance(obj, Node):  # the garbage collector of pods deletes those
+                for pod in [*self._cluster.pods.values()]:
+                    if pod.spec.node_name == obj.name:
+                        self._go(pod)
+            self._delete(obj)
+        else:
+            self._note(obj)
+            self._cluster.put(obj)
+
+    def _change_pod(self, told: Pod) -> None:
+        current = self._cluster.pods.get(told.key)
+        if current is None:
+            return
+        claims = told.status.resource_claim_statuses
+        status = msgspec.structs.replace(current.status, resource_claim_statuses=claims)
+        changed = told.assigned_to(current.spec.node_name)
+        self._cluster.put(msgspec.structs.replace(changed, status=status))
+
+    def _note(self, obj: Any) -> None:
+        place = type(obj), obj.metadata.key
+        if place not in self._there:
+            self._there.add(place)
+            for uid in pod_owners(obj):
+                self._owned[uid].append(obj)
+
+    def _delete(self, obj: Any) -> None:
+        place = type(obj), obj.metadata.key
+        if place in self._there:
+            self._there.remove(place)
+            self._cluster.delete(obj)
 
     def _measured(self, measures: Measures) -> dict[str, float]:
         waiting = sum(self._cluster.core.queue.sub_queues.pending_counts().values())

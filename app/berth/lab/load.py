@@ -17,6 +17,7 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.lab.chance import Chance, GoChance, PythonChance
 from berth.lab.generated_workload import GeneratedWorkload
 from berth.lab.manifest_workload import ManifestWorkload
+from berth.lab.recording_workload import RecordingWorkload
 from berth.lab.run import Policy
 from berth.lab.trace import Trace
 from berth.lab.trace_workload import TraceWorkload
@@ -57,8 +58,10 @@ class LabFile:
         ]
 
     def workload(self) -> Workload:
-        """Return the workload; LabError, ManifestError or QuestionError if it cannot be read."""
+        """Return the workload; a UserError if it cannot be read."""
         source, beside = self.lab.workload, self.path.parent
+        if source.recording is not None:
+            return RecordingWorkload(source.recording, beside)
         if source.trace is not None:
             given = source.trace
             trace = Trace(

@@ -9,7 +9,7 @@ from berth import manifests as files
 from berth.lab.chance import Chance
 from berth.lab.errors import LabError
 from berth.lab.types import ManifestSource
-from berth.lab.workload import Arrival
+from berth.lab.workload import Arrival, Change
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.whatif import manifests
@@ -25,6 +25,8 @@ class ManifestWorkload:
 
     is_timed = False
     interval = 0
+    length = 0.0
+    changes: Sequence[Change] = ()
 
     def __init__(self, source: ManifestSource, beside: Path) -> None:
         """Read the files; LabError, ManifestError or QuestionError names what is wrong."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from berth.lab.chance import Chance
 from berth.lab.trace import MILLI_PER_GPU, Trace, called
-from berth.lab.workload import Arrival
+from berth.lab.workload import Arrival, Change
 from berth.objects.pod import Pod
 from berth.objects.resources import requested
 
@@ -15,6 +15,8 @@ class TraceWorkload:
 
     is_timed = False
     interval = 0
+    length = 0.0
+    changes: Sequence[Change] = ()
     objects: Sequence[Any] = ()
 
     def __init__(self, trace: Trace, *, tune: float | None, shuffle: bool) -> None:

@@ -84,9 +84,17 @@ class GeneratorSource(ConfigModel):
     """The average time between two of them, exponentially distributed."""
 
 
+class RecordingSource(ConfigModel):
+    """What happened to a recorded cluster, apart from what its scheduler did."""
+
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Files beside this one that were written by `--record`, the oldest first."""
+
+
 class WorkloadSource(ConfigModel):
     """Where nodes and pods come from: one of these."""
 
+    recording: RecordingSource | None = None
     trace: TraceSource | None = None
     manifests: ManifestSource | None = None
     generator: GeneratorSource | None = None
@@ -94,7 +102,7 @@ class WorkloadSource(ConfigModel):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise ValueError("exactly one of trace, manifests and generator is needed")
+            raise ValueError("exactly one of recording, trace, manifests and generator is needed")
         return self
 
 

@@ -27,8 +27,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
-        help="a file that `berth run --record` or `berth up --record` wrote; several are replayed"
-        " one after the other, each from its own beginning",
+        help="a file that `berth run --record` or `berth up --record` wrote; give all files of a"
+        " process, in any order. Several recordings are replayed one after the other",
     )  # fmt: skip
     add_plugin_flags(parser)
     parser.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")

@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -27,6 +28,16 @@ class RecordingFile:
     path: Path
     is_cut: bool = field(default=False, init=False)
     """Whether the last line read was cut off, as where a process was killed; it is left out."""
+
+    def header(self) -> lines.Header:
+        """Return the first line. Raises RecordingError."""
+        first = next(self.read())
+        assert isinstance(first, lines.Header)
+        return first
+
+    def steps(self) -> Iterator[lines.AnyLine]:
+        """Yield the lines after the header. Raises RecordingError."""
+        return islice(self.read(), 1, None)
 
     def read(self) -> Iterator[lines.AnyLine]:
         """Yield the lines; the first one is a Header. Raises RecordingError."""

@@ -22,7 +22,7 @@ class Line(
 
 
 class Header(Line, frozen=True, gc=False, tag="header"):
-    """Who decides, and by what."""
+    """Who decides, and by what. Each file of a recording begins with it."""
 
     api_version: str
     kind: str
@@ -36,6 +36,8 @@ class Header(Line, frozen=True, gc=False, tag="header"):
     max_in_unschedulable: float = 300.0
     plugins: tuple[str, ...] = ()
     """The plugins that are not in-tree: names, and where they came from."""
+    segment: int = 0
+    """Counts the files of the recording, which differ in this field of the header alone."""
 
 
 class Added(Line, frozen=True, gc=False, tag="add"):
@@ -250,3 +252,10 @@ AnyLine = (
 
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder(AnyLine).decode
+
+
+def next_header(header: bytes) -> bytes:
+    """Return the first line of the file that continues one whose first line is *header*."""
+    first = decode(header)
+    assert isinstance(first, Header)
+    return encode(msgspec.structs.replace(first, segment=first.segment + 1))

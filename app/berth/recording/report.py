@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.recording.difference import Difference
-from berth.recording.files import RecordingFile
-from berth.recording.lines import Decision, Header
+from berth.recording.lines import Decision
 from berth.recording.replay import Replay
+from berth.recording.runs import RecordedRun
 from berth.tables import Content, Stack, Table
 
 
@@ -24,14 +24,13 @@ class Report:
     """The files whose last line is missing."""
     _is_strict: bool = True
 
-    def add(self, file: RecordingFile, header: Header, replay: Replay) -> None:
+    def add(self, run: RecordedRun, replay: Replay) -> None:
         """Take in what *replay* came to."""
         self.decisions += replay.following.decisions
         self.differences += replay.following.differences
-        self.versions.add(header.version)
+        self.versions.add(run.header.version)
         self._is_strict = replay.following.is_strict
-        if file.is_cut:
-            self.cut.append(str(file.path))
+        self.cut += (str(file.path) for file in run.files if file.is_cut)
 
     @property
     def num_differing(self) -> int:

@@ -6,7 +6,8 @@ from berth.recording.writer import RecordingWriter
 
 
 def recording(given: argparse.Namespace) -> RecordingWriter | None:
-    """Begin the file of ``--record``; None without the flag. Raises UserError."""
+    """Return what writes the file of ``--record``; None without the flag."""
     if given.record is None:
         return None
-    return RecordingWriter(given.record, most_bytes=given.record_max_size << 20)
+    most_bytes = given.record_max_size << 20
+    return RecordingWriter(given.record, most_bytes=most_bytes, keep=given.record_keep)
