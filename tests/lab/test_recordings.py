@@ -23,6 +23,7 @@ from berth.lab.workload import Arrival
 from berth.objects.meta import OwnerReference
 from berth.recording import lines
 from berth.recording.kinds import kind_name
+from berth.recording.writer import RecordingWriter
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod
 from tests.lab.test_runs import lab_file, results
@@ -212,6 +213,25 @@ def test_a_recording_that_cannot_be_used_is_an_error(
         workload(path)
 
     assert want in str(caught.value)
+
+
+def test_files_of_one_recording_are_read_in_their_order(tmp_path: Path) -> None:
+    world = RecordedWorld(seed=8)
+    asyncio.run(world.live(attempts=60))
+    path = write_lines(tmp_path, world.lines)
+    writer = RecordingWriter(tmp_path / "parts.gz", most_bytes=2_000, keep=99)
+    for number, line in enumerate(world.lines, start=1):
+        writer.write(line)
+        if number % 50 == 0:
+            writer.flush()
+    writer.close()
+    files = tuple(sorted(each.name for each in tmp_path.glob("parts.gz*")))  # the last one first
+
+    parts = RecordingWorkload(RecordingSource(files=files), tmp_path)
+
+    assert len(files) > 2
+    assert parts.arrivals(PythonChance(1)) == arrivals(path)
+    assert parts.changes == workload(path).changes
 
 
 # Runs.

@@ -29,6 +29,7 @@ from berth.objects.storage import (
 from berth.recording import lines
 from berth.recording.files import RecordingError, RecordingFile
 from berth.recording.kinds import by_name
+from berth.recording.runs import runs
 
 LATEST: Final = 1e11
 """Seconds since 1970; a time after it is no time."""
@@ -59,8 +60,9 @@ class RecordingWorkload:
     def __init__(self, source: RecordingSource, beside: Path) -> None:
         """Read the files; RecordingError or LabError names what is wrong."""
         history = _History()
-        for name in source.files:
-            history.read(RecordingFile(beside / name))
+        for run in runs(beside / name for name in source.files):
+            for file in run.files:
+                history.read(file)
         self.length = history.since_begin(history.now)
         self.interval = max(round(self.length / MEASUREMENTS), 1)
         self.nodes: Sequence[Node] = [each for each in history.first if isinstance(each, Node)]

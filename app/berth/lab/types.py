@@ -88,7 +88,7 @@ class RecordingSource(ConfigModel):
     """What happened to a recorded cluster, apart from what its scheduler did."""
 
     files: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Files beside this one that were written by `--record`, the oldest first."""
+    """Files beside this one that were written by `--record`: all of a process, in any order."""
 
 
 class WorkloadSource(ConfigModel):
