@@ -41,6 +41,7 @@ NOTHING: Final = nullcontext()
 QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1
 """A scheduler that uses less of a core than this has written what it had to write."""
+QUIET_LOOKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +181,15 @@ async def follow(
 
 
 async def until_quiet(scheduler: Measured, *, clock: Clock) -> None:
-    """Return when the scheduler does next to nothing."""
-    used = -1.0
-    while scheduler.cpu_seconds() - used > QUIET_SHARE * QUIET_SECONDS:
-        used = scheduler.cpu_seconds()
+    """Return when the scheduler has done next to nothing for QUIET_LOOKS looks in a row.
+
+    On a busy machine one may see nothing because the API server has not answered yet.
+    """
+    used, quiet = scheduler.cpu_seconds(), 0
+    while quiet < QUIET_LOOKS:
         await clock.sleep(QUIET_SECONDS)
+        before, used = used, scheduler.cpu_seconds()
+        quiet = quiet + 1 if used - before <= QUIET_SHARE * QUIET_SECONDS else 0
 
 
 def _pods(workload: str, settings: Settings) -> Iterator[dict[str, Any]]:
