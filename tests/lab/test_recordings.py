@@ -139,6 +139,9 @@ def test_what_there_is_at_the_first_attempt_is_there_from_the_begin(tmp_path: Pa
         put(runs, -40),
         put(left, -40),
         put(waits, -30),
+        put(pod("runs", node="n", labels={"a": "b"}), -25),
+        put(pod("placed"), -25),
+        put(pod("placed", node="n"), -20),
         gone(node("gone"), -20),
         gone(left, -20),
         put(node("n", cpu="4"), -10),
@@ -149,10 +152,13 @@ def test_what_there_is_at_the_first_attempt_is_there_from_the_begin(tmp_path: Pa
 
     assert [each.status.allocatable["cpu"] for each in made.nodes] == ["4"]
     assert made.changes == []
-    assert [(a.pod.metadata.name, a.at, a.lifetime) for a in made.arrivals(PythonChance(1))] == [
-        ("runs", 0.0, 60.0),
-        ("waits", 0.0, None),
+    came = made.arrivals(PythonChance(1))
+    assert [(a.pod.metadata.name, a.pod.spec.node_name, a.at, a.lifetime) for a in came] == [
+        ("runs", "n", 0.0, 60.0),
+        ("waits", "", 0.0, None),
+        ("placed", "n", 0.0, None),
     ]
+    assert came[0].pod.metadata.labels == {"a": "b"}
     assert made.length == 60.0
 
 

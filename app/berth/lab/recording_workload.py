@@ -180,14 +180,12 @@ class _History:
         told = _undecided(pod)
         if told != known.told:
             known.told = told
-            if self._begin is None:
-                known.pod = told
-            else:
+            if self._begin is not None:
                 self.changes.append(Change(self.since_begin(self.now), told))
+        if self._begin is None:
+            known.pod = pod if has_node else told
         if has_node and known.started is None:
             known.started = self.now
-            if self._begin is None:
-                known.pod = pod
 
     def _come(self, pod: Pod) -> None:
         nth = self._names[pod.key] = self._names.get(pod.key, 0) + 1
