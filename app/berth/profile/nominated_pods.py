@@ -1,6 +1,6 @@
 """The filters of one attempt, which must pass with and without nominated pods (spec §2.5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -94,12 +94,25 @@ def nominated_to(
 ) -> dict[int, list[PodInfo]]:
     """Return, by row, the nominated pods that *pod* must leave room for, as if they were there."""
     beside: dict[int, list[PodInfo]] = {}
+    for name, row, other in _beside(nominated, pod, nodes):
+        there = other if other.node_name == name else other.on_node(name)
+        beside.setdefault(row, []).append(there)
+    return beside
+
+
+def are_nominated(nominated: NominatedPods, pod: PodInfo, nodes: NodeTable) -> bool:
+    """Whether there are nominated pods that *pod* must leave room for."""
+    return any(True for _ in _beside(nominated, pod, nodes))
+
+
+def _beside(
+    nominated: NominatedPods, pod: PodInfo, nodes: NodeTable
+) -> Iterator[tuple[str, int, PodInfo]]:
+    """Yield the pods that *pod* must leave room for, each with its node and row."""
+    uid, priority = pod.uid, pod.priority
     for name, pods in nominated.items():
         row = nodes.row_of.get(name)
-        if row is None:
-            continue
-        for other in pods:
-            if other.uid != pod.uid and other.priority >= pod.priority:
-                there = other if other.node_name == name else other.on_node(name)
-                beside.setdefault(row, []).append(there)
-    return beside
+        if row is not None:
+            for other in pods:
+                if other.uid != uid and other.priority >= priority:
+                    yield name, row, other
