@@ -342,6 +342,15 @@ async def test_a_day_in_which_much_goes_wrong_can_be_run(tmp_path: Path) -> None
     assert max(result.curves["waiting pods"]) >= 0.9 * made.length
 
 
+def test_the_shortest_recording_is_measured(tmp_path: Path) -> None:
+    path = write(tmp_path, put(node("n", cpu="4"), -1), put(pod("p", cpu="2")), tried(), tried(0.2))
+    policies = [{"name": "default", "preset": "default"}]
+    source = {"recording": {"files": [path.name]}}
+    (ran,) = results(lab_file(tmp_path, workload=source, policies=policies))
+
+    assert ran.curves["allocation of cpu"] == {1: 50.0}
+
+
 def test_two_policies_run_a_recording(tmp_path: Path) -> None:
     """A large pod comes when two small ones run: it waits unless they are on the same node."""
     small = [pod(f"small-{i}", cpu="2") for i in range(2)]

@@ -65,6 +65,7 @@ class RecordingWorkload:
                 history.read(file)
         self.length = history.since_begin(history.now)
         self.interval = max(round(self.length / MEASUREMENTS), 1)
+        self.length = max(self.length, self.interval)  # so that the shortest is measured, too
         self.nodes: Sequence[Node] = [each for each in history.first if isinstance(each, Node)]
         self.objects: Sequence[Any] = [each for each in history.first if not isinstance(each, Node)]
         self.changes: Sequence[Change] = history.changes
