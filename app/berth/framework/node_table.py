@@ -209,7 +209,6 @@ class NodeTable:
             self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
-        self._forget_kept()
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
