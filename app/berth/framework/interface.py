@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -213,8 +213,8 @@ class RowByRow(NamedTuple):
 
     follows_from: Hashable
     """What else they follow from: while it stays equal, so do they."""
-    but_not: Collection[int]
-    """Rows that have nominated pods, from which they follow, too."""
+    beside: Mapping[int, Sequence[PodInfo]]
+    """By row, the pods nominated to it, from which they follow, too."""
 
 
 class FilterRunner(Protocol):

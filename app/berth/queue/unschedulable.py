@@ -107,6 +107,8 @@ class UnschedulablePods:
 
     def rejected_by(self, rejectors: Iterable[Rejector]) -> list[SignatureGroup]:
         """Return the pods that wait for any of *rejectors*, each once."""
+        if not self._by_rejector:  # as while the nodes are listed
+            return []
         found: dict[Hashable, SignatureGroup] = {}
         for rejector in rejectors:
             found.update(self._by_rejector.get(rejector, ()))

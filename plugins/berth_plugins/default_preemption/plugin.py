@@ -149,7 +149,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         """Return the rows that evictions could help on, starting somewhere among them."""
         rows: Rows = nodes.order[diagnosis.rows_with(Code.UNSCHEDULABLE, nodes)[nodes.order]]
         offset = self._handle.rng.randrange(len(rows)) if len(rows) else 0
-        return np.roll(rows, -offset)
+        return np.concatenate((rows[offset:], rows[:offset]))
 
     def _num_candidates(self, num_nodes: int) -> int:
         """Return how many candidates are enough among *num_nodes* (spec §6.2)."""
