@@ -16,7 +16,7 @@ import msgspec
 
 from berth.bench.api_server import (
     EVENTS_PATH,
-    NODE_LABEL,
+    LABEL,
     PODS_PATH,
     api_server,
     at_once,
@@ -104,7 +104,7 @@ async def _create_running(client: ApiClient, pod: Object) -> None:
 
 def _node(n: int) -> Object:
     name, capacity = f"node-{n}", {"cpu": "4", "memory": "32Gi", "pods": "110"}
-    labels = {NODE_LABEL: "", HOSTNAME: name, ZONE: f"zone-{n % 3}"}
+    labels = {LABEL: "", HOSTNAME: name, ZONE: f"zone-{n % 3}"}
     return {
         "metadata": {"name": name, "labels": labels},
         "spec": {},

@@ -14,6 +14,7 @@ import msgspec
 from berth.bench import workloads
 from berth.bench.api_server import (
     BERTH,
+    NAMESPACE,
     NOW,
     PODS_PATH,
     RUN_FLAGS,
@@ -38,6 +39,7 @@ LEADS: Final = "became leader"
 FILLED: Final = "caches are filled"
 """What schedulers log."""
 POD: Final = "pending"
+POD_KEY: Final = f"{NAMESPACE}/{POD}"
 
 
 async def measure(*, nodes: int, command: str, clock: Clock) -> AsyncIterator[Figure]:
@@ -91,7 +93,7 @@ class _Cluster:
                 await binds.until(1, scheduler)
                 used = scheduler.used()
         await self._delete_pod()
-        yield figure("process start to first bind", (binds.times[POD] - started) * 1e3, "ms")
+        yield figure("process start to first bind", (binds.times[POD_KEY] - started) * 1e3, "ms")
         yield figure(
             "process start to first bind, CPU",
             used.cpu * 1e3,
@@ -127,7 +129,7 @@ class _Cluster:
             watching.cancel()
         since = max(*holders.values(), created)
         await self._delete_pod()
-        return figure("Lease acquired to first bind", (binds.times[POD] - since) * 1e3, "ms")
+        return figure("Lease acquired to first bind", (binds.times[POD_KEY] - since) * 1e3, "ms")
 
     async def _watch_lease(self, holders: dict[str, float]) -> None:
         """Note when, monotonic, each holder of the Lease is first seen."""

@@ -23,6 +23,7 @@ import msgspec
 
 from berth.bench import workloads
 from berth.bench.api_server import (
+    NAMESPACE,
     NOW,
     PODS_PATH,
     api_server,
@@ -99,7 +100,7 @@ class _Driver:
         self._clock = clock
         self._before = scheduler.used()
         self.sent: dict[str, float] = {}
-        """When the creation of each pod was sent, monotonic seconds."""
+        """When the creation of each pod, ``namespace/name``, was sent, monotonic seconds."""
         self.used = Usage(0.0, None)
         """By the scheduler while pods were created."""
 
@@ -118,7 +119,7 @@ class _Driver:
 
     async def _create(self, name: str) -> None:
         body = msgspec.json.encode(_pod(name))
-        self.sent[name] = self._clock.monotonic()
+        self.sent[f"{NAMESPACE}/{name}"] = self._clock.monotonic()
         await self._client.request("POST", PODS_PATH, body=body)
 
     async def _delete(self, name: str) -> None:
