@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,8 +71,7 @@ class Columns(Mapping[str, Ints]):
         return len(self._columns)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTable:
+class ScoreTable(msgspec.Struct, frozen=True, eq=False):
     """Scores of the nodes that passed, one column per plugin that scored."""
 
     rows: NDArray[np.intp]
