@@ -6,9 +6,9 @@ as there are lesser pods on one node, however many nodes there are.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
@@ -36,8 +36,7 @@ FEWEST: Final = 32
 """So many nodes are tried in about the time of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(msgspec.Struct, frozen=True):
     """Preemption for *pod* in thought; nothing but overlays is changed."""
 
     pod: PodInfo

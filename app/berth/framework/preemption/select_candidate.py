@@ -1,11 +1,11 @@
 """The node whose victims are missed least (spec §6.6)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.framework.preemption.candidate import (
