@@ -159,7 +159,7 @@ class NodeTable:
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
         """Yield the names of the nodes in *rows*."""
-        return (self.name(int(row)) for row in rows)
+        return map(self._names.__getitem__, rows)
 
     def no_rows(self) -> Mask:
         """Return a new mask in which no row is marked."""
@@ -209,7 +209,6 @@ class NodeTable:
             self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
-        self._forget_kept()
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
