@@ -155,6 +155,7 @@ class SchedulerCore:
             pod=pods.get,
             is_preempting=self.preemptions.is_preempting,
             nominated_node=self._nominated_node,
+            gate_may_open=self._gate_may_open,
             pod_groups=pod_groups if pod_groups is not None else NO_GROUPS,
             allow_waiting=bindings.allow_waiting,
             outcomes=metrics,
@@ -194,6 +195,7 @@ class SchedulerCore:
             queue=self.queue,
             cache=self.cache,
             bindings=bindings,
+            preemptions=self.preemptions,
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
             features=features,
@@ -263,6 +265,9 @@ class SchedulerCore:
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
+
+    def _gate_may_open(self, key: str) -> None:
+        self.queue.gate_may_open(key)
 
     def reconfigure(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""

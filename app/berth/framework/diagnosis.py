@@ -1,7 +1,7 @@
 """Why a pod fits nowhere, kept as masks and put into words when asked (spec §2.8)."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -9,7 +9,7 @@ import numpy as np
 
 from berth.framework.node_table import NodeTable
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -48,6 +48,24 @@ class Diagnosis(msgspec.Struct):
             if status is not None:
                 return status.of(plugin)
         return None
+
+    def rows_by_status(self) -> Iterator[tuple[Status, Rows]]:
+        """Yield statuses, each with rows that have it: in all, the rows with an explicit one."""
+        for row, of_row in self.statuses.items():
+            yield of_row, np.array([row])
+        for plugin, verdict in self.verdicts:
+            rejected = verdict.rejected()
+            if rejected is None:
+                continue
+            rows = np.flatnonzero(rejected)
+            if self.statuses:
+                rows = rows[~np.isin(rows, [*self.statuses])]
+            reasons = _numbered([rejection.where[rows] for rejection in verdict.rejections])
+            for number in np.unique(reasons).tolist():
+                of_number = rows[reasons == number]
+                status = verdict.status_of(int(of_number[0]))
+                assert status is not None, "a rejected row has a status"
+                yield status.of(plugin), of_number
 
     def add_part(self, part: "Diagnosis", nodes: NodeTable, rows: Rows) -> None:
         """Take over what *part* says of a table that begins with *rows* of *nodes*.
@@ -144,6 +162,16 @@ class Diagnosis(msgspec.Struct):
         ]
         found += [status for status in self.statuses.values() if status.code is Code.ERROR]
         return min(found, key=lambda status: status.message, default=None)
+
+
+def _numbered(masks: Sequence[Mask]) -> Ints:
+    """Return one number for each position, the same where all *masks* are the same."""
+    numbers = np.zeros(len(masks[0]), np.int64)
+    for i, mask in enumerate(masks):
+        numbers = numbers * 2 + mask
+        if i % 32 == 31:  # before they become too large
+            numbers = np.unique(numbers, return_inverse=True)[1]
+    return numbers
 
 
 def _on(error: Rejection, nodes: NodeTable) -> str:

@@ -27,6 +27,10 @@ def _not_nominated(_uid: str) -> str:
     return ""
 
 
+def _nobody_is_gated(_key: str) -> None:
+    pass
+
+
 def _nobody_waits(_uids: Set[str], _plugin: str) -> None:
     pass
 
@@ -54,6 +58,9 @@ class Handle(msgspec.Struct, frozen=True):
 
     The status of the pod may not say so yet.
     """
+    gate_may_open: Callable[[str], None] = _nobody_is_gated
+    """Have PreEnqueue asked again about the pod ``namespace/name`` at the next event that may help
+    it; after :class:`~berth.framework.status.GatedUntilTold`."""
     pod_groups: PodGroups = NO_GROUPS
     """Which pods of a group there are, and which have nodes."""
     allow_waiting: Callable[[Set[str], str], None] = _nobody_waits

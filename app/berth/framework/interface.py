@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -96,7 +96,11 @@ class PreEnqueuePlugin(Plugin):
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return None to let *pod* be tried, any Status to gate it (spec §3.2)."""
+        """Return None to let *pod* be tried, any Status to gate it (spec §3.2).
+
+        A plugin that gates hundreds of pods, and knows when it lets one in, returns
+        :class:`~berth.framework.status.GatedUntilTold`.
+        """
 
 
 class EnqueueExtensions(Plugin):
@@ -209,8 +213,8 @@ class RowByRow(NamedTuple):
 
     follows_from: Hashable
     """What else they follow from: while it stays equal, so do they."""
-    but_not: Collection[int]
-    """Rows that have nominated pods, from which they follow, too."""
+    beside: Mapping[int, Sequence[PodInfo]]
+    """By row, the pods nominated to it, from which they follow, too."""
 
 
 class FilterRunner(Protocol):

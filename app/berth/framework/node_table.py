@@ -159,7 +159,7 @@ class NodeTable:
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
         """Yield the names of the nodes in *rows*."""
-        return (self.name(int(row)) for row in rows)
+        return map(self._names.__getitem__, rows)
 
     def no_rows(self) -> Mask:
         """Return a new mask in which no row is marked."""
