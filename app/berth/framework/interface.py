@@ -96,7 +96,11 @@ class PreEnqueuePlugin(Plugin):
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return None to let *pod* be tried, any Status to gate it (spec §3.2)."""
+        """Return None to let *pod* be tried, any Status to gate it (spec §3.2).
+
+        A plugin that gates hundreds of pods, and knows when it lets one in, returns
+        :class:`~berth.framework.status.GatedUntilTold`.
+        """
 
 
 class EnqueueExtensions(Plugin):
