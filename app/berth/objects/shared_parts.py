@@ -163,7 +163,10 @@ def pod_decoder() -> Callable[[bytes], Pod]:
     def decode(data: bytes) -> Pod:
         pod = shell(data)
         spec = specs.of(bytes(pod.spec))
-        status = statuses.of(pod.status, is_bound=bool(spec.node_name))
+        try:
+            status = statuses.of(pod.status, is_bound=bool(spec.node_name))
+        except ValueError as exc:  # of a quantity
+            raise msgspec.ValidationError(str(exc)) from exc
         return Pod(metas.of(pod.metadata), spec, status)
 
     return decode
@@ -294,24 +297,26 @@ def node_decoder() -> Callable[[bytes], Node]:
     images = _parts(ContainerImage, most=TEXTS)
     quantities = _parts(Quantities)
 
+    def status_of(status: _NodeStatus) -> NodeStatus:
+        return NodeStatus(
+            quantities[bytes(status.allocatable)],
+            quantities[bytes(status.capacity)],
+            tuple(
+                [
+                    conditions[Condition(each.type, each.status, each.reason)]
+                    for each in status.conditions
+                ]
+            ),
+            tuple([images[each] for each in map(bytes, status.images)]),
+            status.declared_features,
+        )
+
     def decode(data: bytes) -> Node:
         node = shell(data)
-        status = node.status
-        return Node(
-            metas.of(node.metadata),
-            specs[node.spec],
-            NodeStatus(
-                quantities[bytes(status.allocatable)],
-                quantities[bytes(status.capacity)],
-                tuple(
-                    [
-                        conditions[Condition(each.type, each.status, each.reason)]
-                        for each in status.conditions
-                    ]
-                ),
-                tuple([images[each] for each in map(bytes, status.images)]),
-                status.declared_features,
-            ),
-        )
+        try:
+            status = status_of(node.status)
+        except ValueError as exc:  # of a quantity
+            raise msgspec.ValidationError(str(exc)) from exc
+        return Node(metas.of(node.metadata), specs[node.spec], status)
 
     return decode
