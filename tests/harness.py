@@ -75,6 +75,9 @@ class FakeCluster(InMemoryApi):
         self.room.set()
         self.lets_victims_linger = False
         """Whether evicted pods are terminating until the test deletes them."""
+        self.tells_of_evictions_late = False
+        """Whether watches tell of evictions only when :meth:`tell_of_evictions` is called."""
+        self._untold: list[tuple[Pod, Condition]] = []
         self.shows_conditions = False
         """Whether pods have the conditions that are written."""
 
@@ -106,7 +109,16 @@ class FakeCluster(InMemoryApi):
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         if self.evict_error is not None:
             raise self.evict_error
+        if self.tells_of_evictions_late:
+            self._untold.append((pod, condition))
+            return True
         return await super().evict(pod, condition)
+
+    async def tell_of_evictions(self) -> None:
+        """Have watches tell of the evictions that were answered before."""
+        for pod, condition in self._untold:
+            await super().evict(pod, condition)
+        self._untold.clear()
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

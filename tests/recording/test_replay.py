@@ -174,6 +174,20 @@ async def test_the_decisions_are_listed_that_a_weight_changes() -> None:
     assert len(listed) < replay.following.decisions
 
 
+async def test_the_node_is_named_that_chance_takes_of_the_best() -> None:
+    score = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}
+    world = RecordedWorld(seed=7, nodes=30, plain=True)
+    await world.live(attempts=100)
+
+    replay = await replayed(world.lines, config(profiles=[{"plugins": {"score": score}}]))
+
+    differed = [each for each in replay.following.differences if each.kind == "differed"]
+    assert any(each.now is not None and each.now.equals for each in differed)
+    for each in differed:
+        assert each.now is not None
+        assert f"; here {each.now.node} " in each.words
+
+
 async def test_what_the_same_configuration_would_decide_is_the_same() -> None:
     world = RecordedWorld(seed=6)
     await world.live(attempts=100)

@@ -14,9 +14,11 @@ from berth.explain.comparison import Chosen, Comparison, compare
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.interface import PostFilterResult
+from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate, Preemption
 from berth.framework.status import Code, Status
+from berth.queue.scheduling_queue import SchedulingQueue
 from berth.recording.difference import Difference, fields_that_differ, has_same_outcome
 from berth.recording.lines import Attempt, Bound, Decision, Evicted
 from berth.recording.replayed_api import Meetings
@@ -36,7 +38,7 @@ from berth.scheduler.outcome import (
 )
 from berth.scheduler.preemption import PendingPreemption, Preemptions
 from berth.scheduler.reservation import Reservation, assume, assumed_on
-from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
+from berth.scheduler.schedule_pod import Select, evaluate_pod, smallest_name
 
 
 class Following:
@@ -123,7 +125,7 @@ class ReplayedScheduler(schedule_one.Scheduler):
     def _compared(self, made: schedule_one.Attempt, recorded: Decision) -> Comparison:
         """Look at all nodes once more, and compare what is best with what was chosen."""
         cycle = self.begin_cycle(made.cycle.profile, made.queued)
-        outcome = evaluate_pod(cycle, select=smallest_name(cycle.nodes))
+        outcome = evaluate_pod(cycle, select=_drawn(made.outcome, cycle.nodes))
         chosen = Chosen(recorded.node or recorded.refused, recorded.message)
         return compare(outcome, cycle.nodes, chosen)
 
@@ -161,6 +163,13 @@ class ReplayedScheduler(schedule_one.Scheduler):
         records = Decisions(capacity=1, monotonic=self.clock.monotonic, ranks_nodes=False)
         record = records.add(outcome, nodes=self.cache.table, attempt=queued.attempts, at=0.0)
         return Decision.of(record, outcome)
+
+
+def _drawn(outcome: Outcome, nodes: NodeTable) -> Select:
+    """Return a *select* that takes the node of *outcome* where that is one of the best."""
+    row = nodes.row_of.get(outcome.node_name) if isinstance(outcome, Placed) else None
+    otherwise = smallest_name(nodes)
+    return lambda rows: row if row is not None and row in rows else otherwise(rows)
 
 
 def _choice(decision: Decision) -> tuple[object, ...]:
@@ -241,9 +250,9 @@ class ReplayedPreemptions(Preemptions):
     """By UID of the pod or group; set by whoever makes this."""
 
     async def evict_all(
-        self, pending: PendingPreemption, victims: Sequence[PodInfo]
-    ) -> tuple[Sequence[PodInfo], bool]:
+        self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue
+    ) -> Sequence[PodInfo]:
         try:
-            return await super().evict_all(pending, victims)
+            return await super().evict_all(pending, victims, queue)
         finally:
             await self.evictions.wait(pending.uid)

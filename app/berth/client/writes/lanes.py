@@ -24,10 +24,11 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from berth.client.errors import FencedError, NotFoundError
 from berth.clock import Clock
@@ -60,8 +61,7 @@ EVENTS_AT_ONCE: Final = 16
 """Events that one call of their writer is given, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How much of each lane may be under way, and how much may wait.
 
     ``event`` counts calls of writers, of which each writes up to :data:`EVENTS_AT_ONCE`, one after
@@ -90,8 +90,7 @@ class Limits:
             )
 
 
-@dataclass(slots=True)
-class LaneStats:
+class LaneStats(msgspec.Struct):
     """Counters of one lane since the start, and its state now. Times are in seconds."""
 
     depth: int = 0
@@ -111,8 +110,7 @@ class LaneStats:
         self.wait_longest = max(self.wait_longest, seconds)
 
 
-@dataclass(slots=True, eq=False)
-class Item:
+class Item(msgspec.Struct, eq=False):
     """One write, or several events at once. ``key`` is the pod's if order matters.
 
     ``turn`` is for a caller that makes the write itself. Others have ``write``, or ``write_events``
@@ -125,7 +123,7 @@ class Item:
     turn: asyncio.Future[None] | None = None
     write: Write[object] | None = None
     write_events: WriteEvents[Any] | None = None
-    events: list[Any] = field(default_factory=list)
+    events: list[Any] = []
     is_withdrawn: bool = False
 
     @property
@@ -141,15 +139,14 @@ class Item:
             await self.write()
 
 
-@dataclass(slots=True)
-class LaneState:
+class LaneState(msgspec.Struct):
     limit: int
     room: int
     """How many may wait."""
     busy: int = 0
     """How many are under way; events that are written together are one."""
-    pending: deque[Item] = field(default_factory=deque)
-    stats: LaneStats = field(default_factory=LaneStats)
+    pending: deque[Item] = msgspec.field(default_factory=deque)
+    stats: LaneStats = msgspec.field(default_factory=LaneStats)
 
 
 DEFAULT_LIMITS: Final = Limits()
