@@ -27,7 +27,7 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import LOOK_SECONDS, Binds
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure, figure, used_figure
 from berth.bench.throughput import until_quiet
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
@@ -94,12 +94,7 @@ class _Cluster:
                 used = scheduler.used()
         await self._delete_pod()
         yield figure("process start to first bind", (binds.times[POD_KEY] - started) * 1e3, "ms")
-        yield figure(
-            "process start to first bind, CPU",
-            used.cpu * 1e3,
-            "ms",
-            instructions=used.instructions_per(1),
-        )
+        yield used_figure("process start to first bind, CPU", used, "ms")
 
     async def take_over(self) -> Figure:
         """Have the leader of two schedulers stop, and measure from the other's Lease to its bind.

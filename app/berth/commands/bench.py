@@ -28,14 +28,24 @@ from berth.bench import (
 from berth.bench.instructions import InstructionClock, counter_of, why_not
 from berth.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.bench.process import BenchError
-from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
+from berth.bench.results import (
+    HEADER,
+    Figure,
+    Machine,
+    Step,
+    as_json,
+    as_row,
+    figure,
+    repeated,
+    used_figure,
+)
 from berth.bench.scheduler_perf import measure as scheduler_perf
 from berth.bench.scheduler_perf.cases import CASES
 from berth.bench.targets import target
 from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
-from berth.terminal import CommandError, UsageError, say, say_json
+from berth.terminal import CommandError, UsageError, note, say, say_json
 from berth_plugins.registry import IN_TREE
 
 SCALED: Final = (
@@ -67,8 +77,9 @@ async def _measure(given: argparse.Namespace) -> int:
     machine, is_table = Machine.here(), given.output == "table"
     if is_table:
         say(f"{machine}; runs: {given.runs}")
-        if reason := why_not():
-            say(f"Instructions are not counted: {reason}")
+    if reason := why_not():
+        note(f"Instructions are not counted: {reason}")
+    if is_table:
         say(HEADER)
     for step in STEPS[given.what](given):
         async for measured in repeated(step, given.runs):
@@ -227,15 +238,18 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
         outcome = f"{result.bound}/{result.pods} bound, {result.told} told, {result.events} events"
         for name, seconds in (
             ("first bind to last", result.seconds),
-            ("first bind to last, CPU", result.cpu_binding),
             ("start to last bind", result.since_start),
-            ("start to last bind, CPU", result.cpu_before + result.cpu_binding),
         ):
             yield figure(name, seconds, "s", outcome=outcome, workload=result.workload)
+        for name, used in (
+            ("first bind to last, CPU", result.binding),
+            ("start to last bind, CPU", result.until_last),
+        ):
+            yield used_figure(name, used, "s", outcome=outcome, workload=result.workload)
     alone, crowd = results
     for name, ratio in (
         ("first bind to last", crowd.seconds / alone.seconds),
-        ("first bind to last, CPU", crowd.cpu_binding / max(alone.cpu_binding, 0.01)),
+        ("first bind to last, CPU", crowd.binding.cpu / max(alone.binding.cpu, 0.01)),
         ("start to last bind", crowd.since_start / alone.since_start),
     ):
         yield figure(f"{name}, crowded relative to alone", ratio, "times")

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
 UNSCHEDULABLE: Final = Code.UNSCHEDULABLE.label
 
+MORE_KEPT: Final = 256
+"""Rows that are kept beside twice the number of nearest ones, before others are forgotten."""
 EFFORT: Final = {
     ChangeKind.FREE_RESOURCE: 0,
     ChangeKind.FREE_POD_SLOT: 0,
@@ -149,6 +151,8 @@ class Obstacles:
                 distance = _distance(obstacles)
                 enough += distance.hold is Hold.CHANGEABLE
                 found.append((distance, nodes.name(row), row, obstacles))
+                if len(found) > 2 * count + MORE_KEPT:
+                    found = nsmallest(count, found, key=itemgetter(0, 1))
                 yield
             if enough >= count:
                 break

@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from berth.bench.binds import Binds
-from berth.bench.process import Measured, Usage
+from berth.bench.process import Measured
 from berth.bench.scheduler_perf.cases import CASES
 from berth.bench.scheduler_perf.run import Run
 from berth.bench.scheduler_perf.templates import HIGH
+from berth.bench.usage import Usage
 from berth.client.api_client import ApiClient
 from berth.client.errors import from_status
 from berth.cluster.kinds.builtin import RESOURCES

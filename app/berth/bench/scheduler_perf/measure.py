@@ -12,7 +12,7 @@ import msgspec
 from berth.bench.api_server import LABEL, NOW, api_server, scheduler_command
 from berth.bench.binds import Binds, decode_list, decode_pod
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.results import Figure
+from berth.bench.results import Figure, figure, used_figure
 from berth.bench.scheduler_perf.cases import CASES
 from berth.bench.scheduler_perf.run import CLAIMS, NAMESPACES, NODES, PODS, SERVICES, VOLUMES, Run
 from berth.bench.scheduler_perf.storage import CSI_NODES
@@ -74,8 +74,8 @@ async def measure(name: str, settings: Settings, *, clock: Clock) -> AsyncIterat
                             await operation.run(run)
                         await run.until_bound(run.measured)
                     await until_quiet(scheduler, clock=clock)
-                    for figure in _figures(name, run, binds, scheduler, workload.threshold):
-                        yield figure
+                    for each in _figures(name, run, binds, scheduler, workload.threshold):
+                        yield each
             finally:
                 if settings.kubeconfig is not None:
                     await _clear(client)
@@ -91,14 +91,15 @@ def _figures(
     used, bound = scheduler.used().since(run.before), len(times)
     seconds = max(times) - min(times)
     per_second = (bound - 1) / seconds if seconds else 0.0
-    at, outcome = {"workload": name}, f"{bound}/{len(run.measured)} bound"
+    outcome = f"{bound}/{len(run.measured)} bound"
     asked = f", threshold of scheduler_perf: {threshold:g}" if threshold else ""
-    cpu, counted = used.cpu * 1e3 / bound, used.instructions_per(bound)
     memory = scheduler.peak_memory() / 2**20
     return [
-        Figure("scheduler CPU per bound pod", "ms", (cpu,), at, outcome, counted),
-        Figure("pods bound per second", "1/s", (per_second,), at, outcome + asked),
-        Figure("peak memory of the scheduler", "MiB", (memory,), at),
+        used_figure(
+            "scheduler CPU per bound pod", used, "ms", count=bound, outcome=outcome, workload=name
+        ),
+        figure("pods bound per second", per_second, "1/s", outcome=outcome + asked, workload=name),
+        figure("peak memory of the scheduler", memory, "MiB", workload=name),
     ]
 
 

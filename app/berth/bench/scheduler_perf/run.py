@@ -9,10 +9,11 @@ import msgspec
 
 from berth.bench.api_server import LABEL, create_node
 from berth.bench.binds import Binds
-from berth.bench.process import Measured, Usage
+from berth.bench.process import Measured
 from berth.bench.scheduler_perf.storage import Volume, claim_name, claim_source
 from berth.bench.scheduler_perf.templates import NONE, PREFIX, Object
 from berth.bench.throughput import until_quiet
+from berth.bench.usage import Usage
 from berth.client.api_client import ApiClient
 from berth.client.errors import AlreadyExistsError
 from berth.clock import Clock

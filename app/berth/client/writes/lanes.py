@@ -21,10 +21,11 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from berth.client.errors import FencedError, NotFoundError
 from berth.clock import Clock
@@ -50,8 +51,7 @@ class Lane(StrEnum):
     EVENT = "event"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How much of each lane may be under way, and how much may wait.
 
     ``trickle`` is for status and event lane together while there are binds. ``pending_events`` is
@@ -74,8 +74,7 @@ class Limits:
             )
 
 
-@dataclass(slots=True)
-class LaneStats:
+class LaneStats(msgspec.Struct):
     """Counters of one lane since the start, and its state now. Times are in seconds."""
 
     depth: int = 0
@@ -88,8 +87,7 @@ class LaneStats:
     wait_longest: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class Item:
+class Item(msgspec.Struct, eq=False):
     """One write that waits. ``key`` is the pod's if order matters, ``result`` is for a waiter."""
 
     lane: Lane
@@ -100,13 +98,12 @@ class Item:
     is_withdrawn: bool = False
 
 
-@dataclass(slots=True)
-class LaneState:
+class LaneState(msgspec.Struct):
     limit: int
     room: int
     """How many may wait."""
-    pending: deque[Item] = field(default_factory=deque)
-    stats: LaneStats = field(default_factory=LaneStats)
+    pending: deque[Item] = msgspec.field(default_factory=deque)
+    stats: LaneStats = msgspec.field(default_factory=LaneStats)
 
 
 DEFAULT_LIMITS: Final = Limits()
