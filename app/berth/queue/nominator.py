@@ -41,7 +41,9 @@ class Nominator:
         Otherwise the new object wins.
         """
         unmentioned = not old.status.nominated_node_name and not new.pod.status.nominated_node_name
-        self.add_nominated_pod(new, node_name=self.nominations.node_of(new.uid) if unmentioned else None)
+        self.add_nominated_pod(
+            new, node_name=self.nominations.node_of(new.uid) if unmentioned else None
+        )
 
     def delete_nominated_pod_if_exists(self, uid: str) -> None:
         """Forget the nomination of a pod, if it has one."""
