@@ -17,7 +17,8 @@ from berth.queue.nominator import Nominator
 class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What the steps of one scheduling cycle share.
 
-    The table is the cluster's own: it must not change until the outcome has been acted on.
+    Table and nominations are the cluster's own: they must not change until the outcome has been
+    acted on.
     """
 
     profile: Profile
@@ -45,8 +46,7 @@ class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):
     ) -> "Cycle":
         """Begin a cycle on the nodes as they are now."""
         cache.refresh_order()
-        nominated = nominator.nominated_pods()
-        return cls(profile, pod, cache.table, nominated, placement=placement)
+        return cls(profile, pod, cache.table, nominator.nominations, placement=placement)
 
     @property
     def num_nodes(self) -> int:
