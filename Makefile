@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Tests start berth hundreds of times: it is compiled once, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock clean
 
 run: $(READY)
@@ -27,7 +30,7 @@ screenshots: $(READY) browser
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 bench: $(READY)
