@@ -18,9 +18,10 @@ one thing at a time, so that what comes of it is always the same.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from berth.cache.cache import Cache
 from berth.config.feature_gates import (
@@ -62,8 +63,7 @@ from berth.tasks import forever
 DECISIONS_KEPT: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class CoreOptions:
+class CoreOptions(msgspec.Struct, frozen=True):
     """How a core differs from the default one."""
 
     schedules: bool = True

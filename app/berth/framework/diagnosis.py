@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from berth.framework.node_table import NodeTable
@@ -21,23 +21,22 @@ class PluginVerdict(NamedTuple):
     verdict: Verdict
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct):
     """What PreFilter and Filter said about all nodes in one attempt."""
 
     num_all_nodes: int
-    verdicts: list[PluginVerdict] = field(default_factory=list)
+    verdicts: list[PluginVerdict] = msgspec.field(default_factory=list)
     """In the order of the plugins; each row appears under the first plugin that rejected it."""
-    statuses: dict[int, Status] = field(default_factory=dict)
+    statuses: dict[int, Status] = msgspec.field(default_factory=dict)
     """Rows evaluated one by one (the nominated node, extenders); these win over ``verdicts``."""
-    beside: set[int] = field(default_factory=set)
+    beside: set[int] = msgspec.field(default_factory=set)
     """Rows that were rejected beside the pods nominated to them; also in ``verdicts`` or
     ``statuses``."""
     absent: Status | None = None
     """What counts for nodes that were not evaluated, because PreFilter left them out."""
     pre_filter_message: str = ""
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
 
     def status_of(self, row: int) -> Status | None:
         """Return why the node in *row* was rejected; None if nobody evaluated it or it passed."""

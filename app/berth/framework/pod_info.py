@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -259,8 +258,7 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
         return f"PodInfo({self.key!r})"
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPodInfo:
+class QueuedPodInfo(msgspec.Struct, eq=False):
     """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
 
     pod_info: PodInfo
@@ -272,8 +270,8 @@ class QueuedPodInfo:
     unschedulable_count: int = 0
     consecutive_errors_count: int = 0
     backoff_expiration: float | None = None
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
     gating_plugin: str = ""
     gate_hints_by_signature: bool = False
     """Whether the hints of the gating plugin give pods of one signature the same answers."""

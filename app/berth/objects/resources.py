@@ -5,9 +5,10 @@ units that scheduling compares: milli-CPU, bytes, and whole pieces of everything
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
+
+import msgspec
 
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
@@ -41,14 +42,13 @@ _HUGEPAGES: Final = "hugepages-"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(msgspec.Struct, frozen=True):
     """Amounts as scheduling compares them; none is beyond int64."""
 
     milli_cpu: int = 0
     memory: int = 0
     ephemeral_storage: int = 0
-    scalars: dict[str, int] = field(default_factory=dict)
+    scalars: dict[str, int] = msgspec.field(default_factory=dict)
     """Extended resources, hugepages and the like, zeros included; not to be changed."""
     allowed_pods: int = 0
     """How many pods a node takes; 0 for pods."""

@@ -276,8 +276,11 @@ class KnownTemplate:
         That is one more pod on each of the best rows or, if that was asked not long ago and the
         chosen one was among them, more pods on that.
         """
-        rows, pods = np.array(changed), np.zeros(len(changed), np.int64)
         chosen = self._chosen
+        changed = [row for row in changed if row == chosen or not self._look_at_row(row)]
+        if not changed:
+            return
+        rows, pods = np.array(changed), np.zeros(len(changed), np.int64)
         is_about_best = self._since_ahead >= max(FEW, self.scores.best.num_in_front // _WORTH) or (
             chosen is not None and not any(ahead.is_about(chosen) for ahead in self._best_ahead)
         )
@@ -305,6 +308,22 @@ class KnownTemplate:
         else:
             for row, place in zip(changed, places, strict=True):
                 self._take_in(row, ahead, place)
+
+    def _look_at_row(self, row: int) -> bool:
+        """Follow *row* if it stays feasible and all plugins can tell by itself."""
+        nodes, scores = self._nodes, {}
+        if not self.filters.feasible.item(row):
+            return False
+        for _, plugin in self._filters_by_load:
+            if not plugin.passes_row(self.pod, nodes, row):
+                return False
+        for scorer in self._scores_by_load:
+            score = scorer.score_row(self.pod, nodes, row)
+            if score is None or not 0 <= score <= MAX_NODE_SCORE:
+                return False
+            scores[scorer.NAME] = score
+        self.scores.change(row, scores, self.filters.feasible, is_new=False)
+        return True
 
     def _score_anew(self, rows: list[int], ahead: LookAhead, places: list[int]) -> None:
         """Follow *rows*, which stay feasible, all at once."""

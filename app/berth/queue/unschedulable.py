@@ -1,7 +1,8 @@
 """Pods that wait for a change in the cluster: rejected ones, and gated ones (spec §3.1, §3.2)."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.pod_signature import PodSignature
@@ -13,8 +14,7 @@ SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
 """The signature of a pod; None: no other pod has the same."""
 
 
-@dataclass(slots=True, eq=False)
-class SignatureGroup:
+class SignatureGroup(msgspec.Struct, eq=False):
     """Waiting pods, at least one, of one signature and with the same rejectors.
 
     An event helps all of them or none; of gated ones those that their gate lets in.
@@ -26,8 +26,8 @@ class SignatureGroup:
     """None also for gated pods, which were not all tried."""
     gate: str
     """The plugin that gates all of them; empty if they are not gated."""
-    pods: dict[str, QueuedPodInfo] = field(default_factory=dict)
-    to_ask: dict[str, QueuedPodInfo] = field(default_factory=dict)
+    pods: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
+    to_ask: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
     """The gated pods that the gate may let in; it is known to refuse the others."""
 
 

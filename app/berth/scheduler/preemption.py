@@ -25,8 +25,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+import msgspec
 
 from berth.client.errors import ApiError, log_failure
 from berth.clock import Clock
@@ -68,8 +69,7 @@ CLUSTER: Final = "cluster"
 """What is said in place of a node where victims leave many nodes for a group."""
 
 
-@dataclass(slots=True, eq=False)
-class PendingPreemption:
+class PendingPreemption(msgspec.Struct, eq=False):
     """Some victims to evict, none of which was leaving already."""
 
     preemptor: PodInfo
@@ -83,7 +83,7 @@ class PendingPreemption:
     """The group that preempts as one; None: a pod preempts alone."""
     waiting: tuple[PodInfo, ...] = ()
     """All pods of the group that wait for the room."""
-    deleted: list[PodInfo] = field(default_factory=list)
+    deleted: list[PodInfo] = msgspec.field(default_factory=list)
     """The victims that the API server has taken the deletion of."""
     wakes: bool = False
     """Whether the deletion of the last victim wakes the preemptor; it does not if that one was gone

@@ -5,10 +5,10 @@ were alone. The k-th pods of all nodes are reprieved in one step, so an attempt 
 as there are lesser pods on one node, however many nodes there are.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
@@ -34,8 +34,7 @@ FEWEST: Final = 32
 """So many nodes are asked about in less than twice the time of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(msgspec.Struct, frozen=True):
     """Preemption for *pod* in thought; nothing but overlays is changed."""
 
     pod: PodInfo

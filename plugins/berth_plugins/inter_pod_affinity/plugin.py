@@ -1,10 +1,10 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
 import numpy as np
 from pydantic import Field
 
@@ -64,8 +64,7 @@ class InterPodAffinityArgs(PluginArgs):
     """Whether a pod without preferences of its own is left unscored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Required:
+class Required(msgspec.Struct, frozen=True):
     """The pods that decide, per domain: the three counters of PreFilter (spec §5.11)."""
 
     terms: RequiredTerms

@@ -1,10 +1,11 @@
 """What preemption found: nodes where it would help, and those where it would not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, overload
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +20,7 @@ PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 """Type and reason of the condition that a victim gets before it is deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A node that takes the pod once *victims* are gone."""
 
     row: int
@@ -131,15 +131,14 @@ class Round(NamedTuple):
     num_left: int
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(msgspec.Struct, frozen=True):
     """One attempt to make room for a pod."""
 
     candidates: Sequence[Candidate]
     """Those without budget violations first; else as they were tried."""
     rejected: Diagnosis
     """Why preemption would not help on the nodes that were tried in vain. Rows are the table's."""
-    equals: Sequence[Candidate] = field(default=())
+    equals: Sequence[Candidate] = msgspec.field(default=())
     """The best candidates, among which no rule decides."""
     chosen: Candidate | None = None
     """The one of them that the pod is nominated to."""

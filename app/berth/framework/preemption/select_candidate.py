@@ -1,10 +1,10 @@
 """The node whose victims are missed least (spec §6.6)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 import numpy as np
+from msgspec.structs import replace
 
 from berth.framework.preemption.candidate import (
     Candidate,
