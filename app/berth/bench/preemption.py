@@ -13,6 +13,7 @@ from berth.bench.engine import WARM_UP, Result, default_profile
 from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
 from berth.cache.cache import Cache
 from berth.clock import Clock, rfc3339
+from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -80,7 +81,7 @@ def run(
     profile, select = default_profile(cache, registry, pods=pods), Random(0).choice
     for workload in WORKLOADS:
         took, helped = [], 0
-        nominated: dict[str, list[PodInfo]] = {}
+        nominated = Nominations()
         for n in range(-WARM_UP, repetitions):
             spec = workload.spec(n + WARM_UP) | {"priority": HIGH}
             pending = pod(f"pending-{n}", spec)
@@ -98,7 +99,7 @@ def run(
                 took.append((ended - started) * 1e6)
                 helped += bool(_nominated_node(outcome))
             if workload.keeps_nominations and (node := _nominated_node(outcome)):
-                nominated.setdefault(node, []).append(info)
+                nominated.put(node, (*nominated.get(node, ()), info))
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), helped)
 

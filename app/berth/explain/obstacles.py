@@ -20,7 +20,6 @@ from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Verdict
-from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
@@ -66,7 +65,7 @@ class Obstacles:
         self._nodes = nodes = cycle.nodes
         self._in_question = cycle.placement.rows_of(nodes)
         self._runner = cycle.filters
-        self._nominated_to = nominated_to(cycle.nominated_pods, cycle.pod, nodes)
+        self._nominated_to = cycle.filters.nominated_to(cycle.pod, nodes)
         self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
         self._state = cycle.state.clone()
         self._were_filtered = found.pre_filter.status is None and len(nodes) > 0

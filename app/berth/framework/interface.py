@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -221,8 +221,8 @@ class RowByRow(NamedTuple):
 
     follows_from: Hashable
     """What else they follow from: while it stays equal, so do they."""
-    beside: Mapping[int, Sequence[PodInfo]]
-    """By row, the pods nominated to it, from which they follow, too."""
+    beside: Ints
+    """By row, the version of the pods nominated to it, from which they follow, too."""
 
 
 class FilterRunner(Protocol):

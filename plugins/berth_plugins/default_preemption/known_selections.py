@@ -8,7 +8,7 @@ nominated to it, while what disruption budgets say of its pods stays, and while 
 answers of the filters follow from stays equal.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.preemption.candidate import Candidates, Criterion
 from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rows, Verdict
 from berth.objects.policy import PodDisruptionBudgetStatus
 
 KEPT: Final = 8
@@ -63,7 +63,7 @@ class KnownSelections:
         self._budgets_version = budgets.version
         self._charged: dict[BudgetKey, _Charged] = {}
         self._budgets_of: dict[int, Mapping[BudgetKey, int]] = {}
-        self._beside: Mapping[int, Sequence[PodInfo]] = {}
+        self._beside: Ints = np.zeros(nodes.size, np.int64)
         self.outcomes: Outcomes = np.full(nodes.size, UNKNOWN, np.int32)
         """By row: UNKNOWN, CANDIDATE, FAILED, or the index of a status."""
         self.break_budgets: Mask = np.zeros(nodes.size, bool)
@@ -74,15 +74,16 @@ class KnownSelections:
         self._index_of = {NO_VICTIMS_FOUND: NO_VICTIMS}
         self._failed: dict[int, Status] = {}
 
-    def catch_up(self, beside: Mapping[int, Sequence[PodInfo]]) -> None:
-        """Forget the rows whose outcome may be another now; *beside* are the pods nominated."""
+    def catch_up(self, beside: Ints) -> None:
+        """Forget the rows whose outcome may be another now.
+
+        *beside* are the versions of the pods nominated to them.
+        """
         rows = [*self._nodes.rows_changed_since(self._generation), *self._failed]
         self._generation = self._nodes.last_generation
         self._failed.clear()
-        if beside or self._beside:
-            known, self._beside = self._beside, dict(beside)
-            either = known.keys() | self._beside.keys()
-            rows += [row for row in either if known.get(row) != self._beside.get(row)]
+        rows += np.flatnonzero(self._beside != beside).tolist()
+        self._beside = beside.copy()
         if self._budgets_version != self._budgets.version:
             self._budgets_version = self._budgets.version
             rows += self._rows_of_changed_budgets()

@@ -13,6 +13,7 @@ from berth.framework.handle import Handle
 from berth.framework.interface import FilterPlugin, PreFilterPlugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
+from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
@@ -61,7 +62,7 @@ class World:
 
     def __init__(self, size: int, *others: FilterPlugin) -> None:
         self.nodes = NodeTable()
-        self.nominated: dict[str, list[PodInfo]] = {}
+        self.nominations = Nominations()
         self.budgets: Lister[PodDisruptionBudget] = Lister([])
         self.count = 0
         for _ in range(size):
@@ -98,9 +99,8 @@ class World:
 
     def nominate(self, row: int, priority: int) -> None:
         name = f"n{row}"
-        if self.nominated.pop(name, None) is None:
-            waiting = pod(f"nominated-{row}", cpu=2, priority=priority)
-            self.nominated[name] = [PodInfo(waiting)]
+        waiting = PodInfo(pod(f"nominated-{row}", cpu=2, priority=priority))
+        self.nominations.put(name, () if name in self.nominations else (waiting,))
 
     def replace_budget(self, allows: int, number: int, selects: LabelSelector = WEB) -> None:
         """A budget of some; it has granted the eviction of the first pod at times."""
@@ -119,7 +119,7 @@ class World:
         assert self.profile.run_pre_filter(state, info, self.nodes).status is None
         run = DryRun(
             *(info, self.nodes, state),
-            FiltersWithNominatedPods(self.profile, self.nominated),
+            FiltersWithNominatedPods(self.profile, self.nominations),
             self._ranked if keeps else RankedPods(),
             self._of_budgets,
             self._known if keeps else None,
