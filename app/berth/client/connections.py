@@ -270,7 +270,7 @@ class Connection(asyncio.Protocol):
         elif self._has_begun:
             self._fail(f"the answer broke off: {exc or 'the server closed the connection'}")
         else:
-            self.was_hung_up = self._waiting is not None
+            self.was_hung_up |= self._waiting is not None
             self._fail(f"{exc or 'the server closed the connection'}")
 
     # What the parser calls.
