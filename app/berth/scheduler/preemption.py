@@ -405,10 +405,10 @@ class Preemptions:
                 observed_generation=victim.pod.metadata.generation,
             )
             if not await self._evictor.evict(victim.pod, condition):
-                log.info("victim was gone", extra={"pod": victim.key, "node": pending.node})
+                log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
             pending.deleted.append(victim)
-        log.info(
+        log.debug(  # as kube-scheduler, which tells of each victim at 2
             "pod preempted",
             extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
         )
