@@ -272,11 +272,11 @@ class Preemptions:
                 self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
-        if left:
-            self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
-        pending.is_carried_out = True
-        if left or not self._is_awaited(pending):
-            self._end(pending, queue)
+            if left:
+                self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
+            pending.is_carried_out = True
+            if left or not self._is_awaited(pending):
+                self._end(pending, queue)
 
     def _is_awaited(self, pending: PendingPreemption) -> bool:
         """Whether the watch has yet to tell what the API server has answered: the last one leaves.
