@@ -1,12 +1,13 @@
 """An API made of a function from request to answer, which remembers the requests."""
 
 import copy
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.client.errors import FencedError
+from berth.client.api import post_each
+from berth.client.errors import ApiError, FencedError
 
 
 class Request(NamedTuple):
@@ -46,6 +47,9 @@ class FakeApi:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    async def post_all(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        return await post_each(self, posts)
 
     def fenced(self, may_write: Callable[[], bool], *, otherwise: str = "fenced") -> "FakeApi":
         def answer(request: Request) -> bytes | Exception:

@@ -88,6 +88,13 @@ def test_kubectl_finds_each_kind_and_what_its_patch_takes(resource: ResourceType
     assert parameters["fieldValidation"] == parameters["dryRun"] == "query"
 
 
+def test_a_kind_says_what_it_is() -> None:
+    document = openapi.document(by_path(RESOURCES)["/apis/apps/v1"])
+    said = "Deployment enables declarative updates for Pods and ReplicaSets."
+    schemas = document["components"]["schemas"]
+    assert schemas["io.k8s.api.apps.v1.Deployment"]["description"] == said
+
+
 def test_a_merging_list_says_so() -> None:
     document = openapi.document(by_path(RESOURCES)["/api/v1"])
     properties = document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]

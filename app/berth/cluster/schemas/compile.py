@@ -6,14 +6,16 @@ The three arguments are gzipped JSON files: every OpenAPI v3 schema by its full 
 (``schemas``), what a server serves by default with the columns of its tables (``resources``,
 ``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
 the served kinds lead to is kept. Descriptions of fields come from the models of kubernetes-asyncio,
-which are generated from the same OpenAPI document (Apache License 2.0).
+those of object types from lightkube's, which are generated from the same OpenAPI document (Apache
+License 2.0).
 """
 
 import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -273,7 +275,24 @@ INLINE: Final = frozenset(
 
 
 def descriptions(schemas: Mapping[str, Json]) -> Json:
-    """Return what is said of the fields, by schema and field."""
+    """Return what is said of object types, and of their fields by type and field."""
+    types = {schema: text for schema in schemas if (text := _said_of_type(schema))}
+    return {"types": types, "fields": _said_of_fields(schemas)}
+
+
+def _said_of_type(schema: str) -> str:
+    """Return the paragraphs with which the docstring of a model begins; "" without a model."""
+    *_, group, version, kind = schema.split(".")
+    try:
+        module = import_module(f"lightkube.models.{group}_{version}")
+    except ModuleNotFoundError:
+        return ""
+    text, _, _ = (getattr(module, kind, None).__doc__ or "").partition("**parameters**")
+    paragraphs = (" ".join(each.split()) for each in text.split("\n\n"))
+    return "\n\n".join(each for each in paragraphs if each)
+
+
+def _said_of_fields(schemas: Iterable[str]) -> Json:
     from kubernetes_asyncio.client import models
 
     found: Json = {}
