@@ -204,7 +204,8 @@ class NodeTable:
         else:
             row = self.size
             if row == self._columns.slots:
-                self._grow(2 * row)
+                columns = self._columns
+                self._columns = columns.grown(2 * row, resources=len(columns.allocatable))
             self.size += 1
             self.nodes.append(None)
             self._names.append("")
@@ -387,11 +388,10 @@ class NodeTable:
         if index is None:
             index = self.resources[name] = len(self.resources)
         if index >= len(self._columns.allocatable):
-            self._grow(self._columns.slots)
+            # With room for some more: a cluster may have a resource for each of its nodes.
+            columns = self._columns
+            self._columns = columns.grown(columns.slots, resources=index + 1 + index // 4)
         return index
-
-    def _grow(self, slots: int) -> None:
-        self._columns = self._columns.grown(slots, resources=len(self.resources))
 
     def _set_taints(self, row: int, taints: TaintSet) -> None:
         if self._shares_taint_sets:
