@@ -14,7 +14,7 @@ run: $(READY)
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
-	$(BIN)/pytest -q -n 3 --dist worksteal -m slow
+	$(BIN)/pytest -q -n 4 --dist worksteal -m slow
 
 quick: $(READY)
 	$(BIN)/pytest -q -n 2 -m "not slow and not wall"

@@ -7,6 +7,7 @@ it. What is excluded: HTTP, reflectors and write lanes, which have tests of thei
 import asyncio
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import httpx
@@ -16,13 +17,14 @@ from prometheus_client import CollectorRegistry
 from berth.clock import Clock, FakeClock
 from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
+from berth.config.types import KubeSchedulerConfiguration
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.journal import CoreJournal
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.handle import Handle
-from berth.framework.interface import Plugin
+from berth.framework.interface import Plugin, PluginArgs
 from berth.framework.listers import ApiObject, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
@@ -172,6 +174,14 @@ class PluginCluster(FakeCluster):
         )
 
 
+@cache
+def _default_configuration(
+    models: tuple[tuple[str, type[PluginArgs]], ...],
+) -> KubeSchedulerConfiguration:
+    """Return what nobody changes, read once: a quarter of the time that a harness takes to make."""
+    return default_configuration(dict(models))
+
+
 class Harness:
     """Cluster, cache, queue and scheduler, connected as the service connects them."""
 
@@ -202,7 +212,7 @@ class Harness:
         self.metrics = SchedulerMetrics(self.registry)
         models = args_models(registry)
         loaded = (
-            default_configuration(models)
+            _default_configuration(tuple(models.items()))
             if config is None
             else from_object(config, source="test", args_models=models)
         )

@@ -34,6 +34,7 @@ class PodsByDomain:
         "_limit",
         "_num_fewest",
         "_over",
+        "_sizes",
         "_total",
         "_version",
         "counts",
@@ -48,6 +49,8 @@ class PodsByDomain:
         """
         self._column = column
         self._ids = ids
+        self._sizes: Ints | None = None
+        """By domain, how many rows are in it; None: nobody has asked."""
         self._among = among
         self._fewest = NO_COUNT
         self._num_fewest = 0
@@ -139,7 +142,16 @@ class PodsByDomain:
         else:
             for row in self._changed:
                 domain = self._ids.item(row)
-                if (self.counts.item(domain) > limit) != self._over.item(row):
-                    self._over = self._over ^ (self._ids == domain)
+                is_over = self.counts.item(domain) > limit
+                if is_over != self._over.item(row):
+                    self._over = self._over.copy()
+                    # Host names are domains of one row.
+                    where = row if self._size_of(domain) == 1 else self._ids == domain
+                    self._over[where] = is_over
         self._changed.clear()
         return self._over
+
+    def _size_of(self, domain: int) -> int:
+        if self._sizes is None:
+            self._sizes = np.bincount(self._ids, minlength=len(self.has_nodes))
+        return self._sizes.item(domain)

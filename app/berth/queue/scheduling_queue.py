@@ -309,9 +309,9 @@ class SchedulingQueue:
             return
         self._known.forget_above(pod.priority)
         hints = self._hints.of(ASSIGNED_POD_ADD)
+        new = pod.pod.assigned_to(pod.node_name)
         for group in self._unschedulable.rejected_by(hints.rejectors):
             if group.signature is not None and group.signature in self._known:
-                new = pod.pod.assigned_to(pod.node_name)
                 first = next(iter(group.pods.values()))
                 if self._hints.is_pod_worth_requeuing(first, hints, old=None, new=new):
                     self._known.forget_signature(group.signature)
