@@ -53,9 +53,8 @@ class PodTemplate:
         """
         spec, status = self.pod.spec, self.pod.status
         return spec.resources is None and not (
-            status.container_statuses
-            or status.init_container_statuses
-            or status.node_allocatable_resource_claim_statuses
+            status.node_allocatable_resource_claim_statuses
+            or resources.resized_containers(self.pod)
         )
 
     @cached_property
@@ -164,8 +163,7 @@ def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
             [v for v in spec.volumes if v != type(v)(name=v.name)] if spec.volumes else (),
             spec.resource_claims,
             (spec.host_network, spec.host_users),
-            [(c.name, c.resources, c.allocated_resources) for c in status.container_statuses],
-            [(c.name, c.resources, c.allocated_resources) for c in status.init_container_statuses],
+            resources.resized_containers(pod),
             (
                 status.resources,
                 status.allocated_resources,

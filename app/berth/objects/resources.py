@@ -12,7 +12,7 @@ import msgspec
 
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
-from berth.objects.pod import Container, Pod, ResourceRequirements
+from berth.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
 from berth.objects.quantity import MAX_INT64, NANO, Quantities, Quantity, milli_value, parse, value
 
 CPU: Final = "cpu"
@@ -302,6 +302,23 @@ def _effective_requests(
     _raise_to(most, _parsed(actuated.requests))
     _raise_to(most, _parsed(allocated))
     return most
+
+
+def resized_containers(pod: Pod) -> list[ContainerStatus]:
+    """Return the statuses that make containers of *pod* count for other than what they request.
+
+    Without, requests are those of the spec: a kubelet says of each container what it has given it.
+    """
+    status, found = pod.status, list[ContainerStatus]()
+    actuated = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
+    if actuated:
+        for container in (*pod.spec.containers, *pod.spec.init_containers):
+            said, written = actuated.get(container.name), container.resources.requests
+            if said is None or said.resources is None:
+                continue
+            if said.resources.requests != written or said.allocated_resources not in ({}, written):
+                found.append(said)
+    return found
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
