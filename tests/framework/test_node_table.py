@@ -86,7 +86,7 @@ def test_columns_grow_with_the_cluster() -> None:
 
 
 def test_columns_seldom_grow_for_resources() -> None:
-    nodes, seen = NodeTable(), []
+    nodes, seen = NodeTable(), list[int]()
     for n in range(200):
         nodes.add_node(node(f"n{n}", allocatable={f"example.com/r{n}": 1 + n}))
         if not seen or nodes.allocatable.shape[0] != seen[-1]:
