@@ -225,7 +225,7 @@ class NodeResourcesFit(
         requests = pod.template.incoming_requested
         native = _native_needs(requests)
         short = nodes.free[: len(native)] < native
-        is_short = bool(short.any())
+        is_short = bool(np.count_nonzero(short))
         if not is_short and not requests.scalars:
             return PASS
         rejections = []

@@ -17,6 +17,7 @@ class Request(NamedTuple):
     path: str
     body: Any = None
     content_type: str = "application/json"
+    params: Mapping[str, str] | None = None
 
 
 Answer = Callable[[Request], bytes | Exception]
@@ -40,7 +41,7 @@ class FakeApi:
         timeout: float | None = None,
     ) -> bytes:
         decoded = None if body is None else msgspec.json.decode(body)
-        request = Request(method, path, decoded, content_type)
+        request = Request(method, path, decoded, content_type, params)
         self.requests.append(request)
         answer = self._answer(request)
         if isinstance(answer, Exception):

@@ -67,12 +67,8 @@ async def test_all_are_sent_at_once() -> None:
             True,
             id="in bytes",
         ),
-        pytest.param([OK, HANG_UP], [ANSWERED, UNTOLD, UNTOLD], False, id="hung up between"),
         pytest.param([OK, SECOND[:9], HANG_UP], [ANSWERED, BROKEN, UNTOLD], False, id="within"),
         pytest.param([HANG_UP], [UNTOLD] * 3, False, id="hung up at once"),
-        pytest.param(
-            [OK, LAST], [ANSWERED, ANSWERED, UNTOLD], False, id="the server closes after the second"
-        ),
         pytest.param([OK, OK, LAST], [ANSWERED] * 3, False, id="the server closes after the last"),
         pytest.param([OK, b"nonsense\r\n"], [ANSWERED, BROKEN, UNTOLD], False, id="garbled"),
         pytest.param([OK * 4], [ANSWERED] * 3, False, id="one more than asked for"),
@@ -85,6 +81,44 @@ async def test_answers(script: list[bytes], want: list[Response | str], *, is_ke
 
     assert known(await posting) == want
     assert (wire.is_open, connections.idle) == (is_kept, int(is_kept))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param([LAST], id="says so"),
+        pytest.param([OK, HANG_UP], id="does so"),
+    ],
+)
+async def test_what_a_server_that_hangs_up_left_is_sent_over_another_connection(
+    first: list[bytes],
+) -> None:
+    connections = pool()
+    wires = [Wire(connections) for _ in range(3)]
+    for wire in reversed(wires):
+        connections.give_back(wire.connection)
+    posting = await posted(connections)
+
+    for wire in wires:
+        assert not posting.done()
+        wire.say(*first)
+        await asyncio.sleep(0)
+    assert await posting == [ANSWERED] * 3
+    assert [wire.sent.count(b"POST") for wire in wires] == [3, 2, 1]
+    assert wires[2].sent == wires[0].sent[-len(wires[2].sent) :]
+
+
+async def test_what_a_server_that_hangs_up_again_left_is_not_answered() -> None:
+    connections = pool()
+    wires = [Wire(connections) for _ in range(2)]
+    for wire in reversed(wires):
+        connections.give_back(wire.connection)
+    posting = await posted(connections)
+    wires[0].say(OK, HANG_UP)
+    await asyncio.sleep(0)
+    wires[1].say(HANG_UP)
+
+    assert known(await posting) == [ANSWERED, UNTOLD, UNTOLD]
 
 
 async def test_a_connection_whose_posts_were_given_up_is_closed() -> None:

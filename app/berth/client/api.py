@@ -38,7 +38,8 @@ class PostingApi(Api, Protocol):
     async def post_all(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """POST bodies to paths, in this order; return the body of each answer, or what it means.
 
-        One that fails does not keep the others from being sent.
+        One that fails does not keep the others from being sent. A body may be posted twice when a
+        connection breaks, and the server say that it exists: for what has names, and may be there.
         """
         ...
 

@@ -109,15 +109,26 @@ class Connections:
         timeout: float,
         guard: Callable[[], None],
     ) -> list[Response | UnavailableError]:
-        """Post over one connection, as ``Transport`` has it."""
-        connection = await self._take_guarded(guard)
-        requests = b"".join(
-            [
+        """Post over one connection, as ``Transport`` has it.
+
+        What a server leaves unanswered that hangs up after some answers is sent again over another
+        connection: some keep none for a second request. It may have acted on it.
+        """
+        answers: list[Response | UnavailableError] = []
+        while True:
+            connection = await self._take_guarded(guard)
+            left = posts[len(answers) :]
+            requests = [
                 self.request("POST", target, headers=headers.lines, body=body)
-                for target, body in posts
+                for target, body in left
             ]
-        )
-        return await connection.exchange(requests, len(posts), timeout=timeout)
+            new = await connection.exchange(b"".join(requests), len(left), timeout=timeout)
+            answered = [answer for answer in new if isinstance(answer, Response)]
+            if not answered or not connection.was_hung_up:
+                return answers + new
+            answers += answered
+            if len(answers) == len(posts):
+                return answers
 
     async def _take_guarded(self, guard: Callable[[], None]) -> "Connection":
         connection = await self.take()
@@ -202,6 +213,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, pool: Connections) -> None:
         self.idle_since = 0.0
+        self.was_hung_up = False
+        """Whether the server has closed it, or said that it would, where an answer could begin."""
         self._pool = pool
         self._parser = httptools.HttpResponseParser(self)
         self._waiting: asyncio.Future[list[Response | UnavailableError]] | None = None
@@ -257,6 +270,7 @@ class Connection(asyncio.Protocol):
         elif self._has_begun:
             self._fail(f"the answer broke off: {exc or 'the server closed the connection'}")
         else:
+            self.was_hung_up |= self._waiting is not None
             self._fail(f"{exc or 'the server closed the connection'}")
 
     # What the parser calls.
@@ -287,6 +301,7 @@ class Connection(asyncio.Protocol):
         keeps_alive = self._parser.should_keep_alive()
         was_last = self._finish()
         if not keeps_alive:
+            self.was_hung_up = True
             self._fail("the server closed the connection")
         elif was_last:
             self._pool.give_back(self)

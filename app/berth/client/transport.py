@@ -71,8 +71,9 @@ class Transport(Protocol):
     ) -> list[Response | UnavailableError]:
         """Post bodies to targets, in this order; return what came of each.
 
-        They may share a connection, on which requests are sent before those ahead are answered.
-        The *timeout* is for all. Raises UnavailableError if none of them left.
+        They may share a connection, on which requests are sent before those ahead are answered, and
+        one that the server hung up on may be sent twice. The *timeout* is for all that share one.
+        Raises UnavailableError if there is no connection.
         """
         ...
 

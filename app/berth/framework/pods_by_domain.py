@@ -13,6 +13,10 @@ NO_DOMAIN: Final = 0
 """The id of nodes that lack the label."""
 NO_COUNT: Final = 2**31 - 1
 """The fewest pods of all domains when there are no domains."""
+FEW_DOMAINS = 64
+"""Of so many domains the same ones have too many pods again and again."""
+_MOST_MASKS: Final = 16
+"""So many sets of them are remembered, each with its rows."""
 
 
 class PodsByDomain:
@@ -32,6 +36,7 @@ class PodsByDomain:
         "_fewest",
         "_ids",
         "_limit",
+        "_masks",
         "_num_fewest",
         "_over",
         "_sizes",
@@ -58,6 +63,8 @@ class PodsByDomain:
         self._limit = 0
         self._over: Mask | None = None
         """What :meth:`rows_over` said of ``_limit``."""
+        self._masks: dict[bytes, Mask] = {}
+        """By flags of few domains, the rows in those that are marked."""
         self._changed: list[int] = []
         """The rows where pods came or went since."""
         self.has_nodes: Mask = np.zeros(values, bool)
@@ -135,10 +142,10 @@ class PodsByDomain:
 
     def rows_over(self, limit: int) -> Mask:
         """Return the rows in whose domain there are more than *limit* pods."""
-        if self._over is None or limit != self._limit:
+        if self._over is None or limit != self._limit or len(self.counts) <= FEW_DOMAINS:
             over = self.counts > limit
             over[NO_DOMAIN] = False
-            self._over, self._limit = over.take(self._ids), limit
+            self._over, self._limit = self._rows_in(over), limit
         else:
             for row in self._changed:
                 domain = self._ids.item(row)
@@ -150,6 +157,18 @@ class PodsByDomain:
                     self._over[where] = is_over
         self._changed.clear()
         return self._over
+
+    def _rows_in(self, domains: Mask) -> Mask:
+        """Return the rows in any of *domains*; of few the same mask as the last time."""
+        if len(domains) > FEW_DOMAINS:
+            return domains.take(self._ids)
+        key = domains.tobytes()
+        rows = self._masks.get(key)
+        if rows is None:
+            if len(self._masks) >= _MOST_MASKS:
+                self._masks.clear()
+            rows = self._masks[key] = domains.take(self._ids)
+        return rows
 
     def _size_of(self, domain: int) -> int:
         if self._sizes is None:

@@ -266,7 +266,8 @@ class _AskingDecision:
                 if verdict:
                     self._charges.append((index, verdict, count))
             elif plugin.NAME not in state.skip_filter:
-                before = known.filters.left_for(index)
+                is_last = index > max(charges, default=-1)
+                before = known.filters.feasible if is_last else known.filters.left_for(index)
                 state.feasible = before if gone is None else before & ~gone
                 answer = self._ask("Filter", plugin, plugin.filter)
                 verdict = checked_verdict(answer, plugin, state.feasible)
@@ -293,11 +294,15 @@ class _AskingDecision:
         wanted, found = min(TOP_NODES, self._num_candidates), None
         if is_same and not asked:
             found = scores.best.first_among(self.feasible, wanted)
+        of_all = 0
         if found is None:
+            if is_same:
+                total = total.copy() if are_all else np.where(self.feasible, total, LEFT_OUT)
             for _, weight, _, normal in asked:
-                total = total + (normal if weight == 1 else normal * weight)
-            if is_same and not are_all:
-                total = np.where(self.feasible, total, LEFT_OUT)
+                if isinstance(normal, int):
+                    of_all += normal * weight
+                else:
+                    total += normal if weight == 1 else normal * weight
             self._totals = total
             (best,) = (total == total[total.argmax()]).nonzero()
             found = best, best_places(total, best, NO_ROWS, at_most=wanted).tolist()
@@ -309,7 +314,7 @@ class _AskingDecision:
         for plugin, _, column, normal in asked:
             raw[plugin.NAME] = _at(column, rows)
             normals[plugin.NAME] = _at(normal, rows)
-        return row, _table(known, rows, raw, normals, total[rows]), len(best)
+        return row, _table(known, rows, raw, normals, total[rows] + of_all), len(best)
 
     def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
         """Yield what the plugins that have to be asked give the candidates."""

@@ -272,11 +272,11 @@ class Preemptions:
                 self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
-        if left:
-            self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
-        pending.is_carried_out = True
-        if left or not self._is_awaited(pending):
-            self._end(pending, queue)
+            if left:
+                self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
+            pending.is_carried_out = True
+            if left or not self._is_awaited(pending):
+                self._end(pending, queue)
 
     def _is_awaited(self, pending: PendingPreemption) -> bool:
         """Whether the watch has yet to tell what the API server has answered: the last one leaves.
@@ -405,10 +405,10 @@ class Preemptions:
                 observed_generation=victim.pod.metadata.generation,
             )
             if not await self._evictor.evict(victim.pod, condition):
-                log.info("victim was gone", extra={"pod": victim.key, "node": pending.node})
+                log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
             pending.deleted.append(victim)
-        log.info(
+        log.debug(  # as kube-scheduler, which tells of each victim at 2
             "pod preempted",
             extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
         )
