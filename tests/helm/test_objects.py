@@ -159,7 +159,7 @@ def allowed_by_restricted(spec: Object) -> None:
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     for volume in spec.get("volumes", ()):
         [kind] = volume.keys() - {"name"}
-        assert kind in ("configMap", "emptyDir", "projected", "secret")
+        assert kind in ("configMap", "emptyDir", "persistentVolumeClaim", "projected", "secret")
     for container in (*spec["containers"], *spec.get("initContainers", ())):
         context = container["securityContext"]
         assert context["allowPrivilegeEscalation"] is False
@@ -434,6 +434,20 @@ def test_the_network_of_pods(values: Values, is_on_host: bool, dns: str) -> None
     validate(found, RELEASE)
     spec = found["spec"]["template"]["spec"]
     assert (spec.get("hostNetwork", False), spec["dnsPolicy"]) == (is_on_host, dns)
+
+
+@pytest.mark.parametrize("volume", [{}, {"persistentVolumeClaim": {"claimName": "recordings"}}])
+def test_where_a_scheduler_is_recorded(volume: Object) -> None:
+    recording = {"enabled": True, "volume": volume, "keep": 2}
+    found = deployment(render({"recording": recording}))
+    validate(found, RELEASE)
+    spec = found["spec"]["template"]["spec"]
+    assert {"name": "recordings", **(volume or {"emptyDir": {}})} in spec["volumes"]
+    [berth] = spec["containers"]
+    [mount] = [each for each in berth["volumeMounts"] if each["name"] == "recordings"]
+    assert f"--record={mount['mountPath']}/$(POD_NAME).json.gz" in berth["args"]
+    assert "--record-keep=2" in berth["args"]
+    assert [each["name"] for each in berth["env"]] == ["POD_NAME"]
 
 
 def test_every_container_has_a_limit_of_memory() -> None:

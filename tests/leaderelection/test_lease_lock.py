@@ -68,7 +68,7 @@ async def test_create() -> None:
                 "metadata": {"name": "kube-scheduler", "namespace": "kube-system"},
                 "spec": SPEC_SENT,
             },
-            {"timeout": "5s"},
+            params={"timeout": "5s"},
         )
     ]
 
@@ -87,7 +87,7 @@ async def test_update_sends_the_object_as_it_was_with_a_new_spec() -> None:
                 "metadata": METADATA,
                 "spec": SPEC_SENT,
             },
-            {"timeout": "5s"},
+            params={"timeout": "5s"},
         )
     ]
 

@@ -62,6 +62,11 @@ WORKLOADS: Final = (
     Preempting(
         "preemption, nominees waiting", lambda n: requests(1_000 + n, 256), keeps_nominations=True
     ),
+    Preempting(
+        "preemption, replicas, nominees waiting",
+        lambda _: requests(1_000, 256),
+        keeps_nominations=True,
+    ),
     Preempting("preemption, of no help", lambda _: requests(16_000, 64)),
     Preempting("preemption, required zone spread", _spread),
     Preempting("preemption, required zone anti-affinity", _anti_affinity),

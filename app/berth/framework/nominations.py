@@ -17,7 +17,7 @@ _versions = count(1)
 
 
 class Beside(NamedTuple):
-    """The nominated pods that a pod must leave room for. Not to be changed; valid in an attempt."""
+    """The nominated pods that a pod must leave room for; valid in an attempt."""
 
     pods: dict[int, tuple[PodInfo, ...]]
     """By row, as if they were there."""
@@ -25,6 +25,7 @@ class Beside(NamedTuple):
     """By row, a number that stays while its pods do, and never comes again; 0: there are none."""
 
     def put(self, row: int, pods: tuple[PodInfo, ...]) -> None:
+        """Have *pods* be those on *row*; only :class:`Nominations` calls this."""
         self.version[row] = next(_versions) if pods else 0
         if pods:
             self.pods[row] = pods
