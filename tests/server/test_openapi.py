@@ -38,7 +38,7 @@ CHECKS: Final[list[CheckFunction]] = [
     response_schema_conformance,
 ]
 EXAMPLES: Final = 10
-SECONDS: Final = 110
+SECONDS: Final = 170
 
 
 def operations(url: str) -> Iterator[Any]:
