@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Tests start berth hundreds of times: it is compiled once, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock clean
 
 run: $(READY)
@@ -11,7 +14,7 @@ run: $(READY)
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
-	$(BIN)/pytest -q -n 3 --dist worksteal -m slow
+	$(BIN)/pytest -q -n 4 --dist worksteal -m slow
 
 quick: $(READY)
 	$(BIN)/pytest -q -n 2 -m "not slow and not wall"
@@ -27,7 +30,7 @@ screenshots: $(READY) browser
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 bench: $(READY)

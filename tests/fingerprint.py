@@ -1,7 +1,7 @@
 """Everything that an object holds, as bytes: to show that something has changed nothing."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from enum import Enum
 from hashlib import sha256
 from random import Random
@@ -21,46 +21,49 @@ def fingerprint(root: object) -> bytes:
 
     Of code only the name counts.
     """
-    hashed = sha256()
-    seen: dict[int, object] = {}
-    for part in _parts(root, seen):
-        hashed.update(part.encode())
-        hashed.update(b"\0")
-    return hashed.digest()
+    parts: list[str] = []
+    _add(root, parts, {})
+    return sha256("\0".join(parts).encode()).digest()
 
 
-def _parts(value: Any, seen: dict[int, object]) -> Iterator[str]:
+def _add(value: Any, parts: list[str], seen: dict[int, object]) -> None:
     if isinstance(value, _ATOMS):
-        yield repr(value)
+        parts.append(repr(value))
         return
     if isinstance(value, _CODE):
-        yield value.__qualname__
+        parts.append(value.__qualname__)
         return
     if id(value) in seen:
-        yield f"seen {type(value).__name__}"
+        parts.append(f"seen {type(value).__name__}")
         return
     seen[id(value)] = value  # kept alive, so that no other gets its id
-    yield type(value).__qualname__
+    parts.append(type(value).__qualname__)
     match value:
         case np.ndarray():
-            yield value.tobytes().hex()
+            parts.append(value.tobytes().hex())
         case Random():
-            yield repr(value.getstate())
+            parts.append(repr(value.getstate()))
         case WeakValueDictionary():
             return
         case Mapping():
             for key, held in list(value.items()):
-                yield from _parts(key, seen)
-                yield from _parts(held, seen)
+                _add(key, parts, seen)
+                _add(held, parts, seen)
         case Set():
-            yield from sorted(" ".join(_parts(held, seen)) for held in value)
+            parts.extend(sorted(_text(held, seen) for held in value))
         case list() | tuple() | deque():
             for held in value:
-                yield from _parts(held, seen)
+                _add(held, parts, seen)
         case _:
             for name, held in sorted(_fields(value).items()):
-                yield name
-                yield from _parts(held, seen)
+                parts.append(name)
+                _add(held, parts, seen)
+
+
+def _text(value: Any, seen: dict[int, object]) -> str:
+    parts: list[str] = []
+    _add(value, parts, seen)
+    return " ".join(parts)
 
 
 def _fields(value: Any) -> dict[str, Any]:

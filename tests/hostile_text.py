@@ -27,7 +27,7 @@ def misread(text: str, *, allowed: str = "\n") -> set[str]:
     """
     return {
         f"U+{ord(char):04X}"
-        for char in text
+        for char in set(text)
         if char not in allowed
         and (unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in HIDES[-4:-1])
     }

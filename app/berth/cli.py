@@ -35,6 +35,12 @@ COMMANDS: Final = {
 
 HELP: Final = ("-h", "--help")
 
+SPARED: Final = {
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy would start threads, which nothing uses
+    "PYDANTIC_DISABLE_PLUGINS": "true",  # pydantic would look for some in all installed packages
+}
+"""Environment of libraries that otherwise do at start what berth does not need."""
+
 
 def usage() -> str:
     what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
@@ -79,11 +85,13 @@ def execute(command: str, argv: Sequence[str]) -> int:
     What it does is imported only after *argv* was parsed: help and wrong usage are told at once.
     """
     given = import_module(f"berth.parsers.{command}").parse(argv)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads for what is not used
-    gc.disable()  # imports make no garbage, and looking for it takes a seventh of their time
+    for name, value in SPARED.items():
+        os.environ.setdefault(name, value)
+    gc.disable()  # imports make no garbage, and looking for it takes a fifth of their time
     try:
         module = import_module(f"berth.commands.{command}")
     finally:
+        gc.freeze()  # nor does it look at what they made afterwards: all of it stays
         gc.enable()
     status: int = module.run(given)
     return status

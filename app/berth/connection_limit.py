@@ -15,8 +15,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +35,7 @@ def nothing() -> None:
     """Hang up on nobody."""
 
 
-@dataclass(slots=True)
-class ConnectionCounts:
+class ConnectionCounts(msgspec.Struct):
     """What became of connections since the start, and how many there are."""
 
     open: int = 0

@@ -5,14 +5,12 @@ The API server uses them in a 422, kube-scheduler about its configuration.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """What the API server calls a cause; ``str()`` is a line of its message.
 
     ``reason`` is one of ``FieldValueRequired``, ``FieldValueInvalid``, ``FieldValueNotSupported``,

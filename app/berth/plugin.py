@@ -76,7 +76,7 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
 from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
 from berth.framework.scoring import default_normalize
-from berth.framework.status import SKIP, WAIT, Code, Status
+from berth.framework.status import SKIP, WAIT, Code, GatedUntilTold, Status
 from berth.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict, everywhere
 from berth.framework.writes import PluginWrites
 from berth.objects import quantity
@@ -106,6 +106,7 @@ __all__ = [
     "FilterPlugin",
     "FilterRunner",
     "Gang",
+    "GatedUntilTold",
     "Handle",
     "Ints",
     "LabPlugin",

@@ -10,13 +10,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+
+import msgspec
 
 from berth.config import errors
 from berth.config.errors import ConfigError
@@ -32,16 +33,15 @@ GROUP: Final = "berth.plugins"
 IN_TREE_ORIGIN: Final = "in-tree"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPlugins:
+class KnownPlugins(msgspec.Struct, frozen=True):
     """All plugins that a configuration may enable, by name."""
 
-    registry: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
-    origins: Mapping[str, str] = field(
+    registry: Mapping[str, type[Plugin]] = msgspec.field(default_factory=lambda: dict(IN_TREE))
+    origins: Mapping[str, str] = msgspec.field(
         default_factory=lambda: dict.fromkeys(IN_TREE, IN_TREE_ORIGIN)
     )
     """By name: where the plugin comes from, in words."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By ``module:Class``, as a configuration may name a plugin: its NAME."""
     directories: tuple[Path, ...] = ()
     """Where files were looked for."""

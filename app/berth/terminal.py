@@ -39,6 +39,11 @@ def say(line: str) -> None:
     print(printable(line), flush=True)
 
 
+def note(line: str) -> None:
+    """Print one line on standard error, apart from what a program may read."""
+    print(printable(line), file=sys.stderr, flush=True)
+
+
 def say_lines(text: str) -> None:
     """Print text of several lines that berth has written."""
     print(printable_lines(text), flush=True)

@@ -31,8 +31,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Scalar plugins": ("ScalarFilter", "ScalarScore", "ScalarPreFilterExtensions"),
     "Answers": (
-        "Status", "Code", "SKIP", "WAIT", "Verdict", "Rejection", "PASS", "Mask", "Rows", "Ints",
-        "everywhere",
+        "Status", "GatedUntilTold", "Code", "SKIP", "WAIT", "Verdict", "Rejection", "PASS", "Mask",
+        "Rows", "Ints", "everywhere",
     ),
     "The pod and the cluster": (
         "CycleState", "Gang", "PodInfo", "PodTemplate", "QueuedPodInfo", "PodBatch", "NodeInfo",

@@ -20,7 +20,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints
-from berth_plugins.shared.cpu_and_memory import CpuAndMemory, weights_of
+from berth_plugins.shared.cpu_and_memory import CpuAndMemory, balanced_allocation_of, weights_of
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
@@ -95,6 +95,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         devices = self._devices.counts_for(requests, nodes)
         scored = scored_resources(nodes, self._resources, requests, non_zero=False, devices=devices)
         return balanced_allocation(scored, nodes.size)
+
+    def score_row(self, pod: PodInfo, nodes: NodeTable, row: int) -> int | None:
+        if self._weights is None:
+            return None
+        return balanced_allocation_of(nodes, row, pod.template.requested)
 
 
 def balanced_allocation(resources: Sequence[ScoredResource], rows: int) -> Ints:

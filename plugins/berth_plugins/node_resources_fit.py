@@ -48,7 +48,7 @@ from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources, is_extended
-from berth_plugins.shared.cpu_and_memory import CpuAndMemory, weights_of
+from berth_plugins.shared.cpu_and_memory import CpuAndMemory, least_allocated_of, weights_of
 from berth_plugins.shared.device_classes import DeviceClassResolver, device_classes, resource_names
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
@@ -225,7 +225,7 @@ class NodeResourcesFit(
         requests = pod.template.incoming_requested
         native = _native_needs(requests)
         short = nodes.free[: len(native)] < native
-        is_short = bool(short.any())
+        is_short = bool(np.count_nonzero(short))
         if not is_short and not requests.scalars:
             return PASS
         rejections = []
@@ -239,6 +239,18 @@ class NodeResourcesFit(
             elif is_short:
                 rejections.extend(_lacks(short[1 + index], nodes.allocatable[index], need))
         return Verdict(tuple(rejections))
+
+    def passes_row(self, pod: PodInfo, nodes: NodeTable, row: int) -> bool | None:
+        requests = pod.template.incoming_requested
+        if requests.scalars:
+            return None
+        pods, cpu, memory, storage = nodes.free[:4, row].tolist()
+        return (
+            pods >= 1
+            and (cpu >= requests.milli_cpu or not requests.milli_cpu)
+            and (memory >= requests.memory or not requests.memory)
+            and (storage >= requests.ephemeral_storage or not requests.ephemeral_storage)
+        )
 
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
@@ -307,6 +319,11 @@ class NodeResourcesFit(
         devices = self._devices.counts_for(requests, nodes)
         scored = scored_resources(nodes, self._resources, requests, non_zero=True, devices=devices)
         return self._strategy(scored, nodes.size)
+
+    def score_row(self, pod: PodInfo, nodes: NodeTable, row: int) -> int | None:
+        if self._weights is None:
+            return None
+        return least_allocated_of(nodes, row, pod.template.fit_score_requests, self._weights)
 
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:
         """Prefer the parts of the cluster that would be fuller, whatever the strategy (G10.5)."""

@@ -1,10 +1,11 @@
 """VolumeRestrictions: a disk or claim that only one pod may use is used by one pod."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import (
@@ -42,8 +43,7 @@ CLAIM_IN_USE: Final = Status.unschedulable(
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 
-@dataclass(slots=True)
-class Conflicts:
+class Conflicts(msgspec.Struct):
     """What PreFilter found: claims for one pod only, and how often others use them."""
 
     claims: frozenset[str]

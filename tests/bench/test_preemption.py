@@ -13,6 +13,7 @@ def test_every_attempt_but_the_hopeless_ones_finds_victims() -> None:
     assert [(result.workload, result.placed) for result in results] == [
         ("preemption", 2),
         ("preemption, nominees waiting", 2),
+        ("preemption, replicas, nominees waiting", 2),
         ("preemption, of no help", 0),
         ("preemption, required zone spread", 2),
         ("preemption, required zone anti-affinity", 2),

@@ -76,7 +76,7 @@ PRINTED = [
         Figure("took", "s", (0.0123,), {}, "3/3 bound", instructions=1.5e6, at_most=2.0),
         [
             *("took", "0.0123", "0.0123", "0.0123", "s"),
-            *("target:", "2.00", "1.50", "M", "instructions", "per", "pod", "3/3", "bound"),
+            *("target:", "2.00", "1.50", "M", "instructions", "3/3", "bound"),
         ],
         id="with all there can be",
     ),

@@ -20,9 +20,9 @@ async def test_every_pod_is_seen_to_be_bound(workload: str) -> None:
     result = await measure(workload, SMALL, clock=RealClock())
 
     assert (result.pods, result.bound, result.events) == (40, 40, 40)
-    assert result.cpu_before > 0
-    assert result.cpu_per_pod > 0
-    assert result.cpu_per_pod_with_start > result.cpu_per_pod
+    assert 0 < result.until_first.cpu < result.until_last.cpu <= result.until_quiet.cpu
+    without_start, with_start, *_ = result.figures()
+    assert with_start.median > without_start.median > 0
     assert result.peak_memory > 10_000_000
 
 

@@ -1,12 +1,13 @@
 """An API made of a function from request to answer, which remembers the requests."""
 
 import copy
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.client.errors import FencedError
+from berth.client.api import post_each
+from berth.client.errors import ApiError, FencedError
 
 
 class Request(NamedTuple):
@@ -16,6 +17,7 @@ class Request(NamedTuple):
     path: str
     body: Any = None
     content_type: str = "application/json"
+    params: Mapping[str, str] | None = None
 
 
 Answer = Callable[[Request], bytes | Exception]
@@ -39,12 +41,15 @@ class FakeApi:
         timeout: float | None = None,
     ) -> bytes:
         decoded = None if body is None else msgspec.json.decode(body)
-        request = Request(method, path, decoded, content_type)
+        request = Request(method, path, decoded, content_type, params)
         self.requests.append(request)
         answer = self._answer(request)
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    async def post_all(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        return await post_each(self, posts)
 
     def fenced(self, may_write: Callable[[], bool], *, otherwise: str = "fenced") -> "FakeApi":
         def answer(request: Request) -> bytes | Exception:

@@ -47,6 +47,11 @@ class Server:
         self._held[name].set()
 
 
+def submit_event(lanes: WriteLanes, write: Callable[[], Awaitable[object]]) -> bool:
+    """Submit an event that no other is written together with."""
+    return lanes.submit_event("event", lambda _events: write())
+
+
 async def settle() -> None:
     for _ in range(20):
         await asyncio.sleep(0)

@@ -16,61 +16,39 @@ from berth.client.connections import (
     header_lines,
 )
 from berth.client.errors import UnavailableError
-from berth.client.transport import Response
+from berth.client.transport import Headers, Response
 from berth.clock import FakeClock
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-HANG_UP = b""
-"""In a script: the server closes the connection."""
+from tests.client.wire import HANG_UP, OK, Wire, pool
 
 
-class Wire(asyncio.Transport):
-    """The other end of a connection, in a test's hand."""
-
-    def __init__(self, pool: Connections) -> None:
-        super().__init__()
-        self.sent = b""
-        self.is_open = True
-        self.connection = Connection(pool)
-        self.connection.connection_made(self)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.sent += data
-
-    def abort(self) -> None:
-        self.hang_up()
-
-    def hang_up(self) -> None:
-        if self.is_open:
-            self.is_open = False
-            self.connection.connection_lost(None)
-
-    def say(self, *pieces: bytes) -> None:
-        for piece in pieces:
-            if piece == HANG_UP:
-                self.hang_up()
-            else:
-                self.connection.data_received(piece)
-
-
-def pool(url: str = "http://server:8001/base/", *, clock: FakeClock | None = None) -> Connections:
-    return Connections(url, tls=True, server_hostname=None, clock=clock or FakeClock())
+async def exchanged(connection: Connection, *, timeout: float = 10.0) -> Response:
+    (answer,) = await connection.exchange(b"GET / HTTP/1.1\r\n\r\n", 1, timeout=timeout)
+    if isinstance(answer, UnavailableError):
+        raise answer
+    return answer
 
 
 async def asked(wire: Wire, *, timeout: float = 10.0) -> "asyncio.Task[Response]":
     """Begin an exchange, and return it once the request is sent."""
-    exchange = asyncio.create_task(
-        wire.connection.exchange("GET", "/x", headers=b"", body=None, timeout=timeout)
-    )
+    exchange = asyncio.create_task(exchanged(wire.connection, timeout=timeout))
     await asyncio.sleep(0)
     return exchange
 
 
 async def test_what_is_sent() -> None:
-    wire = Wire(pool())
-    lines = header_lines({"Accept": "a", "User-Agent": "u"})
+    connections = pool()
+    wire = Wire(connections)
+    connections.give_back(wire.connection)
+    fields = {"Accept": "a", "User-Agent": "u"}
     exchange = asyncio.create_task(
-        wire.connection.exchange("POST", "/x?y=z", headers=lines, body=b"hello", timeout=9)
+        connections.exchange(
+            "POST",
+            "/x?y=z",
+            headers=Headers(fields, header_lines(fields)),
+            body=b"hello",
+            timeout=9,
+            guard=lambda: None,
+        )
     )
     await asyncio.sleep(0)
     wire.say(OK)
@@ -264,8 +242,7 @@ async def echoing(clock: FakeClock) -> AsyncIterator[Connections]:
 
 async def port_used(connections: Connections) -> bytes:
     connection = await connections.take()
-    answer = await connection.exchange("GET", "/", headers=b"", body=None, timeout=10)
-    return answer.body
+    return (await exchanged(connection)).body
 
 
 @pytest.mark.wall
@@ -309,9 +286,7 @@ def test_an_answer_that_is_there_when_the_time_is_over_counts(
     async def exchange() -> Response:
         loop, connections = asyncio.get_running_loop(), pool()
         _, connection = await loop.create_connection(lambda: Connection(connections), sock=ours)
-        asking = asyncio.create_task(
-            connection.exchange("GET", "/x", headers=b"", body=None, timeout=0.005), name="ask"
-        )
+        asking = asyncio.create_task(exchanged(connection, timeout=0.005), name="ask")
         await asyncio.sleep(0)
         loop.add_reader(other, keep_the_loop, loop)
         prompt.sendall(b"!")

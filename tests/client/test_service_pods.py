@@ -8,36 +8,20 @@ import pytest
 
 from berth.client.errors import ForbiddenError, NotFoundError
 from berth.client.service_pods import PodPort, ServiceError, ServicePort, pod_of
+from tests.client.fake_api import FakeApi, Request
 
 HTTPS = {"name": "https", "port": 10259, "targetPort": "serving"}
 
 
-class Answers:
-    """An API server that has these answers by path."""
+def answers_of(by_path: Mapping[str, Any]) -> FakeApi:
+    """Return an API server that has these answers by path."""
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
-        self._answers = answers
-        self.params: list[Mapping[str, str] | None] = []
+    def answer(request: Request) -> bytes | Exception:
+        missing = NotFoundError(404, "NotFound", f"{request.path} not found")
+        found = by_path.get(request.path, missing)
+        return found if isinstance(found, Exception) else json.dumps(found).encode()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        timeout: float | None = None,
-    ) -> bytes:
-        assert (method, body) == ("GET", None)
-        self.params.append(params)
-        found = self._answers.get(path, NotFoundError(404, "NotFound", f"{path} not found"))
-        if isinstance(found, Exception):
-            raise found
-        return json.dumps(found).encode()
-
-    def watch(self, path: str, params: Mapping[str, str]) -> Any:
-        raise AssertionError("nothing is watched")
+    return FakeApi(answer)
 
 
 def pod(name: str, *, ready: str = "True", deleted: bool = False) -> dict[str, Any]:
@@ -54,10 +38,10 @@ def lease(holder: str | None) -> dict[str, Any]:
     return {"items": [{"spec": {"holderIdentity": holder}}]}
 
 
-def cluster(*pods: dict[str, Any], ports: Any = (HTTPS,), **more: Any) -> Answers:
+def cluster(*pods: dict[str, Any], ports: Any = (HTTPS,), **more: Any) -> FakeApi:
     leases = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
     none: dict[str, Any] = {"items": []}
-    return Answers(
+    return answers_of(
         {
             "/api/v1/namespaces/b/services/s": {
                 "spec": {"ports": list(ports), "selector": more.get("selector", {"a": "b"})}
@@ -96,9 +80,9 @@ FORBIDDEN = ForbiddenError(403, "Forbidden", "no")
         ),
     ],
 )  # fmt: skip
-async def test_which_pod(answers: Answers, want: str) -> None:
+async def test_which_pod(answers: FakeApi, want: str) -> None:
     assert await pod_of(answers, ServicePort("b", "s")) == PodPort("b", want, 10259)
-    assert answers.params[1] == {"labelSelector": "a=b"}
+    assert answers.requests[1].params == {"labelSelector": "a=b"}
 
 
 @pytest.mark.parametrize(
@@ -135,12 +119,12 @@ async def test_which_port(ports: Any, asked: str, want: int) -> None:
             "b/s: pod p has no port 'web'", id="a port that the pod has not",
         ),
         pytest.param(
-            Answers({"/api/v1/namespaces/b/services/s": {"spec": 7}}), "",
+            answers_of({"/api/v1/namespaces/b/services/s": {"spec": 7}}), "",
             "b/s: the answer cannot be read", id="no Service",
         ),
     ],
 )  # fmt: skip
-async def test_what_leads_nowhere(answers: Answers, asked: str, why: str) -> None:
+async def test_what_leads_nowhere(answers: FakeApi, asked: str, why: str) -> None:
     with pytest.raises(ServiceError) as told:
         await pod_of(answers, ServicePort("b", "s", asked))
     assert str(told.value).startswith(f"service {why}")

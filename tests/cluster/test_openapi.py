@@ -88,6 +88,13 @@ def test_kubectl_finds_each_kind_and_what_its_patch_takes(resource: ResourceType
     assert parameters["fieldValidation"] == parameters["dryRun"] == "query"
 
 
+def test_a_kind_says_what_it_is() -> None:
+    document = openapi.document(by_path(RESOURCES)["/apis/apps/v1"])
+    said = "Deployment enables declarative updates for Pods and ReplicaSets."
+    schemas = document["components"]["schemas"]
+    assert schemas["io.k8s.api.apps.v1.Deployment"]["description"] == said
+
+
 def test_a_merging_list_says_so() -> None:
     document = openapi.document(by_path(RESOURCES)["/api/v1"])
     properties = document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]
@@ -109,7 +116,9 @@ async def test_swagger_says_the_same(client: httpx.AsyncClient) -> None:
     assert document["swagger"] == "2.0"
     pod = document["definitions"]["io.k8s.api.core.v1.Pod"]
     assert pod[openapi.GVK] == [{"group": "", "kind": "Pod", "version": "v1"}]
-    assert pod["properties"]["spec"] == {"$ref": "#/definitions/io.k8s.api.core.v1.PodSpec"}
+    spec = dict(pod["properties"]["spec"])
+    assert spec.pop("description").startswith("Specification of the desired behavior of the pod.")
+    assert spec == {"$ref": "#/definitions/io.k8s.api.core.v1.PodSpec"}
     patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["consumes"] == [*PATCH_TYPES]
     assert {"name": "dryRun", "in": "query", "type": "string"}.items() <= patch["parameters"][

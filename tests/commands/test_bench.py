@@ -21,14 +21,22 @@ def test_each_figure_is_a_json_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_table_begins_with_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.execute("bench", TOY) == 0
-    first, *others = capsys.readouterr().out.splitlines()
+    first, header, *rows = capsys.readouterr().out.splitlines()
     assert first.endswith("; runs: 2")
-    if reason := why_not():
-        assert others.pop(0) == f"Instructions are not counted: {reason}"
-    header, *rows = others
     assert header.split() == ["median", "min", "max", "unit"]
     assert len(rows) > 10
     assert all(" µs " in row for row in rows)
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_instructions_are_shown_or_it_is_told_once_why_not(
+    output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.execute("bench", [*TOY, f"--output={output}"]) == 0
+    shown = capsys.readouterr()
+    reason = why_not()
+    assert shown.err == (f"Instructions are not counted: {reason}\n" if reason else "")
+    assert ("instructions" in shown.out) == (not reason)
 
 
 def test_decisions_are_measured_at_each_size(capsys: pytest.CaptureFixture[str]) -> None:

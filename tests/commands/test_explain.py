@@ -101,6 +101,16 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
     [
         pytest.param([], "name a pod, or a file with -f", id="nothing asked"),
         pytest.param(["p", "-f", "IN"], "name a pod, or a file with -f", id="two questions"),
+        pytest.param(
+            ["-f", "IN", "--service", "a/b"],
+            "--service and -f exclude each other",
+            id="a file of a service",
+        ),
+        pytest.param(
+            ["p", "--server", "https://s", "--service", "a/b"],
+            "--service and --server exclude each other",
+            id="two schedulers",
+        ),
         pytest.param(["p", "-o", "OUT"], "-o and --id require -f", id="-o without -f"),
         pytest.param(["p", "--id", "x"], "-o and --id require -f", id="--id without -f"),
         pytest.param(

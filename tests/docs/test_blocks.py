@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -22,6 +21,7 @@ from berth.profile.build import args_models, check_profiles
 from berth.whatif.question import Question
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import ROOT, Block, blocks, pages
+from tests.kubernetes_schemas import validate
 
 SCHEDULER = "KubeSchedulerConfiguration"
 SCENARIO = "Scenario"
@@ -72,7 +72,7 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         elif obj["kind"] == kubelet_configuration.KIND:
             assert kubelet_configuration.from_object(obj, source=block.where).thresholds
         elif obj["kind"] != SCHEDULER:
-            kubernetes_validate.validate(obj, RELEASE, strict=True)
+            validate(obj, RELEASE)
         elif "foreign-plugins" not in block.options:
             check_profiles(
                 load(block.text, source=block.where, args_models=args_models(IN_TREE)), IN_TREE

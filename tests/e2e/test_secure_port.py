@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 async def until_ready(ask: Callable[[str], Awaitable[httpx.Response]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 if (await ask("/readyz")).status_code == 200:

@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 LOOK_SECONDS: Final = 0.05
-LIMIT_SECONDS: Final = 20
+LIMIT_SECONDS: Final = 60
 
 
 class World:

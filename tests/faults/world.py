@@ -37,7 +37,7 @@ HURRY: Final = 20.0
 LOG_CAPACITY: Final = 50
 """Changes per kind that the API server remembers: few, so that it soon forgets."""
 LOOK_INTERVAL: Final = 0.01
-PATIENCE: Final = 20.0
+PATIENCE: Final = 60.0
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -73,3 +73,33 @@ def test_rows_with_a_code(
         nodes.remove_node(3)  # a dead row has no status
     assert np.flatnonzero(diagnosis.rows_with(U, nodes)).tolist() == resolvable
     assert np.flatnonzero(diagnosis.rows_with(UU, nodes)).tolist() == unresolvable
+
+
+MANY = [(U, where(i % 3)) for i in range(70)]
+
+
+@pytest.mark.parametrize(
+    "diagnosis",
+    [
+        pytest.param(Diagnosis(4), id="nobody was rejected"),
+        pytest.param(Diagnosis(4, [verdict((U, where(0, 1, 3)))]), id="one reason for all"),
+        pytest.param(
+            Diagnosis(4, [verdict((U, where(0, 1)), (UU, where(1, 2)))]),
+            id="some for several reasons",
+        ),
+        pytest.param(
+            Diagnosis(4, [verdict((U, where(0))), verdict((U, where(1)))]), id="by two plugins"
+        ),
+        pytest.param(Diagnosis(4, [verdict(*MANY)]), id="for very many reasons"),
+        pytest.param(
+            Diagnosis(4, [verdict((UU, where(0, 1)))], {1: Status.unschedulable("no")}),
+            id="one by itself",
+        ),
+    ],
+)
+def test_every_rejected_row_comes_with_its_status(diagnosis: Diagnosis) -> None:
+    found = [(status, rows.tolist()) for status, rows in diagnosis.rows_by_status()]
+    of_rows = [diagnosis.status_of(row) for row in range(4)]
+    assert {row: status for status, rows in found for row in rows} == {
+        row: status for row, status in enumerate(of_rows) if status is not None
+    }

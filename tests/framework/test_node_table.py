@@ -85,6 +85,19 @@ def test_columns_grow_with_the_cluster() -> None:
     assert table.labels.values(ZONE)[table.labels.ids(ZONE)[more]] == "z9"
 
 
+def test_columns_seldom_grow_for_resources() -> None:
+    nodes, seen = NodeTable(), list[int]()
+    for n in range(200):
+        nodes.add_node(node(f"n{n}", allocatable={f"example.com/r{n}": 1 + n}))
+        if not seen or nodes.allocatable.shape[0] != seen[-1]:
+            seen.append(nodes.allocatable.shape[0])
+    assert len(seen) < 25
+    for n in (0, 99, 199):
+        of_resource = nodes.allocatable[nodes.resources[f"example.com/r{n}"]]
+        assert np.flatnonzero(of_resource[: nodes.size]).tolist() == [n]
+        assert of_resource[n] == 1 + n
+
+
 def test_every_change_gives_a_row_a_new_generation() -> None:
     table = NodeTable()
     row = table.add_node(node("n1"))

@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from berth.framework import pods_by_domain
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_counters import PodCounters, PodMatcher
 from berth.framework.pod_info import PodInfo
@@ -34,15 +35,22 @@ def ask(nodes: NodeTable, matcher: PodMatcher, key: str) -> PodsByDomain:
 
 
 class Cluster(RuleBasedStateMachine):
-    """Nodes and pods come, change and go; two columns are kept of the four that are asked for."""
+    """Nodes and pods come, change and go; two columns are kept of the four that are asked for.
+
+    Zones are few domains, host names mostly many.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.few_domains, pods_by_domain.FEW_DOMAINS = pods_by_domain.FEW_DOMAINS, 4
         self.table = NodeTable()
         self.table.pod_counters = PodCounters(self.table.pods, limit=2)
         self.placed: list[tuple[int, PodInfo]] = []
         self.serial = 0
         self.handed_out: list[tuple[Ints, list[int], Mask, list[bool]]] = []
+
+    def teardown(self) -> None:
+        pods_by_domain.FEW_DOMAINS = self.few_domains
 
     def name(self) -> str:
         self.serial += 1

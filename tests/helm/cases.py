@@ -40,6 +40,10 @@ EVERYTHING: Final[Values] = {
         "users": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "platform"}],
     },
     "ui": {"enabled": True},
+    "recording": {
+        "enabled": True,
+        "volume": {"persistentVolumeClaim": {"claimName": "recordings"}},
+    },
     "tls": {"source": "secret", "secretName": "serving"},
     "service": {"clusterIP": "10.96.0.77", "annotations": {"a": "b"}},
     "serviceMonitor": {

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -97,6 +98,11 @@ def sources() -> dict[str, str]:
 
 
 def default_values() -> Object:
+    return deepcopy(_default_values())
+
+
+@cache
+def _default_values() -> Object:
     loaded = load_yaml((CHART / "values.yaml").read_text(encoding="utf-8"))
     assert isinstance(loaded, dict)
     return loaded

@@ -6,7 +6,6 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -26,6 +25,7 @@ from tests.helm.rendering import (
     render_texts,
     walk,
 )
+from tests.kubernetes_schemas import validate
 
 RELEASE: Final = "1.36"
 """The Kubernetes that berth follows."""
@@ -54,7 +54,7 @@ def test_every_object_has_the_shape_that_kubernetes_wants(values: Values) -> Non
         if obj["kind"] in CUSTOM:
             assert CUSTOM[obj["kind"]] <= obj["spec"].keys()
         else:
-            kubernetes_validate.validate(obj, RELEASE, strict=True)
+            validate(obj, RELEASE)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -63,7 +63,7 @@ def test_the_oldest_kubernetes_knows_all_of_it(mode: str) -> None:
     assert chart["kubeVersion"] == f">={OLDEST}.0-0"
     for obj in render(of_mode(mode, EVERYTHING)):
         if obj["kind"] not in CUSTOM:
-            kubernetes_validate.validate(obj, OLDEST, strict=True)
+            validate(obj, OLDEST)
 
 
 @all_cases
@@ -159,7 +159,7 @@ def allowed_by_restricted(spec: Object) -> None:
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     for volume in spec.get("volumes", ()):
         [kind] = volume.keys() - {"name"}
-        assert kind in ("configMap", "emptyDir", "projected", "secret")
+        assert kind in ("configMap", "emptyDir", "persistentVolumeClaim", "projected", "secret")
     for container in (*spec["containers"], *spec.get("initContainers", ())):
         context = container["securityContext"]
         assert context["allowPrivilegeEscalation"] is False
@@ -417,7 +417,7 @@ def test_alerts_are_passed_on_with_links_that_lead_somewhere(url: str) -> None:
 )
 def test_how_pods_are_replaced(values: Values, want: Object) -> None:
     found = deployment(render(values))
-    kubernetes_validate.validate(found, RELEASE, strict=True)
+    validate(found, RELEASE)
     assert found["spec"]["strategy"] == want
 
 
@@ -431,9 +431,23 @@ def test_how_pods_are_replaced(values: Values, want: Object) -> None:
 )
 def test_the_network_of_pods(values: Values, is_on_host: bool, dns: str) -> None:
     found = deployment(render(values))
-    kubernetes_validate.validate(found, RELEASE, strict=True)
+    validate(found, RELEASE)
     spec = found["spec"]["template"]["spec"]
     assert (spec.get("hostNetwork", False), spec["dnsPolicy"]) == (is_on_host, dns)
+
+
+@pytest.mark.parametrize("volume", [{}, {"persistentVolumeClaim": {"claimName": "recordings"}}])
+def test_where_a_scheduler_is_recorded(volume: Object) -> None:
+    recording = {"enabled": True, "volume": volume, "keep": 2}
+    found = deployment(render({"recording": recording}))
+    validate(found, RELEASE)
+    spec = found["spec"]["template"]["spec"]
+    assert {"name": "recordings", **(volume or {"emptyDir": {}})} in spec["volumes"]
+    [berth] = spec["containers"]
+    [mount] = [each for each in berth["volumeMounts"] if each["name"] == "recordings"]
+    assert f"--record={mount['mountPath']}/$(POD_NAME).json.gz" in berth["args"]
+    assert "--record-keep=2" in berth["args"]
+    assert [each["name"] for each in berth["env"]] == ["POD_NAME"]
 
 
 def test_every_container_has_a_limit_of_memory() -> None:

@@ -9,6 +9,7 @@ import re._constants as op  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -34,7 +35,7 @@ def steps(pattern: re.Pattern[Any], text: str, *, scans: bool, whole: bool = Fal
     *whole*: a match must end where the text does. The count ends at :data:`MOST`.
     """
     matcher = _Matcher(text, ignore_case=bool(pattern.flags & re.IGNORECASE))
-    nodes = list(_parsed(pattern))
+    nodes = _parsed(pattern)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(DEEPEST)
     try:
@@ -54,14 +55,15 @@ def steps(pattern: re.Pattern[Any], text: str, *, scans: bool, whole: bool = Fal
 def matches(pattern: re.Pattern[Any], text: str) -> bool:
     """Whether *pattern* matches all of *text*, as Python's matcher says too."""
     matcher = _Matcher(text, ignore_case=bool(pattern.flags & re.IGNORECASE))
-    return matcher.end_of_match(list(_parsed(pattern)), 0, whole=True) is not None
+    return matcher.end_of_match(_parsed(pattern), 0, whole=True) is not None
 
 
-def _parsed(pattern: re.Pattern[Any]) -> Any:
+@cache
+def _parsed(pattern: re.Pattern[Any]) -> Sequence[Node]:
     source = pattern.pattern
     if isinstance(source, bytes):
-        return parser.parse(source.decode("latin-1"), pattern.flags | re.ASCII)
-    return parser.parse(source, pattern.flags & ~re.UNICODE)
+        return list(parser.parse(source.decode("latin-1"), pattern.flags | re.ASCII))
+    return list(parser.parse(source, pattern.flags & ~re.UNICODE))
 
 
 class _Matcher:
@@ -191,8 +193,11 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+_CHARACTERS: Final = frozenset({op.LITERAL, op.NOT_LITERAL, op.IN, op.ANY})
+
+
 def _is_character(node: Node) -> bool:
-    return node[0] in (op.LITERAL, op.NOT_LITERAL, op.IN, op.ANY)
+    return node[0] in _CHARACTERS
 
 
 def _takes(node: Node, character: str, lower: bool) -> bool:
@@ -248,7 +253,7 @@ def pumped(pattern: re.Pattern[Any], *, pairs: int) -> list[Pumped]:
 
     Each character is repeated that makes a difference, and some *pairs* of them.
     """
-    nodes = list(_parsed(pattern))
+    nodes = _parsed(pattern)
     characters = _representatives(nodes)
     heads = dict.fromkeys("".join(map(_shortest, nodes[:end])) for end in range(len(nodes) + 1))
 

@@ -67,7 +67,7 @@ async def test_pods_are_followed_across_breaks() -> None:
             on_malformed=lambda key, raw, exc: pytest.fail(f"{key}: {exc}"),
         )
         running = asyncio.create_task(reflector.run(), name="reflector")
-        await asyncio.wait_for(handler.done.wait(), timeout=10)
+        await asyncio.wait_for(handler.done.wait(), timeout=60)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

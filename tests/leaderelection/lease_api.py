@@ -179,7 +179,7 @@ async def lead_for_ever() -> None:
 async def ended(running: Awaitable[None]) -> BaseException | None:
     """Return what *running*, which has ended or is to end at once, raised."""
     try:
-        await asyncio.wait_for(running, timeout=1)
+        await asyncio.wait_for(running, timeout=60)
     except BaseException as exc:  # noqa: BLE001 - looked at by the test
         return exc
     return None

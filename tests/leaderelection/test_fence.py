@@ -1,10 +1,10 @@
 """No write after loss: a leader that stood still finds that it may not, before it knows why."""
 
 import asyncio
-import dataclasses
 import ssl
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -225,7 +225,7 @@ async def test_behind_a_proxy_the_fence_is_asked_when_the_connection_is_there(
     )
     async with await proxy.start():
         client = client_of(
-            dataclasses.replace(endpoint, proxy=proxy.url),
+            msgspec.structs.replace(endpoint, proxy=proxy.url),
             qps=0,
             burst=1,
             user_agent="test",

@@ -68,6 +68,7 @@ async def test_create() -> None:
                 "metadata": {"name": "kube-scheduler", "namespace": "kube-system"},
                 "spec": SPEC_SENT,
             },
+            params={"timeout": "5s"},
         )
     ]
 
@@ -86,6 +87,7 @@ async def test_update_sends_the_object_as_it_was_with_a_new_spec() -> None:
                 "metadata": METADATA,
                 "spec": SPEC_SENT,
             },
+            params={"timeout": "5s"},
         )
     ]
 

@@ -15,6 +15,7 @@ from berth.metrics.process import network_traffic, register_process
 from berth.metrics.recorders import LeaderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from tests.builders import node, pod
+from tests.client.slow_server import submit_event
 from tests.harness import Harness
 from tests.metrics.reading import counted, exported, summed
 from tests.metrics.world import FakeReflector, export_everything
@@ -63,7 +64,7 @@ async def test_write_lanes(registry: CollectorRegistry) -> None:
 
     async def write() -> None: ...
 
-    lanes.submit_event(write)
+    submit_event(lanes, write)
     lanes.submit_status("p", write)
     lanes.submit_status("p", write)
     assert counted(registry, "berth_write_lane_depth") == {

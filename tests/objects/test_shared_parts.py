@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from berth.objects.meta import Condition
@@ -111,6 +112,9 @@ def test_pods() -> None:
     shared, plain = pod_decoder(), msgspec.json.Decoder(Pod).decode
 
     @given(spoiled(pods | some(spec=specs)))
+    @example(b'{"status":{"allocatedResources":{"cpu":"much"}}}')
+    @example(b'{"spec":{"a":{"nodeName":"n"},"nodeName":""}}')
+    @example(b'{"spec":{"nodeSelector":{"nodeName":"n"}}}')
     def are_decoded(data: bytes) -> None:
         want = decoded(plain, data)
         for found in (decoded(shared, data), decoded(shared, data)):
@@ -123,6 +127,7 @@ def test_nodes() -> None:
     shared, plain = node_decoder(), msgspec.json.Decoder(Node).decode
 
     @given(spoiled(nodes))
+    @example(b'{"status":{"capacity":{"cpu":"much"}}}')
     def are_decoded(data: bytes) -> None:
         want = decoded(plain, data)
         if isinstance(want, Node):
@@ -177,6 +182,17 @@ def test_replicas_share_all_that_is_not_their_own() -> None:
     ):
         values = [getattr(getattr(each, holder), field) for each in (one, other)]
         assert values[0] is values[1], field
+
+
+@pytest.mark.parametrize("field", [b'"nodeName":"n-1",', b',"nodeName":"n-1"'])
+def test_a_pod_that_is_bound_shares_its_spec_with_itself_before(field: bytes) -> None:
+    decode, bound = pod_decoder(), replica(1).replace(b'"nodeName":"n-1",', b"")
+    last = bound.index(b'},"status"')
+    before = decode(bound)
+    where = last if field.startswith(b",") else bound.index(b'"volumes"')
+    after = decode(bound[:where] + field + bound[where:])
+    assert after.spec == _replace(before.spec, node_name="n-1")
+    assert after.spec.containers is before.spec.containers
 
 
 def test_what_nobody_asks_for_is_forgotten() -> None:

@@ -1,8 +1,9 @@
-"""Sequences of pods: the recorded ones, and what a pod finds that comes after others."""
+"""Sequences of pods: what a pod finds that comes after others.
 
-import gzip
+The recorded sequences are compared in tests/conformance.
+"""
+
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,18 +19,6 @@ from berth.offline.scenario import ScenarioError
 from berth.offline.simulate import simulate
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod, to_json
-
-RECORDED = Path(__file__).parent.parent / "conformance" / "recorded" / "sequence.jsonl.gz"
-
-
-def recorded() -> list[Any]:
-    cases = [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
-    return [pytest.param(case, id=case["scenario"]["id"]) for case in cases]
-
-
-@pytest.mark.parametrize("case", recorded())
-def test_recorded_sequences(case: dict[str, Any]) -> None:
-    assert simulate(case["scenario"], IN_TREE) == case["expected"]
 
 
 def as_object(thing: KubeStruct) -> Any:

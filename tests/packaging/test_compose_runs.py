@@ -23,7 +23,7 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(
 )["services"]
 SCHEDULERS = ("scheduler-a", "scheduler-b")
 PODS = "/api/v1/namespaces/default/pods"
-SECONDS = 30
+SECONDS = 60
 
 
 def free_port() -> int:

@@ -73,6 +73,8 @@ def test_filter(a_pod: Pod, want: Status | None) -> None:
         pods=[pod("old", cpu="2", memory="1Gi", requests={GPU: 1}, node="n1")],
     )
     assert verdicts(NodeResourcesFit(), a_pod, nodes) == {"n1": want}
+    passes = NodeResourcesFit().passes_row(PodInfo(a_pod), nodes, nodes.row_of["n1"])
+    assert passes in (want is None, None)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,8 @@ def test_filter(a_pod: Pod, want: Status | None) -> None:
 def test_too_many_pods(pods: int, cpu: str | None, want: Status | None) -> None:
     nodes = table(node("n1", cpu="2", pods=pods), pods=[pod("old", cpu="1", node="n1")])
     assert verdicts(NodeResourcesFit(), pod(cpu=cpu), nodes) == {"n1": want}
+    passes = NodeResourcesFit().passes_row(PodInfo(pod(cpu=cpu)), nodes, nodes.row_of["n1"])
+    assert passes is (want is None)
 
 
 def test_each_node_is_evaluated_by_itself() -> None:

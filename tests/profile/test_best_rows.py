@@ -51,3 +51,21 @@ def test_a_row_that_is_left_out_comes_back() -> None:
     assert (len(best), best.first(5)) == (0, [])
     best.change(1, 0)
     assert (len(best), [*best.ties]) == (1, [1])
+
+
+def test_the_best_of_some_rows_are_those_that_sorting_finds(front: None) -> None:
+    @given(tables, st.lists(st.booleans(), min_size=60, max_size=60), st.integers(1, 5))
+    def finds(of_rows: list[int], marks: list[bool], count: int) -> None:
+        rows = np.array(marks[: len(of_rows)])
+        by_total = sorted(
+            (-total, row) for row, total in enumerate(of_rows) if total >= 0 and marks[row]
+        )
+        found = BestRows(np.array(of_rows, np.int64)).first_among(rows, count)
+        if found is None:
+            assert len(by_total) < count or len(of_rows) > 8
+        else:
+            ties, first = found
+            assert first == [row for _, row in by_total[:count]]
+            assert ties.tolist() == [row for total, row in by_total if total == by_total[0][0]]
+
+    finds()

@@ -19,7 +19,7 @@ async def ending(one: WaitingPod, clock: FakeClock, *, after: float = 0.0) -> St
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     clock.advance(after)
-    return await asyncio.wait_for(task, 1)
+    return await asyncio.wait_for(task, 60)
 
 
 async def test_the_last_one_to_allow_it_lets_the_pod_go() -> None:

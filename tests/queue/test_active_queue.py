@@ -1,11 +1,11 @@
 """Pods that are bound to fail are tried after all others, and only these."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from berth.framework.events import NODE_ADD, UNSCHEDULABLE_POD_UPDATE, QueueingHint
 from berth.framework.pod_info import PodInfo

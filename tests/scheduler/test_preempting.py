@@ -24,6 +24,10 @@ async def wait_out_backoff(harness: Harness) -> None:
     await harness.until_idle()
 
 
+def evictions(harness: Harness) -> int:
+    return sum(event.reason == "Preempted" for event in harness.cluster.events)
+
+
 async def test_the_least_pod_makes_room_for_a_more_important_one(harness: Harness) -> None:
     harness.put(
         node("n1", cpu=2),
@@ -70,7 +74,7 @@ async def test_victims_are_told_why_and_leave_in_their_own_time(harness: Harness
     assert harness.cluster.pods["default/high"].status.nominated_node_name == "n1"
 
     await wait_out_backoff(harness)
-    assert [event.reason for event in harness.cluster.events].count("Preempted") == 1
+    assert evictions(harness) == 1
 
     harness.delete(low)
     await wait_out_backoff(harness)
@@ -189,7 +193,7 @@ async def test_a_preemptor_is_true_to_the_node_that_victims_are_leaving(harness:
     harness.queue.activate([harness.cluster.pods["default/high"]])
     await harness.until_idle()
 
-    assert [event.reason for event in harness.cluster.events].count("Preempted") == 1
+    assert evictions(harness) == 1
 
 
 async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harness) -> None:
@@ -213,3 +217,36 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
 
     await wait_out_backoff(harness)
     assert harness.placements() == {"high": "n1"}
+
+
+@pytest.mark.parametrize(
+    "lingers", [pytest.param(False, id="gone at once"), pytest.param(True, id="in its own time")]
+)
+async def test_nobody_else_is_evicted_before_the_watch_has_told_of_the_victim(
+    harness: Harness, *, lingers: bool
+) -> None:
+    """In between, the node looks full, and as if nobody left it."""
+    harness.cluster.tells_of_evictions_late = True
+    harness.cluster.lets_victims_linger = lingers
+    lows = [pod(f"low-{i}", cpu=1, node=f"n{i}") for i in range(2)]
+    unrelated = pod("unrelated", priority=20, node="n0")
+    harness.put(node("n0", cpu=1), node("n1", cpu=1), *lows, unrelated)
+    harness.put(pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+
+    harness.delete(unrelated)
+    await harness.until_idle()
+    assert evictions(harness) == 1
+    assert not harness.preemptions.is_idle
+
+    await harness.cluster.tell_of_evictions()
+    await harness.until_idle()
+    if lingers:
+        leaving = [
+            each for each in harness.cluster.pods.values() if each.metadata.deletion_timestamp
+        ]
+        harness.delete(*leaving)
+        await wait_out_backoff(harness)
+    assert evictions(harness) == 1
+    assert "high" in harness.placements()
+    assert harness.preemptions.is_idle

@@ -95,21 +95,28 @@ class World:
         assert (condition, nominated_node_name) == (None, "")
         self.done.append(f"cleared {pod.metadata.name}")
 
-    async def preempt(self, *victims: Pod) -> None:
+    async def preempt(self, *victims: Pod, preemptor: PodInfo = HIGH) -> None:
         """Have *victims* evicted, and let as much time pass as that takes."""
-        carrying = self.begin(*victims)
+        carrying = self.begin(*victims, preemptor=preemptor)
         while not carrying.done():
             await self.settle()
             if not carrying.done():
                 self.clock.advance(0.5)
         await carrying
 
-    def begin(self, *victims: Pod) -> asyncio.Task[None]:
+    def tell(self, name: str, now: Pod | None) -> None:
+        """Have the watch tell that a victim is leaving, or gone."""
+        before = self.pods.pop(f"default/{name}")
+        if now is not None:
+            self.pods[now.key] = now
+        self.preemptions.pod_leaves(now or before, self.queue)
+
+    def begin(self, *victims: Pod, preemptor: PodInfo = HIGH) -> asyncio.Task[None]:
         for victim in victims:
             if victim.metadata.name not in self.gone:
                 self.pods[victim.key] = victim
         chosen = Candidate(0, "n1", tuple(map(PodInfo, victims)), 0)
-        self.preemptions.prepare_candidate_async(HIGH, profile="prof", chosen=chosen)
+        self.preemptions.prepare_candidate_async(preemptor, profile="prof", chosen=chosen)
         pending = self.preemptions.take()
 
         async def prepare_candidate() -> None:
@@ -165,6 +172,60 @@ async def test_the_last_victim_goes_when_the_others_are_gone() -> None:
     assert sorted(world.done[:4]) == sorted(["evicted a", "evicted b", told("a"), told("b")])
     assert world.done[4:] == ["evicted c", told("c")]
     assert world.gated == {"a": True, "b": True, "c": True}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(pod("b", deleted="2026-01-01T00:00:00Z"), id="that it is leaving"),
+        pytest.param(None, id="that it is gone"),
+    ],
+)
+async def test_the_preemptor_waits_until_the_watch_tells_of_the_last_victim(
+    last: Pod | None,
+) -> None:
+    world = World()
+    await world.preempt(pod("a"), pod("b"))
+    assert world.preemptions.is_preempting(HIGH.uid)
+    assert not world.preemptions.is_idle
+
+    world.tell("a", None)
+    assert world.preemptions.is_preempting(HIGH.uid)
+
+    world.tell("b", last)
+    assert not world.preemptions.is_preempting(HIGH.uid)
+    assert world.preemptions.is_idle
+
+
+async def test_two_preemptors_may_wait_for_the_same_victim() -> None:
+    world = World()
+    higher = PodInfo(pod("higher", priority=10))
+    await world.preempt(pod("a"))
+    await world.preempt(pod("a"), preemptor=higher)
+    waiting = {HIGH.uid, higher.uid}
+    assert {uid for uid in waiting if world.preemptions.is_preempting(uid)} == waiting
+
+    world.tell("a", None)
+    assert world.preemptions.is_idle
+
+
+async def test_a_preemptor_is_woken_by_the_watch_if_its_last_victim_was_gone_before() -> None:
+    """No other event may help it."""
+    world = World(gone={"b"})
+    world.queue_preemptor()
+    world.pods["default/b"] = pod("b")
+    await world.preempt(pod("a"), pod("b"))
+    assert world.preemptions.is_preempting(HIGH.uid)
+    assert world.queue.sub_queues.pending_counts()["active"] == 0
+
+    world.tell("b", None)
+    assert world.queue.sub_queues.pending_counts()["active"] == 1
+    assert world.preemptions.is_idle
+
+
+async def test_of_a_victim_in_memory_the_watch_has_nothing_to_tell() -> None:
+    world = World(in_memory={"b"})
+    await world.preempt(pod("a"), pod("b"))
     assert not world.preemptions.is_preempting(HIGH.uid)
     assert world.preemptions.is_idle
 

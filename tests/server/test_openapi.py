@@ -38,7 +38,7 @@ CHECKS: Final[list[CheckFunction]] = [
     response_schema_conformance,
 ]
 EXAMPLES: Final = 10
-SECONDS: Final = 110
+SECONDS: Final = 170
 
 
 def operations(url: str) -> Iterator[Any]:
@@ -99,6 +99,7 @@ def _words(error: BaseException) -> str:
 
 @pytest.mark.slow
 @pytest.mark.wall
+@pytest.mark.timeout(180)
 async def test_answers_are_as_described() -> None:
     async with running_world(nodes=3, cpu="2", limit=SECONDS) as world:
         await world.create(PODS, pod("small"), pod("big", cpu="9"))

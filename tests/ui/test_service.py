@@ -1,92 +1,36 @@
-"""``berth ui --service``: through an API server to a pod, with the credentials of a kubeconfig.
-
-The API server is one that forwards ports as kube-apiserver and kubelets do; ours does not.
-"""
+"""``berth ui --service``: through an API server to a pod, with the credentials of a kubeconfig."""
 
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
-from aiohttp import web
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from berth.addresses import LOOPBACK
 from berth.certificates import KeyPair, self_signed, server_context
 from berth.client.connect import Endpoint
-from berth.client.port_forward import PROTOCOL, service_tunnel
+from berth.client.port_forward import service_tunnel
 from berth.client.service_pods import ServicePort
 from berth.http_server import HttpServer
 from berth.ui.forwarder import TunnelTransport, forwarder
+from tests.client.forwarding_api import ApiServer
 
 pytestmark = pytest.mark.wall
 
 SERVICE = ServicePort("berth", "berth")
 NAME = "berth.berth.svc"
 TOKEN = "Bearer of-the-kubeconfig"
-POD = {"metadata": {"name": "pod"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
 
 async def bearer() -> str:
     return TOKEN
-
-
-@dataclass
-class ApiServer:
-    """Has one Service with one pod, whose port is *port* of this machine."""
-
-    port: int
-    status: int = 101
-    problem: str = ""
-    """What the kubelet says in place of forwarding."""
-    tokens: list[str | None] = field(default_factory=list)
-
-    def routes(self) -> list[web.RouteDef]:
-        return [
-            web.get("/api/v1/namespaces/berth/services/berth", self._service),
-            web.get("/api/v1/namespaces/berth/pods", self._pods),
-            web.get("/api/v1/namespaces/berth/pods/pod/portforward", self._forward),
-        ]
-
-    async def _service(self, _request: web.Request) -> web.Response:
-        spec = {"ports": [{"port": 10259, "targetPort": self.port}], "selector": {"a": "b"}}
-        return web.json_response({"spec": spec})
-
-    async def _pods(self, _request: web.Request) -> web.Response:
-        return web.json_response({"items": [POD]})
-
-    async def _forward(self, request: web.Request) -> web.StreamResponse:
-        self.tokens.append(request.headers.get("Authorization"))
-        if self.status != 101:
-            return web.json_response({"kind": "Status"}, status=self.status)
-        socket = web.WebSocketResponse(protocols=[PROTOCOL])
-        await socket.prepare(request)
-        port = int(request.query["ports"])
-        for channel in (b"\0", b"\1"):
-            await socket.send_bytes(channel + port.to_bytes(2, "little"))
-        if self.problem:
-            await socket.send_bytes(b"\1" + self.problem.encode())
-        else:
-            reader, writer = await asyncio.open_connection(LOOPBACK, port)
-            back = asyncio.create_task(self._back(reader, socket))
-            async for message in socket:
-                assert message.data[:1] == b"\0"
-                writer.write(message.data[1:])
-            writer.close()
-            back.cancel()
-        return socket
-
-    async def _back(self, reader: asyncio.StreamReader, socket: web.WebSocketResponse) -> None:
-        with suppress(ConnectionError):
-            while data := await reader.read(1000):
-                await socket.send_bytes(b"\0" + data)
-            await socket.close()
 
 
 @dataclass
@@ -130,15 +74,8 @@ async def world(pair: KeyPair) -> AsyncIterator[World]:
     server = HttpServer(scheduler, tls=server_context(pair))
     await server.start(LOOPBACK, 0)
     api = ApiServer(server.port)
-    application = web.Application()
-    application.add_routes(api.routes())
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, LOOPBACK, 0)
-    await site.start()
-    url = f"http://{LOOPBACK}:{runner.addresses[0][1]}"
-    yield World(api, Endpoint(url, authorization=bearer), pair.certificate, asked)
-    await runner.cleanup()
+    async with api.running() as url:
+        yield World(api, Endpoint(url, authorization=bearer), pair.certificate, asked)
     await server.stop()
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final, Self
+
+import msgspec
 
 from berth.client.api_client import ApiClient
 from berth.client.connect import connect
@@ -15,8 +16,7 @@ REVIEW_BURST: Final = 400
 """Reviews per second, and at once: as kube-scheduler's clients for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiConnection:
+class ApiConnection(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach an API server, and how many requests to send."""
 
     kubeconfig: str = ""

@@ -1,9 +1,10 @@
 """The configuration that a process schedules by, and the plugins that it may enable."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from berth.config.decode import document
 from berth.config.errors import ConfigError
@@ -18,8 +19,7 @@ Loaded: TypeAlias = tuple[KubeSchedulerConfiguration, KnownPlugins]
 COMMAND_LINE = "command line"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationSource:
+class ConfigurationSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where a configuration comes from: a file, a preset, or neither; flags adjust it."""
 
     find_plugins: Callable[[], KnownPlugins]

@@ -1,14 +1,14 @@
 """What there is to choose about the extender port."""
 
 import ipaddress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from berth.config.options import DelegatingAuthenticationOptions, SecureServingOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderPortSettings:
+class ExtenderPortSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where to serve the extender port, and who may call it."""
 
     port: int

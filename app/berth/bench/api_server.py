@@ -23,8 +23,8 @@ from berth.clock import Clock
 NAMESPACE: Final = "berth-bench"
 PODS_PATH: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS_PATH: Final = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-NODE_LABEL: Final = "berth-bench"
-"""On every node that was made here, so that these can be deleted again."""
+LABEL: Final = "berth-bench"
+"""On nodes and others in no namespace that were made here, so that these can be deleted again."""
 NO_LABELS: Final[Mapping[str, str]] = {}
 NOT_READY: Final = b"node.kubernetes.io/not-ready"
 NOW: Final = b'{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}'
@@ -112,7 +112,7 @@ async def create_node(client: ApiClient, node: dict[str, Any]) -> None:
 def _nodes(count: int) -> Iterator[dict[str, Any]]:
     for node in workloads.nodes(count):
         obj: dict[str, Any] = msgspec.to_builtins(node)
-        obj["metadata"]["labels"][NODE_LABEL] = ""
+        obj["metadata"]["labels"][LABEL] = ""
         yield obj
 
 
@@ -139,4 +139,4 @@ async def clear(client: ApiClient, namespace: str = NAMESPACE) -> None:
     """Delete what a measurement leaves behind, whether this one or one that broke off."""
     for path in (PODS_PATH, EVENTS_PATH):
         await client.request("DELETE", path.replace(NAMESPACE, namespace), body=NOW)
-    await client.request("DELETE", "/api/v1/nodes", params={"labelSelector": NODE_LABEL})
+    await client.request("DELETE", "/api/v1/nodes", params={"labelSelector": LABEL})

@@ -24,7 +24,7 @@ from berth.bench import workloads
 from berth.bench.api_server import BERTH, START_SECONDS, at_once
 from berth.bench.names import CLUSTER_PODS, CLUSTER_WATCHERS
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.results import Figure, figure, percentiles
+from berth.bench.results import Figure, figure, percentiles, used_figure
 from berth.bench.watchers import MIB, ListOfAny, Watcher, read_pages
 from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of, find
@@ -142,22 +142,22 @@ class _Bench:
         started = self._clock.monotonic()
         await self._until_nodes()
         seconds = self._clock.monotonic() - started
-        used = self._process.cpu_seconds()
         yield figure("nodes registered", seconds, "s")
-        yield figure("CPU of that and of the start", used, "s")
+        yield used_figure("CPU of that and of the start", self._process.used(), "s")
 
     async def idle(self) -> AsyncIterator[Figure]:
         await self._until_quiet()
         seconds = self._settings.idle_seconds
-        before, renewals = self._process.cpu_seconds(), await self._renewals()
+        before, renewals = self._process.used(), await self._renewals()
         await self._clock.sleep(seconds)
-        used = self._process.cpu_seconds() - before
+        used = self._process.used().since(before)
         renewals = await self._renewals() - renewals
-        self._idle_share = used / seconds
+        self._idle_share = used.cpu / seconds
         yield figure("idle", self._idle_share * 100, "% of a CPU", pods=self._pods)
         if renewals:
-            cost = used / renewals * 1e6
-            yield figure("idle, per renewal of a lease", cost, "µs", pods=self._pods)
+            yield used_figure(
+                "idle, per renewal of a lease", used, "µs", count=int(renewals), pods=self._pods
+            )
         yield figure("memory", self._process.memory() / MIB, "MiB", pods=self._pods)
 
     async def create_pods(self) -> AsyncIterator[Figure]:
@@ -212,7 +212,7 @@ class _Bench:
             for watcher in watchers:
                 await watcher.start(version)
             await self._until_quiet()
-            before, started = self._process.cpu_seconds(), self._clock.monotonic()
+            before, started = self._process.used(), self._clock.monotonic()
             took = []
             for number in range(settings.changes):
                 changed = self._clock.monotonic()
@@ -220,7 +220,7 @@ class _Bench:
                 await asyncio.gather(*(watcher.seen(number + 1) for watcher in watchers))
                 took.append(self._clock.monotonic() - changed)
             seconds = self._clock.monotonic() - started
-            used = self._process.cpu_seconds() - before
+            used = self._process.used().since(before)
         finally:
             for watcher in watchers:
                 watcher.close()
@@ -228,7 +228,7 @@ class _Bench:
         for each in percentiles(f"change told to {settings.watchers} watchers", took):
             yield each
         yield figure("watch events delivered", told / seconds, "1/s")
-        yield figure("CPU of a watch event", used / told * 1e6, "µs")
+        yield used_figure("CPU of a watch event", used, "µs", count=told)
 
     async def _change(self, number: int) -> None:
         body = msgspec.json.encode({"metadata": {"labels": {"changed": str(number)}}})
@@ -247,17 +247,17 @@ class _Bench:
 
     async def _listing(self, what: str, accept: str, limit: int = 0) -> list[Figure]:
         """List all pods while somebody else gets single ones."""
-        before, started = self._process.cpu_seconds(), self._clock.monotonic()
+        before, started = self._process.used(), self._clock.monotonic()
         listing = asyncio.create_task(self._list(accept, limit))
         waits: list[float] = []
         while not listing.done():
             waits += await self._gets(1)
         size = await listing
         seconds = self._clock.monotonic() - started
-        used = self._process.cpu_seconds() - before
+        used = self._process.used().since(before)
         return [
             figure(what, seconds, "s", outcome=f"{size / 1e6:.0f} MB"),
-            figure(f"{what}, CPU", used, "s"),
+            used_figure(f"{what}, CPU", used, "s"),
             *percentiles(f"{what}, a get meanwhile", waits, percents=(50,)),
         ]
 

@@ -20,7 +20,7 @@ import msgspec
 from berth.bench import workloads
 from berth.bench.api_server import BERTH, START_SECONDS, api_server, create_nodes
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.results import Figure, figure, percentiles
+from berth.bench.results import Figure, figure, percentiles, used_figure
 from berth.clock import Clock
 
 WARM_UP: Final = 20
@@ -41,13 +41,16 @@ async def measure(*, nodes: int, repetitions: int, clock: Clock) -> AsyncIterato
             rng = random.Random(1)
             async with _extender(kubeconfig, Path(folder), clock=clock) as (address, process):
                 calling = _Calling(address, answer["items"], clock=clock, rng=rng)
-                before = process.cpu_seconds()
+                before = process.used()
                 for what, seconds in await asyncio.to_thread(calling.with_names, repetitions):
                     for each in percentiles(what, seconds):
                         yield each
-                used = process.cpu_seconds() - before
-                cpu = used / (WARM_UP + repetitions) * 1e3
-                yield figure("CPU of the extender for filter and prioritize", cpu, "ms")
+                yield used_figure(
+                    "CPU of the extender for filter and prioritize",
+                    process.used().since(before),
+                    "ms",
+                    count=WARM_UP + repetitions,
+                )
                 for each in await calling.with_whole_nodes():
                     yield each
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from berth.bench.groups import Cluster
 from berth.bench.preemption import HIGH, VICTIMS_PER_NODE, full_nodes
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure, figure, used_figure
+from berth.bench.usage import Meter, Usage, metered
 from berth.bench.workloads import Spec, requests
 from berth.clock import Clock
 from berth.profile.build import Registry
@@ -35,30 +36,31 @@ async def measure(
             for pod in running:
                 cluster.api.put(pod)
         cluster.put_gang("gang", cluster.gang("gang", size, *specs), priority=HIGH)
-        took, longest = await _attempt(cluster, clock)
+        with metered(clock) as meter:
+            took, longest = await _attempt(cluster, meter)
         pending = cluster.core.preemptions.take()
         evicted = len(pending.victims) if pending else 0
-        yield figure(
+        yield used_figure(
             f"gang of {size} preempts, pods {name}",
-            took * 1e3,
+            took,
             "ms",
             outcome=f"{evicted}/{num_nodes * VICTIMS_PER_NODE} evicted",
         )
         yield figure(f"gang of {size} preempts, pods {name}, longest block", longest * 1e3, "ms")
 
 
-async def _attempt(cluster: Cluster, clock: Clock) -> tuple[float, float]:
-    """Make one attempt; return how long it took, and the longest turn in it."""
+async def _attempt(cluster: Cluster, meter: Meter) -> tuple[Usage, float]:
+    """Make one attempt; return what it used, and the seconds of the longest turn in it."""
     turns = []
     gc.collect()
     gc.disable()
     attempt = asyncio.create_task(cluster.core.schedule_next(), name="attempt")
-    started = last = clock.monotonic()
+    before = last = meter.used()
     while not attempt.done():
         await asyncio.sleep(0)
-        now = clock.monotonic()
-        turns.append(now - last)
+        now = meter.used()
+        turns.append(now.cpu - last.cpu)
         last = now
     gc.enable()
     await attempt
-    return last - started, max(turns)
+    return last.since(before), max(turns)

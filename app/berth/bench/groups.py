@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure, figure, used_figure
+from berth.bench.usage import Meter, Usage, metered
 from berth.bench.workloads import WORKLOADS, Spec, nodes, pod, requests, running_pods
 from berth.clock import Clock, FakeClock
 from berth.config.load import from_object
@@ -80,15 +81,16 @@ async def measure(
     sizes: Sizes = DEFAULT_SIZES,
 ) -> AsyncIterator[Figure]:
     """Measure by *clock*, best one that counts CPU time, on *num_nodes* with *num_pods* running."""
-    measurements = _Measurements(
-        lambda: Cluster(registry, num_nodes=num_nodes, num_pods=num_pods), clock, sizes
-    )
-    for workload in TRIED:
-        yield measurements.trial(workload.name, workload.spec(0))
-    yield await measurements.gangs()
-    yield measurements.creation()
-    yield await measurements.beside_waiting()
-    yield await measurements.idle()
+    with metered(clock) as meter:
+        measurements = _Measurements(
+            lambda: Cluster(registry, num_nodes=num_nodes, num_pods=num_pods), meter, sizes
+        )
+        for workload in TRIED:
+            yield measurements.trial(workload.name, workload.spec(0))
+        yield await measurements.gangs()
+        yield measurements.creation()
+        yield await measurements.beside_waiting()
+        yield await measurements.idle()
 
 
 class Cluster:
@@ -151,9 +153,9 @@ class Cluster:
 class _Measurements:
     """Each on a cluster of its own."""
 
-    def __init__(self, new: Callable[[], Cluster], clock: Clock, sizes: Sizes) -> None:
+    def __init__(self, new: Callable[[], Cluster], meter: Meter, sizes: Sizes) -> None:
         self._new = new
-        self._clock = clock
+        self._meter = meter
         self._sizes = sizes
 
     def trial(self, name: str, spec: Spec) -> Figure:
@@ -168,7 +170,7 @@ class _Measurements:
         profile = scheduler.profile_for_pod(first)
         assert profile is not None
         trial = PodGroupTrial(scheduler)
-        took: list[float] = []
+        took: list[Usage] = []
         placed = 0
         for _ in range(self._sizes.trials):
             members = [Member(each, profile, 0.0) for each in taken]
@@ -176,9 +178,9 @@ class _Measurements:
                 trial.run(members, nominations)
                 undo(members)
             placed = sum(bool(each.host) for each in members)
-        return figure(
+        return used_figure(
             f"gang of {size} tried and undone, {name}",
-            min(took) * 1e3,
+            min(took),
             "ms",
             outcome=f"{placed}/{size} placed",
         )
@@ -193,23 +195,25 @@ class _Measurements:
         bound = cluster.num_bound()
         return figure(
             f"gangs of {sizes.gang} bound",
-            sizes.gangs / took,
+            sizes.gangs / took.cpu,
             "1/s",
             outcome=f"{bound}/{sizes.gangs * sizes.gang} pods bound",
+            instructions=took.instructions_per(sizes.gangs),
         )
 
     def creation(self) -> Figure:
         """Measure what handling the events of a gang's pods costs, which arrive one by one."""
         cluster, size = self._new(), self._sizes.created
         pods = cluster.gang("gang", size, requests(10, 16))
-        took: list[float] = []
+        took: list[Usage] = []
         with self._timed(took):
             cluster.put_gang("gang", pods)
         ready = cluster.core.queue.sub_queues.pending_counts()["active"]
-        return figure(
+        return used_figure(
             f"gang of {size} created, per pod",
-            took[0] / size * 1e6,
+            took[0],
             "µs",
+            count=size,
             outcome=f"{ready}/{size} ready",
         )
 
@@ -226,7 +230,7 @@ class _Measurements:
         alone, beside = took
         return figure(
             f"single pods beside {self._sizes.waiting} gangs that wait, relative to none",
-            beside / alone,
+            beside.cpu / alone.cpu,
             "times",
             outcome=f"{bound}/{self._sizes.singles} bound",
         )
@@ -238,7 +242,7 @@ class _Measurements:
         took = await self._took(lambda: cluster.pass_time(self._sizes.seconds))
         return figure(
             f"{self._sizes.waiting} gangs wait, nothing happens",
-            took / self._sizes.seconds * 100,
+            took.cpu / self._sizes.seconds * 100,
             "% of a CPU",
             outcome=f"{cluster.num_bound()} bound",
         )
@@ -250,20 +254,20 @@ class _Measurements:
             cluster.put_gang(name, cluster.gang(name, self._sizes.gang, spec))
         await cluster.pass_time(self._sizes.seconds)
 
-    async def _took(self, work: Callable[[], Coroutine[Any, Any, None]]) -> float:
-        took: list[float] = []
+    async def _took(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Usage:
+        took: list[Usage] = []
         with self._timed(took):
             await work()
         return took[0]
 
     @contextmanager
-    def _timed(self, took: list[float]) -> Iterator[None]:
-        """Append the seconds that the block takes."""
+    def _timed(self, took: list[Usage]) -> Iterator[None]:
+        """Append what the block uses."""
         gc.collect()
         gc.disable()
-        started = self._clock.monotonic()
+        before = self._meter.used()
         yield
-        took.append(self._clock.monotonic() - started)
+        took.append(self._meter.used().since(before))
         gc.enable()
 
 

@@ -14,23 +14,5 @@ CROWDED: Final = "crowded"
 CROWDED_DIFFERENT: Final = "crowded-different"
 """Workloads of ``berth bench throughput``, too: see :mod:`berth.bench.crowded`."""
 
-SCHEDULER_PERF: Final = (
-    "SchedulingBasic",
-    "SchedulingPodAntiAffinity",
-    "SchedulingPodAffinity",
-    "SchedulingPreferredPodAffinity",
-    "SchedulingPreferredPodAntiAffinity",
-    "SchedulingNodeAffinity",
-    "SchedulingRequiredPodAntiAffinityWithNSSelector",
-    "SchedulingDaemonset",
-    "MixedSchedulingBasePod",
-    "TopologySpreading",
-    "PreferredTopologySpreading",
-    "Unschedulable",
-    "PreemptionBasic",
-    "PreemptionAsync",
-)
-"""Workloads of ``berth bench throughput``, too: see :mod:`berth.bench.scheduler_perf`."""
-
 CLUSTER_PODS: Final = 50_000
 CLUSTER_WATCHERS: Final = 100

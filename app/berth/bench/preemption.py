@@ -13,6 +13,7 @@ from berth.bench.engine import WARM_UP, Result, default_profile
 from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
 from berth.cache.cache import Cache
 from berth.clock import Clock, rfc3339
+from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -61,6 +62,11 @@ WORKLOADS: Final = (
     Preempting(
         "preemption, nominees waiting", lambda n: requests(1_000 + n, 256), keeps_nominations=True
     ),
+    Preempting(
+        "preemption, replicas, nominees waiting",
+        lambda _: requests(1_000, 256),
+        keeps_nominations=True,
+    ),
     Preempting("preemption, of no help", lambda _: requests(16_000, 64)),
     Preempting("preemption, required zone spread", _spread),
     Preempting("preemption, required zone anti-affinity", _anti_affinity),
@@ -80,7 +86,7 @@ def run(
     profile, select = default_profile(cache, registry, pods=pods), Random(0).choice
     for workload in WORKLOADS:
         took, helped = [], 0
-        nominated: dict[str, list[PodInfo]] = {}
+        nominated = Nominations()
         for n in range(-WARM_UP, repetitions):
             spec = workload.spec(n + WARM_UP) | {"priority": HIGH}
             pending = pod(f"pending-{n}", spec)
@@ -98,7 +104,7 @@ def run(
                 took.append((ended - started) * 1e6)
                 helped += bool(_nominated_node(outcome))
             if workload.keeps_nominations and (node := _nominated_node(outcome)):
-                nominated.setdefault(node, []).append(info)
+                nominated.put(node, (*nominated.get(node, ()), info))
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), helped)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from berth.bench.api_server import (
     EVENTS_PATH,
-    NODE_LABEL,
+    LABEL,
     PODS_PATH,
     api_server,
     at_once,
@@ -28,7 +28,7 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import Binds, decode_list
 from berth.bench.process import running
-from berth.bench.results import Figure
+from berth.bench.results import Figure, figure, used_figure
 from berth.bench.throughput import Settings, until_quiet
 from berth.bench.workloads import HOSTNAME, ZONE, Spec, requests
 from berth.client.api_client import ApiClient
@@ -83,9 +83,10 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     victims = settings.nodes * VICTIMS_PER_NODE + 1 + settings.pods - len(left)
     outcome = f"{bound}/{settings.pods} bound, {victims} victims, {len(events)} events"
     at = {"nodes": settings.nodes, "preemptors": settings.pods}
-    per_pod, counted = used.cpu * 1e3 / max(bound, 1), used.instructions_per(bound)
-    yield Figure("scheduler CPU per preempting pod", "ms", (per_pod,), at, outcome, counted)
-    yield Figure("preempting pods bound per second", "1/s", (bound / took,), at, outcome)
+    yield used_figure(
+        "scheduler CPU per preempting pod", used, "ms", count=bound, outcome=outcome, **at
+    )
+    yield figure("preempting pods bound per second", bound / took, "1/s", outcome=outcome, **at)
 
 
 async def _create_priority_class(client: ApiClient) -> None:
@@ -104,7 +105,7 @@ async def _create_running(client: ApiClient, pod: Object) -> None:
 
 def _node(n: int) -> Object:
     name, capacity = f"node-{n}", {"cpu": "4", "memory": "32Gi", "pods": "110"}
-    labels = {NODE_LABEL: "", HOSTNAME: name, ZONE: f"zone-{n % 3}"}
+    labels = {LABEL: "", HOSTNAME: name, ZONE: f"zone-{n % 3}"}
     return {
         "metadata": {"name": name, "labels": labels},
         "spec": {},

@@ -6,9 +6,10 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from berth.bench.instructions import Counter, counter_of
+from berth.bench.usage import Usage
 from berth.clock import Clock
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
@@ -19,23 +20,6 @@ END_SECONDS: Final = 10.0
 
 class BenchError(Exception):
     """The measurement could not be made; the message says why."""
-
-
-class Usage(NamedTuple):
-    """What a process has used, in all or between two moments."""
-
-    cpu: float
-    """Seconds, user and system."""
-    instructions: int | None
-    """In user mode; None if the kernel does not count them."""
-
-    def since(self, before: "Usage") -> "Usage":
-        if self.instructions is None or before.instructions is None:
-            return Usage(self.cpu - before.cpu, None)
-        return Usage(self.cpu - before.cpu, self.instructions - before.instructions)
-
-    def instructions_per(self, count: int) -> float | None:
-        return None if self.instructions is None else self.instructions / max(count, 1)
 
 
 class Measured:

@@ -8,12 +8,14 @@ from typing import Final
 
 import msgspec
 
+from berth.bench.usage import Usage
 from berth.release import version
 
 At = Mapping[str, int | str]
 
 NAME_WIDTH: Final = 68
 MILLION: Final = 1e6
+PER_SECOND: Final = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -29,7 +31,8 @@ class Figure(msgspec.Struct, frozen=True):
     """What came of it in the last run, such as ``300/300 placed``: the figure of a decision that
     failed means something else."""
     instructions: float | None = None
-    """Instructions in user mode per pod, median of the runs; None if they are not counted."""
+    """Instructions in user mode for what the figure is about, median of the runs; None if they are
+    not counted, or not this figure's."""
     at_most: float | None = None
     """The target, in *unit*."""
 
@@ -57,6 +60,14 @@ def figure(
 ) -> Figure:
     """Make a figure of one run."""
     return Figure(name, unit, (value,), at, outcome, instructions)
+
+
+def used_figure(
+    name: str, used: Usage, unit: str, *, count: int = 1, outcome: str = "", **at: int | str
+) -> Figure:
+    """Make a figure of the CPU time that each of *count* things took, in a *unit* of time."""
+    cpu = used.cpu / max(count, 1) * PER_SECOND[unit]
+    return Figure(name, unit, (cpu,), at, outcome, used.instructions_per(count))
 
 
 def percentiles(
@@ -165,7 +176,7 @@ def as_row(given: Figure) -> str:
     if given.at_most is not None:
         parts.append(f"target: {_short(given.at_most)}")
     if given.instructions is not None:
-        parts.append(f"{given.instructions / MILLION:.2f} M instructions per pod")
+        parts.append(f"{given.instructions / MILLION:.2f} M instructions")
     if given.outcome:
         parts.append(given.outcome)
     return " ".join(parts).rstrip()

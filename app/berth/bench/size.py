@@ -23,7 +23,7 @@ import msgspec
 
 from berth.bench.api_server import BERTH
 from berth.bench.process import BenchError, Measured, running
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure, figure, used_figure
 from berth.client.connect import connect
 from berth.clock import Clock
 
@@ -69,9 +69,9 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                 probe = _Probe(f"https://127.0.0.1:{port}", scheduler, clock)
                 async with probe.probing():
                     await probe.until_ready(START_SECONDS + settings.pods * SECONDS_PER_POD)
-                    took, cpu = clock.monotonic() - started, scheduler.cpu_seconds()
+                    took, used = clock.monotonic() - started, scheduler.used()
                     yield figure("start until all is known", took, "s", **at)
-                    yield figure("start until all is known, CPU", cpu, "s", **at)
+                    yield used_figure("start until all is known, CPU", used, "s", **at)
                     yield figure("longest wait of a probe meanwhile", probe.longest, "ms", **at)
                     await clock.sleep(REST_SECONDS)
                     yield figure("memory", scheduler.memory() / MIB, "MiB", **at)
@@ -87,18 +87,19 @@ async def _changes(
     client = await connect(kubeconfig=str(kubeconfig), qps=0, user_agent="berth-bench")
     try:
         probe.longest = 0.0
-        before, started = scheduler.cpu_seconds(), clock.monotonic()
+        before, started = scheduler.used(), clock.monotonic()
         path = "/churn"
         params = {"rate": str(settings.rate), "seconds": str(settings.seconds)}
         answer = await client.request(
             "POST", path, params=params, timeout=10 * settings.seconds + START_SECONDS
         )
-        cpu, took = scheduler.cpu_seconds() - before, clock.monotonic() - started
+        used, took = scheduler.used().since(before), clock.monotonic() - started
     finally:
         await client.close()
     late = msgspec.json.decode(answer, type=Late).late
-    yield figure(f"{changes}, CPU of one", cpu / (settings.rate * settings.seconds) * 1e6, "µs")
-    yield figure(f"{changes}, share of a core", cpu / took * 100, "%")
+    count = int(settings.rate * settings.seconds)
+    yield used_figure(f"{changes}, CPU of one", used, "µs", count=count)
+    yield figure(f"{changes}, share of a core", used.cpu / took * 100, "%")
     yield figure(f"{changes}, how late the last is sent", late, "ms")
     yield figure(f"{changes}, longest wait of a probe", probe.longest, "ms")
     await clock.sleep(REST_SECONDS)

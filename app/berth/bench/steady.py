@@ -23,6 +23,7 @@ import msgspec
 
 from berth.bench import workloads
 from berth.bench.api_server import (
+    NAMESPACE,
     NOW,
     PODS_PATH,
     api_server,
@@ -33,9 +34,10 @@ from berth.bench.api_server import (
 )
 from berth.bench.binds import Binds
 from berth.bench.pace import Act, arrivals, paced
-from berth.bench.process import BenchError, Measured, Usage, running
-from berth.bench.results import Figure, figure, percentiles
+from berth.bench.process import BenchError, Measured, running
+from berth.bench.results import Figure, figure, percentiles, used_figure
 from berth.bench.throughput import until_quiet
+from berth.bench.usage import Usage
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 
@@ -81,12 +83,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
             for each in percentiles("create to bound", waits):
                 yield msgspec.structs.replace(each, outcome=outcome)
             yield figure("scheduler CPU", used.cpu / settings.seconds * 100, "% of a CPU")
-            yield figure(
-                "scheduler CPU per pod",
-                used.cpu / len(sent) * 1e3,
-                "ms",
-                instructions=used.instructions_per(len(sent)),
-            )
+            yield used_figure("scheduler CPU per pod", used, "ms", count=len(sent))
             yield figure("driver late, max", late * 1e3, "ms")
 
 
@@ -99,7 +96,7 @@ class _Driver:
         self._clock = clock
         self._before = scheduler.used()
         self.sent: dict[str, float] = {}
-        """When the creation of each pod was sent, monotonic seconds."""
+        """When the creation of each pod, ``namespace/name``, was sent, monotonic seconds."""
         self.used = Usage(0.0, None)
         """By the scheduler while pods were created."""
 
@@ -118,7 +115,7 @@ class _Driver:
 
     async def _create(self, name: str) -> None:
         body = msgspec.json.encode(_pod(name))
-        self.sent[name] = self._clock.monotonic()
+        self.sent[f"{NAMESPACE}/{name}"] = self._clock.monotonic()
         await self._client.request("POST", PODS_PATH, body=body)
 
     async def _delete(self, name: str) -> None:

@@ -12,7 +12,6 @@ Any scheduler can be measured, against any API server: nothing is asked of eithe
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,13 +30,13 @@ from berth.bench.api_server import (
 from berth.bench.binds import Binds, decode_list, decode_pod
 from berth.bench.names import WORKLOADS
 from berth.bench.process import Measured, running
-from berth.bench.results import Figure
+from berth.bench.results import Figure, figure, used_figure
+from berth.bench.usage import Usage
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 
 HOPELESS: Final = "fits nowhere"
 
-NOTHING: Final = nullcontext()
 QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1
 """A scheduler that uses less of a core than this has written what it had to write."""
@@ -64,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload. CPU is the scheduler process's, in seconds."""
+    """One workload. Usage is that of the scheduler process since its start."""
 
     workload: str
     pods: int
@@ -77,41 +76,35 @@ class Result:
     """From the first bind to the last."""
     since_start: float
     """Seconds from the start of the scheduler process to the last bind."""
-    cpu_before: float
-    """Up to the first bind: start, lists, filling the cache and the queue."""
-    cpu_binding: float
-    """From the first bind to the last."""
-    cpu_after: float
-    """After the last bind until all is quiet: events and watches that binds overtook."""
     peak_memory: int
     """Bytes."""
-    instructions: float | None = None
-    """From the first bind until quiet, per bound pod; None if the kernel does not count them."""
+    until_first: Usage
+    """Until the first bind: start, lists, filling the cache and the queue."""
+    until_last: Usage
+    """Until the last bind."""
+    until_quiet: Usage
+    """Until all is quiet: with events and watches that binds overtook."""
 
     @property
     def pods_per_second(self) -> float:
         return (self.bound - 1) / self.seconds if self.seconds else 0.0
 
     @property
-    def cpu_per_pod(self) -> float:
-        """Seconds from the first bind until quiet, per bound pod."""
-        return (self.cpu_binding + self.cpu_after) / max(self.bound, 1)
-
-    @property
-    def cpu_per_pod_with_start(self) -> float:
-        return self.cpu_before / max(self.bound, 1) + self.cpu_per_pod
+    def binding(self) -> Usage:
+        """From the first bind to the last."""
+        return self.until_last.since(self.until_first)
 
     def figures(self) -> Iterator[Figure]:
         outcome = f"{self.bound}/{self.pods} bound, {self.events} events"
-        at = {"workload": self.workload}
-        yield Figure(
-            "scheduler CPU per bound pod", "ms", (self.cpu_per_pod * 1e3,), at, outcome,
-            self.instructions,
-        )  # fmt: skip
-        with_start = self.cpu_per_pod_with_start * 1e3
-        yield Figure("scheduler CPU per bound pod, with its start", "ms", (with_start,), at)
-        yield Figure("pods bound per second", "1/s", (self.pods_per_second,), at)
-        yield Figure("peak memory of the scheduler", "MiB", (self.peak_memory / 2**20,), at)
+        per_pod, name = "scheduler CPU per bound pod", self.workload
+        used = self.until_quiet.since(self.until_first)
+        yield used_figure(per_pod, used, "ms", count=self.bound, outcome=outcome, workload=name)
+        yield used_figure(
+            f"{per_pod}, with its start", self.until_quiet, "ms", count=self.bound, workload=name
+        )
+        yield figure("pods bound per second", self.pods_per_second, "1/s", workload=name)
+        memory = self.peak_memory / 2**20
+        yield figure("peak memory of the scheduler", memory, "MiB", workload=name)
 
 
 async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
@@ -147,18 +140,16 @@ async def follow(
     client: ApiClient,
     *,
     clock: Clock,
-    meanwhile: AbstractAsyncContextManager[None] = NOTHING,
 ) -> Result:
     """Follow a scheduler that was just started until it has nothing left to do.
 
-    It has *count* pods to bind; *meanwhile* is left when it has.
+    It has *count* pods to bind.
     """
     started = clock.monotonic()
-    async with meanwhile:
-        await binds.until(1, scheduler)
-        at_first = scheduler.used()
-        await binds.until(count, scheduler)
-        at_last = scheduler.used()
+    await binds.until(1, scheduler)
+    at_first = scheduler.used()
+    await binds.until(count, scheduler)
+    at_last = scheduler.used()
     await until_quiet(scheduler, clock=clock)
     at_end = scheduler.used()
     times = binds.times.values()
@@ -172,11 +163,10 @@ async def follow(
         told=sum(decode_pod(pod).is_told for pod in pods),
         seconds=max(times) - min(times),
         since_start=max(times) - started,
-        cpu_before=at_first.cpu,
-        cpu_binding=at_last.since(at_first).cpu,
-        cpu_after=at_end.since(at_last).cpu,
         peak_memory=scheduler.peak_memory(),
-        instructions=at_end.since(at_first).instructions_per(len(times)),
+        until_first=at_first,
+        until_last=at_last,
+        until_quiet=at_end,
     )
 
 

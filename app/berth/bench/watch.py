@@ -13,7 +13,7 @@ import msgspec
 
 from berth.bench.api_server import scheduler_command
 from berth.bench.process import Measured, running
-from berth.bench.results import Figure, figure
+from berth.bench.results import Figure, figure, used_figure
 from berth.bench.size import SECONDS_PER_POD, START_SECONDS, Late, Settings, serving
 from berth.bench.startup import FILLED
 from berth.bench.throughput import until_quiet
@@ -77,13 +77,8 @@ async def _changes(
     used = scheduler.used().since(before)
     late = msgspec.json.decode(answer, type=Late).late
     keeps_up = f"{settings.rate}/s {'kept up' if late < KEPT_UP else 'not kept up'}"
-    yield figure(
-        "scheduler CPU per event",
-        used.cpu / count * 1e6,
-        "µs",
-        outcome=keeps_up,
-        instructions=used.instructions_per(count),
-        kind=what,
+    yield used_figure(
+        "scheduler CPU per event", used, "µs", count=count, outcome=keeps_up, kind=what
     )
     yield figure("scheduler CPU", meanwhile.cpu / took * 100, "% of a CPU", kind=what)
     yield figure("how late the last event is sent", late, "ms", kind=what)

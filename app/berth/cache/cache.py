@@ -74,9 +74,8 @@ class Cache:
             raise CacheError(f"node {name!r} is not in the cache")
         node = self.table.nodes[row]
         assert node is not None, name
-        pods = self.table.pods[row]
         self._tree.remove(node)
-        self.table.remove_node(row)
+        pods = self.table.remove_node(row)
         if pods:
             self._ghosts[name] = pods
         self._order_is_stale = True

@@ -1,8 +1,9 @@
 """Whether the cache holds what the API says (spec §4.7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from berth.cache.cache import Cache
 from berth.framework.pod_info import PodInfo
@@ -17,8 +18,7 @@ class Placed(NamedTuple):
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """What a cache counted at one moment; does not follow it, so any thread may look."""
 
     nodes: frozenset[str]
@@ -33,8 +33,7 @@ class Counted:
         return cls(frozenset(cache.table.row_of), pods, frozenset(filter(cache.is_assumed, pods)))
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """How cache and API differ; everything is sorted, and empty when they agree."""
 
     missing_nodes: Sequence[str] = ()

@@ -1,9 +1,10 @@
 """What users of the API server need of it."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Protocol, Self
 
 from berth.client.contact import Contact
+from berth.client.errors import ApiError
 from berth.client.request_observer import RequestObserver
 
 
@@ -31,6 +32,29 @@ class Api(Protocol):
         ...
 
 
+class PostingApi(Api, Protocol):
+    """An Api that takes several objects at a time."""
+
+    async def post_all(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """POST bodies to paths, in this order; return the body of each answer, or what it means.
+
+        One that fails does not keep the others from being sent. A body may be posted twice when a
+        connection breaks, and the server say that it exists: for what has names, and may be there.
+        """
+        ...
+
+
+async def post_each(client: Api, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    """Do what ``PostingApi.post_all`` does with a request after the other."""
+    answers: list[bytes | ApiError] = []
+    for path, body in posts:
+        try:
+            answers.append(await client.request("POST", path, body=body))
+        except ApiError as exc:
+            answers.append(exc)
+    return answers
+
+
 class AcceptingApi(Api, Protocol):
     """An Api that can ask for another form of objects than JSON as it is."""
 
@@ -39,10 +63,10 @@ class AcceptingApi(Api, Protocol):
         ...
 
 
-class FenceableApi(Api, Protocol):
+class FenceableApi(PostingApi, Protocol):
     """An Api whose writes may be made to depend on something until the last moment."""
 
-    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> Api:
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> PostingApi:
         """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
         ...
 

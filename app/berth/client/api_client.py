@@ -2,7 +2,15 @@
 
 import copy
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Final, NamedTuple, Self
@@ -10,10 +18,16 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from berth.client.connections import header_lines
 from berth.client.contact import Contact
-from berth.client.errors import FencedError, TooManyRequestsError, UnavailableError, from_status
+from berth.client.errors import (
+    ApiError,
+    FencedError,
+    TooManyRequestsError,
+    UnavailableError,
+    from_status,
+)
 from berth.client.rate_limit import TokenBucket
 from berth.client.request_observer import NOBODY, RequestObserver
-from berth.client.transport import Headers, Transport
+from berth.client.transport import Headers, Response, Transport
 from berth.clock import Clock
 
 REQUEST_TIMEOUT: Final = 60.0
@@ -62,13 +76,9 @@ def target_of(path: str, params: Mapping[str, str] | None) -> str:
     return f"{target}?{urlencode(params, safe='!', quote_via=quote)}" if params else target
 
 
-@contextmanager
-def naming(what: str) -> Iterator[None]:
-    """Say in an UnavailableError that it happened to *what*."""
-    try:
-        yield
-    except UnavailableError as exc:
-        raise UnavailableError(f"{what}: {exc.message}", sent=exc.sent) from exc
+def _named(what: str, error: UnavailableError) -> UnavailableError:
+    """Return *error* with words that say that it happened to *what*."""
+    return UnavailableError(f"{what}: {error.message}", sent=error.sent)
 
 
 class LineBuffer:
@@ -169,11 +179,24 @@ class ApiClient:
         whatever the verb: it says that the server did not begin to work on the request. Nothing
         else is tried again here. *timeout* is in seconds, ``REQUEST_TIMEOUT`` when None.
         """
-        retries = THROTTLED_RETRIES
+        return await self._request(
+            method, path, params=params, body=body, content_type=content_type, timeout=timeout
+        )
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+        retries: int = THROTTLED_RETRIES,
+    ) -> bytes:
         while True:
-            check_fences(
-                self._fences, method, f"{method} {path}"
-            )  # what will not leave takes no turn
+            # what will not leave takes no turn
+            check_fences(self._fences, method, f"{method} {path}")
             await self._take_turn(method)
             try:
                 return await self._send(
@@ -191,6 +214,69 @@ class ApiClient:
             retries -= 1
             await self._clock.sleep(delay)
 
+    async def post_all(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """POST bodies to paths, in this order; return the body of each answer, or what it means.
+
+        They share a connection as far as the rate limit lets them leave at once without taking the
+        last of what others may send. An answer 429 is treated as :meth:`request` does.
+        """
+        answers: list[bytes | ApiError] = []
+        while len(answers) < len(posts):
+            left = posts[len(answers) :]
+            try:
+                check_fences(self._fences, "POST", f"POST {left[0][0]}")
+                await self._take_turn("POST")
+                count = 1 + self.limiter.take_spare(len(left) - 1)
+                for _ in range(count - 1):
+                    self.observer.held_back(self._host, "POST", seconds=0.0)
+                answers += await self._post(left[:count])
+            except ApiError as exc:
+                answers += [exc] * len(left)
+        await self._post_again(posts, answers)
+        return answers
+
+    async def _post(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """Send requests whose turn it is."""
+        headers = await self._headers_with("application/json")
+        what = f"POST {posts[0][0]}"
+        started = self._clock.monotonic()
+        answers: list[bytes | ApiError] = []
+        try:
+            exchanged: Sequence[Response | UnavailableError] = await self._transport.post_all(
+                [(target_of(path, None), body) for path, body in posts],
+                headers=headers,
+                timeout=REQUEST_TIMEOUT,
+                guard=partial(check_fences, self._fences, "POST", what),
+            )
+        except UnavailableError as exc:
+            exchanged = [exc] * len(posts)
+        for (path, body), answer in zip(posts, exchanged, strict=True):
+            try:
+                answers.append(self._received("POST", path, body, answer, started=started))
+            except ApiError as exc:
+                answers.append(exc)
+        return answers
+
+    async def _post_again(
+        self, posts: Sequence[tuple[str, bytes]], answers: list[bytes | ApiError]
+    ) -> None:
+        """Replace what a busy server has to say by its later answers, where it asks for that."""
+        delays = {
+            n: answer.retry_after
+            for n, answer in enumerate(answers)
+            if isinstance(answer, TooManyRequestsError) and answer.retry_after is not None
+        }
+        if delays:
+            await self._clock.sleep(max(delays.values()))
+        for n in delays:
+            path, body = posts[n]
+            try:
+                answers[n] = await self._request(
+                    "POST", path, body=body, retries=THROTTLED_RETRIES - 1
+                )
+            except ApiError as exc:
+                answers[n] = exc
+
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """Yield the JSON lines of a watch until the server ends it.
 
@@ -203,7 +289,7 @@ class ApiClient:
         asked = params.get("timeoutSeconds")
         headers = await self._headers_with(None)
         target, buffer = target_of(path, {**params, "watch": "true"}), LineBuffer()
-        with self._missing(), naming(f"watch {path}"):
+        with self._missing(f"watch {path}"):
             async with self._transport.stream(
                 target, headers=headers, timeout=int(asked) + self._watch_grace if asked else None
             ) as answer:
@@ -233,29 +319,42 @@ class ApiClient:
         timeout: float,
     ) -> bytes:
         headers = await self._headers_with(None if body is None else content_type)
-        what = f"{method} {path}"
         started = self._clock.monotonic()
+        answer: Response | UnavailableError
         try:
-            with naming(what):
-                answer = await self._transport.exchange(
-                    method,
-                    target_of(path, params),
-                    headers=headers,
-                    body=body,
-                    timeout=timeout,
-                    guard=partial(check_fences, self._fences, method, what),
-                )
-        except UnavailableError:
-            seconds = self._clock.monotonic() - started
+            answer = await self._transport.exchange(
+                method,
+                target_of(path, params),
+                headers=headers,
+                body=body,
+                timeout=timeout,
+                guard=partial(check_fences, self._fences, method, f"{method} {path}"),
+            )
+        except UnavailableError as exc:
+            answer = exc
+        return self._received(method, path, body, answer, started=started)
+
+    def _received(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        answer: Response | UnavailableError,
+        *,
+        started: float,
+    ) -> bytes:
+        """Take note of what came of a request; return the body of its answer or raise its error."""
+        seconds = self._clock.monotonic() - started
+        if isinstance(answer, UnavailableError):
             self.observer.unanswered(self._host, method, seconds=seconds)
             self.contact.missed()
-            raise
+            raise _named(f"{method} {path}", answer) from answer
         self.contact.answered(answer.status)
         self.observer.answered(
             self._host,
             method,
             answer.status,
-            seconds=self._clock.monotonic() - started,
+            seconds=seconds,
             sent=0 if body is None else len(body),
             received=len(answer.body),
         )
@@ -268,13 +367,13 @@ class ApiClient:
         self.observer.held_back(self._host, method, seconds=await self.limiter.take())
 
     @contextmanager
-    def _missing(self) -> Iterator[None]:
-        """Take note when there is no answer."""
+    def _missing(self, what: str) -> Iterator[None]:
+        """Take note when there is no answer to *what*."""
         try:
             yield
-        except UnavailableError:
+        except UnavailableError as exc:
             self.contact.missed()
-            raise
+            raise _named(what, exc) from exc
 
     async def _headers_with(self, content_type: str | None) -> Headers:
         """Return the headers of a request; the same as long as the credentials are."""

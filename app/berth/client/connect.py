@@ -4,11 +4,12 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+import msgspec
 
 from berth.addresses import THIS_MACHINE
 from berth.client.api_client import ApiClient, Authorization, anonymous
@@ -29,8 +30,7 @@ class ConnectError(UserError):
     """There is no usable way to an API server; the message names what was tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """Where the API server is, and how it and we prove who we are."""
 
     url: str

@@ -1,10 +1,13 @@
-"""Connections to one server, each for one request and its answer at a time.
+"""Connections to one server, each taken by one user at a time.
 
 ::
 
-    Connections.take --> Connection.exchange --> answer read to its end --> idle, to be taken again
+    Connections.take --> Connection.exchange --> answers read to their end --> idle, taken again
                                  |
                                  +--> broken, too late, given up --> closed
+
+An exchange is a request and its answer, or several of which all are sent before the first is
+answered, as HTTP/1.1 has it (RFC 9112, section 9.3.2): servers answer them one after the other.
 
     Connections.stream --> an answer that is read while it comes --> closed
 
@@ -16,7 +19,7 @@ start of a scheduler. The parsing is httptools'.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -91,15 +94,50 @@ class Connections:
         guard: Callable[[], None],
     ) -> Response:
         """Send a request and return the answer, as ``Transport`` has it."""
+        connection = await self._take_guarded(guard)
+        request = self.request(method, target, headers=headers.lines, body=body)
+        (answer,) = await connection.exchange(request, 1, timeout=timeout)
+        if isinstance(answer, UnavailableError):
+            raise answer
+        return answer
+
+    async def post_all(
+        self,
+        posts: Sequence[tuple[str, bytes]],
+        *,
+        headers: Headers,
+        timeout: float,
+        guard: Callable[[], None],
+    ) -> list[Response | UnavailableError]:
+        """Post over one connection, as ``Transport`` has it.
+
+        What a server leaves unanswered that hangs up after some answers is sent again over another
+        connection: some keep none for a second request. It may have acted on it.
+        """
+        answers: list[Response | UnavailableError] = []
+        while True:
+            connection = await self._take_guarded(guard)
+            left = posts[len(answers) :]
+            requests = [
+                self.request("POST", target, headers=headers.lines, body=body)
+                for target, body in left
+            ]
+            new = await connection.exchange(b"".join(requests), len(left), timeout=timeout)
+            answered = [answer for answer in new if isinstance(answer, Response)]
+            if not answered or not connection.was_hung_up:
+                return answers + new
+            answers += answered
+            if len(answers) == len(posts):
+                return answers
+
+    async def _take_guarded(self, guard: Callable[[], None]) -> "Connection":
         connection = await self.take()
         try:
             guard()
         except BaseException:
             self.give_back(connection)
             raise
-        return await connection.exchange(
-            method, target, headers=headers.lines, body=body, timeout=timeout
-        )
+        return connection
 
     @asynccontextmanager
     async def stream(
@@ -175,32 +213,29 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, pool: Connections) -> None:
         self.idle_since = 0.0
+        self.was_hung_up = False
+        """Whether the server has closed it, or said that it would, where an answer could begin."""
         self._pool = pool
         self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Response] | None = None
+        self._waiting: asyncio.Future[list[Response | UnavailableError]] | None = None
+        self._answers: list[Response | UnavailableError] = []
+        self._count = 0
         self._body: list[bytes] = []
         self._retry_after: str | None = None
         self._begin()
 
     async def exchange(
-        self,
-        method: str,
-        target: str,
-        *,
-        headers: bytes,
-        body: bytes | None,
-        timeout: float,
-    ) -> Response:
-        """Send a request and return the answer. *target* is quoted, *timeout* is in seconds.
+        self, requests: bytes, count: int, *, timeout: float
+    ) -> list[Response | UnavailableError]:
+        """Send *count* requests, and return what came of each. *timeout* is in seconds, for all.
 
-        Raises UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
+        ``sent`` of an UnavailableError is None when there was no answer, True when it broke off.
         """
-        request = self._pool.request(method, target, headers=headers, body=body)
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Response] = loop.create_future()
-        self._waiting = waiting
+        waiting: asyncio.Future[list[Response | UnavailableError]] = loop.create_future()
+        self._waiting, self._answers, self._count = waiting, [], count
         too_late = loop.call_later(timeout, self._give_up, waiting)
-        self._transport.write(request)
+        self._transport.write(requests)
         try:
             return await waiting
         finally:
@@ -235,6 +270,7 @@ class Connection(asyncio.Protocol):
         elif self._has_begun:
             self._fail(f"the answer broke off: {exc or 'the server closed the connection'}")
         else:
+            self.was_hung_up |= self._waiting is not None
             self._fail(f"{exc or 'the server closed the connection'}")
 
     # What the parser calls.
@@ -262,12 +298,13 @@ class Connection(asyncio.Protocol):
         if self._parser.get_status_code() < 200:
             self._begin()  # 1xx: the answer is still to come
             return
-        if self._parser.should_keep_alive():
-            self._finish()
+        keeps_alive = self._parser.should_keep_alive()
+        was_last = self._finish()
+        if not keeps_alive:
+            self.was_hung_up = True
+            self._fail("the server closed the connection")
+        elif was_last:
             self._pool.give_back(self)
-        else:
-            self._finish()
-            self.close()
 
     # One answer.
 
@@ -279,14 +316,25 @@ class Connection(asyncio.Protocol):
         self._has_length = False
         self._ends_with_connection = False
 
-    def _finish(self) -> None:
-        answer = Response(self._parser.get_status_code(), self._retry_after, b"".join(self._body))
-        waiting, self._waiting = self._waiting, None
+    def _finish(self) -> bool:
+        """Take an answer that is complete; say whether it is the last of the exchange."""
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._answers.append(Response(self._parser.get_status_code(), self._retry_after, body))
         self._begin()
-        if waiting is not None and not waiting.done():
-            waiting.set_result(answer)
+        was_last = len(self._answers) == self._count
+        if was_last:
+            self._tell()
+        return was_last
 
-    def _give_up(self, waiting: "asyncio.Future[Response]", turns: int = 2) -> None:
+    def _tell(self) -> None:
+        """End the exchange with the answers that there are."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(self._answers)
+
+    def _give_up(
+        self, waiting: "asyncio.Future[list[Response | UnavailableError]]", turns: int = 2
+    ) -> None:
         """Fail, unless the answer has arrived and is only not read yet: the loop may be late.
 
         uvloop looks at its timers before it reads, so it is let read once more.
@@ -299,8 +347,13 @@ class Connection(asyncio.Protocol):
             self._fail("timed out")
 
     def _fail(self, why: str) -> None:
-        """Give up; whether the server acted on the request can only be told by looking."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(UnavailableError(why, sent=True if self._has_begun else None))
+        """Give up what is not answered; whether the server acted on it can only be told by looking.
+
+        Of several requests, at most the first of these can have an answer that had begun.
+        """
+        if self._waiting is not None:
+            missing = self._count - len(self._answers)
+            has_begun = [True if self._has_begun else None, *[None] * missing]
+            self._answers += [UnavailableError(why, sent=sent) for sent in has_begun[:missing]]
+            self._tell()
         self.close()

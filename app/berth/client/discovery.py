@@ -1,7 +1,6 @@
 """Which URL an object of some kind belongs to, asked of the API server."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,8 +23,7 @@ class _ResourceList(msgspec.Struct):
     resources: list[_Resource] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(msgspec.Struct, frozen=True):
     plural: str
     namespaced: bool
 

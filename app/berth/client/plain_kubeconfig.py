@@ -9,7 +9,6 @@ import os
 from base64 import standard_b64decode
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -49,8 +48,7 @@ class _Context(msgspec.Struct, frozen=True):
     user: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainAccess:
+class PlainAccess(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach an API server. Files are named by absolute paths; an empty one is not given."""
 
     server: str

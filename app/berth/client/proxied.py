@@ -5,7 +5,7 @@ Imported only when there is one: it takes a tenth of a second.
 
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from types import SimpleNamespace
 
@@ -68,6 +68,27 @@ class ProxiedSession:
             ) as response:
                 retry_after = response.headers.get("Retry-After")
                 return Response(response.status, retry_after, await response.read())
+
+    async def post_all(
+        self,
+        posts: Sequence[tuple[str, bytes]],
+        *,
+        headers: Headers,
+        timeout: float,
+        guard: Callable[[], None],
+    ) -> list[Response | UnavailableError]:
+        """Send one request after the other: aiohttp's session knows no other way."""
+        answers: list[Response | UnavailableError] = []
+        for target, body in posts:
+            try:
+                answer = await self.exchange(
+                    "POST", target, headers=headers, body=body, timeout=timeout, guard=guard
+                )
+            except UnavailableError as exc:
+                answers.append(exc)
+            else:
+                answers.append(answer)
+        return answers
 
     @asynccontextmanager
     async def stream(

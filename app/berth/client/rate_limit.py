@@ -22,11 +22,24 @@ class TokenBucket:
         """Take one token and return how many seconds to wait before using it."""
         if self._qps <= 0:
             return 0.0
+        self._refill()
+        self._tokens -= 1.0
+        return max(-self._tokens / self._qps, 0.0)
+
+    def take_spare(self, most: int) -> int:
+        """Take up to *most* tokens, but leave half of the burst to others; return how many."""
+        if self._qps <= 0:
+            return most
+        self._refill()
+        count = max(min(most, int(self._tokens - self._burst / 2)), 0)
+        self._tokens -= count
+        return count
+
+    def _refill(self) -> None:
         now = self._clock.monotonic()
         refill = (now - self._filled_at) * self._qps
-        self._tokens = min(self._tokens + refill, float(self._burst)) - 1.0
+        self._tokens = min(self._tokens + refill, float(self._burst))
         self._filled_at = now
-        return max(-self._tokens / self._qps, 0.0)
 
     async def take(self) -> float:
         """Return when a request may leave, with the seconds that it waited.

@@ -8,6 +8,8 @@ import msgspec
 from berth.client.api import Api
 from berth.client.errors import ForbiddenError
 from berth.errors import UserError
+from berth.objects.cluster import Lease
+from berth.objects.meta import Condition
 
 CONTROL_PLANE: Final = "kube-system"
 """Where a scheduler that replaces kube-scheduler has its Lease."""
@@ -37,6 +39,7 @@ class PodPort(NamedTuple):
     port: int
 
 
+# Services and pods are decoded here: the scheduler reads no names of ports.
 class _Port(msgspec.Struct):
     port: int
     name: str = ""
@@ -65,13 +68,8 @@ class _PodSpec(msgspec.Struct):
     containers: list[_Container] = []
 
 
-class _Condition(msgspec.Struct):
-    type: str
-    status: str
-
-
 class _PodStatus(msgspec.Struct):
-    conditions: list[_Condition] = []
+    conditions: list[Condition] = []
 
 
 class _Meta(msgspec.Struct):
@@ -97,16 +95,8 @@ class _Pods(msgspec.Struct):
     items: list[_Pod] = []
 
 
-class _LeaseSpec(msgspec.Struct):
-    holder: str | None = msgspec.field(default=None, name="holderIdentity")
-
-
-class _Lease(msgspec.Struct):
-    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
-
-
 class _Leases(msgspec.Struct):
-    items: list[_Lease] = []
+    items: list[Lease] = []
 
 
 async def pod_of(api: Api, service: ServicePort) -> PodPort:
@@ -148,7 +138,8 @@ async def _holders(api: Api, namespace: str) -> list[str]:
             leases = msgspec.json.decode(await api.request("GET", path), type=_Leases)
         except ForbiddenError:
             continue
-        found += [lease.spec.holder for lease in leases.items if lease.spec.holder]
+        holders = (lease.spec.holder_identity for lease in leases.items)
+        found += [holder for holder in holders if holder]
     return found
 
 

@@ -1,8 +1,10 @@
 """What an :class:`~berth.client.api_client.ApiClient` has its requests sent by."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, Protocol
+
+from berth.client.errors import UnavailableError
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds until a server that does not even accept a connection counts as unavailable."""
@@ -56,6 +58,22 @@ class Transport(Protocol):
         *guard* is called when the connection is there and nothing is sent; if it raises, nothing
         is. Raises UnavailableError: ``sent`` is False when the request did not leave, None when
         there was no answer, True when it broke off.
+        """
+        ...
+
+    async def post_all(
+        self,
+        posts: Sequence[tuple[str, bytes]],
+        *,
+        headers: Headers,
+        timeout: float,
+        guard: Callable[[], None],
+    ) -> list[Response | UnavailableError]:
+        """Post bodies to targets, in this order; return what came of each.
+
+        They may share a connection, on which requests are sent before those ahead are answered, and
+        one that the server hung up on may be sent twice. The *timeout* is for all that share one.
+        Raises UnavailableError if there is no connection.
         """
         ...
 

@@ -19,8 +19,6 @@ from berth.bench import (
     groups,
     preemption,
     preemptors,
-    scheduler_perf,
-    scheduler_perf_load,
     size,
     startup,
     steady,
@@ -30,12 +28,24 @@ from berth.bench import (
 from berth.bench.instructions import InstructionClock, counter_of, why_not
 from berth.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.bench.process import BenchError
-from berth.bench.results import HEADER, Figure, Machine, Step, as_json, as_row, figure, repeated
+from berth.bench.results import (
+    HEADER,
+    Figure,
+    Machine,
+    Step,
+    as_json,
+    as_row,
+    figure,
+    repeated,
+    used_figure,
+)
+from berth.bench.scheduler_perf import measure as scheduler_perf
+from berth.bench.scheduler_perf.cases import CASES
 from berth.bench.targets import target
 from berth.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth.clock import CpuClock, RealClock
 from berth.event_loop import in_loop
-from berth.terminal import CommandError, UsageError, say, say_json
+from berth.terminal import CommandError, UsageError, note, say, say_json
 from berth_plugins.registry import IN_TREE
 
 SCALED: Final = (
@@ -54,6 +64,9 @@ other."""
 
 def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
+    if given.what == "scheduler_perf" and given.list:
+        _list_scheduler_perf()
+        return 0
     try:
         return in_loop(_measure(given))
     except BenchError as exc:
@@ -64,8 +77,9 @@ async def _measure(given: argparse.Namespace) -> int:
     machine, is_table = Machine.here(), given.output == "table"
     if is_table:
         say(f"{machine}; runs: {given.runs}")
-        if reason := why_not():
-            say(f"Instructions are not counted: {reason}")
+    if reason := why_not():
+        note(f"Instructions are not counted: {reason}")
+    if is_table:
         say(HEADER)
     for step in STEPS[given.what](given):
         async for measured in repeated(step, given.runs):
@@ -117,8 +131,6 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
     )
     if given.workload in (CROWDED, CROWDED_DIFFERENT):
         return [partial(_crowded, settings)]
-    if given.workload in scheduler_perf.WORKLOADS:
-        return [_scheduler_perf(given.workload, given.size, settings)]
 
     async def figures(workload: str) -> AsyncIterator[Figure]:
         result = await throughput.measure(workload, settings, clock=RealClock())
@@ -129,23 +141,29 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
     return [partial(figures, name) for name in names]
 
 
-def _scheduler_perf(workload: str, name: str, settings: throughput.Settings) -> Step:
-    sizes = scheduler_perf.WORKLOADS[workload].sizes
-    name = name or next((each for each in sizes if sizes[each].threshold), next(iter(sizes)))
-    if name not in sizes:
-        raise UsageError(f"--size {name}: {workload} has {', '.join(sizes)}")
+def _scheduler_perf(given: argparse.Namespace) -> Iterable[Step]:
+    settings = scheduler_perf.Settings(given.kubeconfig, given.cmd)
+    if not given.workload:
+        raise UsageError("name a test case of scheduler_perf; --list lists them")
+    for name in given.workload:
+        try:
+            scheduler_perf.find(name)
+        except LookupError as exc:
+            raise UsageError(str(exc)) from exc
+    return [
+        partial(scheduler_perf.measure, name, settings, clock=RealClock())
+        for name in given.workload
+    ]
 
-    async def figures() -> AsyncIterator[Figure]:
-        result = await scheduler_perf_load.measure(
-            workload, sizes[name], settings, clock=RealClock()
-        )
-        for each in result.figures():
-            asked = f"threshold of scheduler_perf: {sizes[name].threshold}"
-            outcome = asked if each.unit == "1/s" and sizes[name].threshold else each.outcome
-            at = {**each.at, "size": name}
-            yield msgspec.structs.replace(each, at=at, outcome=outcome)
 
-    return figures
+def _list_scheduler_perf() -> None:
+    say("* is what a test case means without a workload")
+    for name, case in CASES.items():
+        for of_workload, workload in case.workloads.items():
+            params = " ".join(f"{key}={value}" for key, value in case.params(workload).items())
+            threshold = f" threshold={workload.threshold:g}" if workload.threshold else ""
+            mark = "*" if of_workload == case.default else " "
+            say(f"{mark} {name}/{of_workload}  {params}{threshold}")
 
 
 def _steady(given: argparse.Namespace) -> Iterable[Step]:
@@ -220,15 +238,18 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
         outcome = f"{result.bound}/{result.pods} bound, {result.told} told, {result.events} events"
         for name, seconds in (
             ("first bind to last", result.seconds),
-            ("first bind to last, CPU", result.cpu_binding),
             ("start to last bind", result.since_start),
-            ("start to last bind, CPU", result.cpu_before + result.cpu_binding),
         ):
             yield figure(name, seconds, "s", outcome=outcome, workload=result.workload)
+        for name, used in (
+            ("first bind to last, CPU", result.binding),
+            ("start to last bind, CPU", result.until_last),
+        ):
+            yield used_figure(name, used, "s", outcome=outcome, workload=result.workload)
     alone, crowd = results
     for name, ratio in (
         ("first bind to last", crowd.seconds / alone.seconds),
-        ("first bind to last, CPU", crowd.cpu_binding / max(alone.cpu_binding, 0.01)),
+        ("first bind to last, CPU", crowd.binding.cpu / max(alone.binding.cpu, 0.01)),
         ("start to last bind", crowd.since_start / alone.since_start),
     ):
         yield figure(f"{name}, crowded relative to alone", ratio, "times")
@@ -237,6 +258,7 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
 STEPS: Final[Mapping[str, Steps]] = {
     "engine": _engine,
     "throughput": _throughput,
+    "scheduler_perf": _scheduler_perf,
     "steady": _steady,
     "startup": _startup,
     "preemption": _preemption,

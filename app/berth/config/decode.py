@@ -7,9 +7,9 @@ no base-60 numbers, keys are strings, and a whole float such as ``1e3`` is an in
 import json
 import re
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import yaml
 
 from berth.config import errors
@@ -53,8 +53,7 @@ for _tag, (_pattern, _first) in _SCALARS.items():
     _Loader.add_implicit_resolver(_tag, _pattern, _first)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """One decoded document."""
 
     value: Any

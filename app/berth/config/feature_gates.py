@@ -7,9 +7,10 @@ given to all components of a cluster, and kube-scheduler knows them all.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
+
+from msgspec.structs import replace
 
 from berth.config.errors import ConfigError
 from berth.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate

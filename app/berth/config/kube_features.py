@@ -7,12 +7,12 @@ may be gone from 1.36.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+
+class Gate(msgspec.Struct, frozen=True):
     """A gate as it is by default."""
 
     stage: str

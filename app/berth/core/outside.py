@@ -1,9 +1,10 @@
 """What a scheduler needs from outside: an API to write to, what was watched, time and chance."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from random import Random
 from typing import Protocol
+
+import msgspec
 
 from berth.clock import Clock
 from berth.extender.extenders import Extenders
@@ -37,16 +38,15 @@ class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, PodGroupReporter,
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class RandomSources:
+class RandomSources(msgspec.Struct, frozen=True):
     """Chance, with a source for each use, so that one use does not change another."""
 
-    ties: Random = field(default_factory=Random)
+    ties: Random = msgspec.field(default_factory=Random)
     """Picks one of several best nodes."""
-    plugins: Random = field(default_factory=Random)
-    extenders: Random = field(default_factory=Random)
+    plugins: Random = msgspec.field(default_factory=Random)
+    extenders: Random = msgspec.field(default_factory=Random)
     """Picks between candidates of preemption that extenders were asked about."""
-    sampling: Random = field(default_factory=Random)
+    sampling: Random = msgspec.field(default_factory=Random)
     """Picks the cycles in which plugins are timed; decides nothing."""
 
     @classmethod
@@ -59,12 +59,11 @@ class RandomSources:
     def seed(self, seed: int) -> None:
         """Begin again: what is drawn from now on follows from *seed*."""
         rng = Random(seed)
-        for source in fields(self):
-            getattr(self, source.name).seed(rng.getrandbits(64))
+        for source in self.__struct_fields__:
+            getattr(self, source).seed(rng.getrandbits(64))
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(msgspec.Struct, frozen=True):
     """The world of one scheduler."""
 
     api: ApiWrites
@@ -75,5 +74,5 @@ class Outside:
     clock: Clock
     rng: RandomSources
     metrics: SchedulerMetrics
-    extenders: Extenders = field(default_factory=Extenders)
+    extenders: Extenders = msgspec.field(default_factory=Extenders)
     """Whoever made them closes them."""

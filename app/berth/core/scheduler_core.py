@@ -18,9 +18,10 @@ one thing at a time, so that what comes of it is always the same.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from berth.cache.cache import Cache
 from berth.config.feature_gates import (
@@ -62,8 +63,7 @@ from berth.tasks import forever
 DECISIONS_KEPT: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class CoreOptions:
+class CoreOptions(msgspec.Struct, frozen=True):
     """How a core differs from the default one."""
 
     schedules: bool = True
@@ -155,6 +155,7 @@ class SchedulerCore:
             pod=pods.get,
             is_preempting=self.preemptions.is_preempting,
             nominated_node=self._nominated_node,
+            gate_may_open=self._gate_may_open,
             pod_groups=pod_groups if pod_groups is not None else NO_GROUPS,
             allow_waiting=bindings.allow_waiting,
             outcomes=metrics,
@@ -194,6 +195,7 @@ class SchedulerCore:
             queue=self.queue,
             cache=self.cache,
             bindings=bindings,
+            preemptions=self.preemptions,
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
             features=features,
@@ -263,6 +265,9 @@ class SchedulerCore:
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
+
+    def _gate_may_open(self, key: str) -> None:
+        self.queue.gate_may_open(key)
 
     def reconfigure(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""

@@ -18,8 +18,8 @@ EXTENDERS: Final = "extenders"
 
 def scores_of(table: ScoreTable, nodes: NodeTable, *, limit: int) -> Iterator[NodeScore]:
     """Put the *limit* best scores of a decision into words, best first, equal ones by name."""
-    totals, rows = table.total.tolist(), table.rows.tolist()
-    best = sorted(range(len(rows)), key=lambda i: (-totals[i], nodes.name(rows[i])))[:limit]
+    rows = table.rows
+    best = _best(table.total, lambda i: nodes.name(rows[i]), limit=min(limit, len(rows)))
     for place in best:
         yield score_at(table, nodes, place)
 

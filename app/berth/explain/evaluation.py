@@ -1,8 +1,9 @@
 """Evaluates one pod on a table as the scheduler would, and reports everything that it finds."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle

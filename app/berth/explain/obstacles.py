@@ -20,7 +20,6 @@ from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Verdict
-from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
@@ -31,6 +30,8 @@ log = logging.getLogger(__name__)
 UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
 UNSCHEDULABLE: Final = Code.UNSCHEDULABLE.label
 
+MORE_KEPT: Final = 256
+"""Rows that are kept beside twice the number of nearest ones, before others are forgotten."""
 EFFORT: Final = {
     ChangeKind.FREE_RESOURCE: 0,
     ChangeKind.FREE_POD_SLOT: 0,
@@ -64,7 +65,7 @@ class Obstacles:
         self._nodes = nodes = cycle.nodes
         self._in_question = cycle.placement.rows_of(nodes)
         self._runner = cycle.filters
-        self._nominated_to = nominated_to(cycle.nominated_pods, cycle.pod, nodes)
+        self._nominated_to = cycle.filters.nominated_to(cycle.pod, nodes)
         self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
         self._state = cycle.state.clone()
         self._were_filtered = found.pre_filter.status is None and len(nodes) > 0
@@ -150,6 +151,8 @@ class Obstacles:
                 distance = _distance(obstacles)
                 enough += distance.hold is Hold.CHANGEABLE
                 found.append((distance, nodes.name(row), row, obstacles))
+                if len(found) > 2 * count + MORE_KEPT:
+                    found = nsmallest(count, found, key=itemgetter(0, 1))
                 yield
             if enough >= count:
                 break

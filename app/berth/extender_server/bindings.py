@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+import msgspec
 
 from berth.cache.cache import Cache
 from berth.client.api import Api
@@ -44,10 +45,9 @@ class PodBinder(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class _Assumed:
+class _Assumed(msgspec.Struct, eq=False):
     pod: PodInfo
-    written: asyncio.Future[None] = field(default_factory=asyncio.Future)
+    written: asyncio.Future[None] = msgspec.field(default_factory=asyncio.Future)
     """Done when nobody is at it any more."""
     has_begun: bool = False
     """Whether the bind may have left."""

@@ -162,7 +162,7 @@ def _copy_with(nodes: NodeTable, different: Iterable[Node]) -> NodeTable:
             copy.add_node(node)
         else:
             copy.set_node(row, node)
-    copy.order = np.arange(copy.size)
+    copy.order = np.flatnonzero(copy.exists)
     return copy
 
 

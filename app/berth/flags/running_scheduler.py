@@ -42,3 +42,28 @@ def add_flags(
         action="store_true",
         help="do not verify the server's certificate",
     )
+
+
+def add_service_flag(where: argparse._ArgumentGroup) -> None:
+    """Add how to reach the scheduler behind a Service; see :func:`check`."""
+    where.add_argument(
+        "--service", type=_service, metavar="NAMESPACE/NAME[:PORT]",
+        help="the scheduler behind this Service, through the API server of the kubeconfig, as"
+        " kubectl port-forward reaches it. Its certificate is verified only with"
+        " --certificate-authority",
+    )  # fmt: skip
+
+
+def check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """End with an error if *given* names two schedulers."""
+    if given.service and given.server:
+        parser.error("--service and --server exclude each other")
+
+
+def _service(text: str) -> tuple[str, str, str]:
+    """Read a namespace, a name, and the number or name of a port, which may be empty."""
+    path, _, port = text.partition(":")
+    namespace, slash, name = path.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+    return namespace, name, port

@@ -13,8 +13,7 @@ from berth.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
 from berth.objects.selectors import Selector, compile_selector
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
+class AffinityTerm(msgspec.Struct, frozen=True):
     """Pods by namespace and label, and the node label that says how near they are."""
 
     topology_key: str

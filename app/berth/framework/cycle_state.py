@@ -2,9 +2,9 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +13,7 @@ from berth.objects.pod import NodeAllocatableResourceClaimStatus, Pod
 _NO_ROWS: Final = np.empty(0, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(msgspec.Struct, frozen=True):
     """Pods that get nodes in one step: all of them, or none."""
 
     name: str

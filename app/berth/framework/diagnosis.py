@@ -1,15 +1,15 @@
 """Why a pod fits nowhere, kept as masks and put into words when asked (spec §2.8)."""
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from berth.framework.node_table import NodeTable
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -21,23 +21,22 @@ class PluginVerdict(NamedTuple):
     verdict: Verdict
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct):
     """What PreFilter and Filter said about all nodes in one attempt."""
 
     num_all_nodes: int
-    verdicts: list[PluginVerdict] = field(default_factory=list)
+    verdicts: list[PluginVerdict] = msgspec.field(default_factory=list)
     """In the order of the plugins; each row appears under the first plugin that rejected it."""
-    statuses: dict[int, Status] = field(default_factory=dict)
+    statuses: dict[int, Status] = msgspec.field(default_factory=dict)
     """Rows evaluated one by one (the nominated node, extenders); these win over ``verdicts``."""
-    beside: set[int] = field(default_factory=set)
+    beside: set[int] = msgspec.field(default_factory=set)
     """Rows that were rejected beside the pods nominated to them; also in ``verdicts`` or
     ``statuses``."""
     absent: Status | None = None
     """What counts for nodes that were not evaluated, because PreFilter left them out."""
     pre_filter_message: str = ""
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
 
     def status_of(self, row: int) -> Status | None:
         """Return why the node in *row* was rejected; None if nobody evaluated it or it passed."""
@@ -49,6 +48,24 @@ class Diagnosis:
             if status is not None:
                 return status.of(plugin)
         return None
+
+    def rows_by_status(self) -> Iterator[tuple[Status, Rows]]:
+        """Yield statuses, each with rows that have it: in all, the rows with an explicit one."""
+        for row, of_row in self.statuses.items():
+            yield of_row, np.array([row])
+        for plugin, verdict in self.verdicts:
+            rejected = verdict.rejected()
+            if rejected is None:
+                continue
+            rows = np.flatnonzero(rejected)
+            if self.statuses:
+                rows = rows[~np.isin(rows, [*self.statuses])]
+            reasons = _numbered([rejection.where[rows] for rejection in verdict.rejections])
+            for number in np.unique(reasons).tolist():
+                of_number = rows[reasons == number]
+                status = verdict.status_of(int(of_number[0]))
+                assert status is not None, "a rejected row has a status"
+                yield status.of(plugin), of_number
 
     def add_part(self, part: "Diagnosis", nodes: NodeTable, rows: Rows) -> None:
         """Take over what *part* says of a table that begins with *rows* of *nodes*.
@@ -145,6 +162,16 @@ class Diagnosis:
         ]
         found += [status for status in self.statuses.values() if status.code is Code.ERROR]
         return min(found, key=lambda status: status.message, default=None)
+
+
+def _numbered(masks: Sequence[Mask]) -> Ints:
+    """Return one number for each position, the same where all *masks* are the same."""
+    numbers = np.zeros(len(masks[0]), np.int64)
+    for i, mask in enumerate(masks):
+        numbers = numbers * 2 + mask
+        if i % 32 == 31:  # before they become too large
+            numbers = np.unique(numbers, return_inverse=True)[1]
+    return numbers
 
 
 def _on(error: Rejection, nodes: NodeTable) -> str:

@@ -1,9 +1,10 @@
 """Cluster events that may make a waiting pod schedulable (spec §3.6, §3.8)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, IntFlag, StrEnum
 from typing import Any
+
+import msgspec
 
 from berth.objects.pod import Pod
 
@@ -49,8 +50,7 @@ class ActionType(IntFlag):
     ALL = 8191
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     """One change, or a pattern of changes that a plugin registers for."""
 
     resource: EventResource
@@ -104,8 +104,7 @@ QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
 The object is None where there is none (old on add, new on delete)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEventWithHint:
+class ClusterEventWithHint(msgspec.Struct, frozen=True):
     """A registration: the pattern, and the hint that narrows it (None: always queue)."""
 
     event: ClusterEvent

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+
+import msgspec
 
 from berth.clock import Clock, FakeClock
 from berth.config.feature_gates import enabled_features
@@ -26,12 +27,15 @@ def _not_nominated(_uid: str) -> str:
     return ""
 
 
+def _nobody_is_gated(_key: str) -> None:
+    pass
+
+
 def _nobody_waits(_uids: Set[str], _plugin: str) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(msgspec.Struct, frozen=True):
     """Given to every plugin when it is made; all plugins of a scheduler share one.
 
     The defaults are those of a test or a simulation: time stands still, random numbers are the
@@ -40,10 +44,10 @@ class Handle:
 
     nodes: NodeTable
     """The live table. A Filter looks at the table it is given instead."""
-    listers: Listers = field(default_factory=Listers)
+    listers: Listers = msgspec.field(default_factory=Listers)
     """Namespaces, services and the like, as the watches last reported them."""
-    clock: Clock = field(default_factory=FakeClock)
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    clock: Clock = msgspec.field(default_factory=FakeClock)
+    rng: random.Random = msgspec.field(default_factory=lambda: random.Random(0))
     pod: Callable[[str], Pod | None] = _no_pod
     """The pod ``namespace/name`` as the watch last reported it; None if there is none."""
     is_preempting: Callable[[str], bool] = _not_preempting
@@ -54,6 +58,9 @@ class Handle:
 
     The status of the pod may not say so yet.
     """
+    gate_may_open: Callable[[str], None] = _nobody_is_gated
+    """Have PreEnqueue asked again about the pod ``namespace/name`` at the next event that may help
+    it; after :class:`~berth.framework.status.GatedUntilTold`."""
     pod_groups: PodGroups = NO_GROUPS
     """Which pods of a group there are, and which have nodes."""
     allow_waiting: Callable[[Set[str], str], None] = _nobody_waits
@@ -62,5 +69,5 @@ class Handle:
     """Where a plugin reports what is counted in metrics."""
     writes: PluginWrites = NO_WRITES
     """Writes to the API server."""
-    features: frozenset[str] = field(default_factory=lambda: enabled_features({}))
+    features: frozenset[str] = msgspec.field(default_factory=lambda: enabled_features({}))
     """The feature gates that are on; by default those that are on in 1.36."""

@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -96,7 +96,11 @@ class PreEnqueuePlugin(Plugin):
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return None to let *pod* be tried, any Status to gate it (spec §3.2)."""
+        """Return None to let *pod* be tried, any Status to gate it (spec §3.2).
+
+        A plugin that gates hundreds of pods, and knows when it lets one in, returns
+        :class:`~berth.framework.status.GatedUntilTold`.
+        """
 
 
 class EnqueueExtensions(Plugin):
@@ -178,6 +182,14 @@ class FilterPlugin(Plugin):
         nobody looks. Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
 
+    def passes_row(self, _pod: PodInfo, _nodes: NodeTable, _row: int) -> bool | None:
+        """Return whether :meth:`filter` lets *pod* onto one row, for plugins that come with berth.
+
+        If that follows from the load of the row, and costs much less than a column. None: ask
+        :meth:`filter`.
+        """
+        return None
+
 
 class PostFilterResult:
     """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
@@ -209,8 +221,8 @@ class RowByRow(NamedTuple):
 
     follows_from: Hashable
     """What else they follow from: while it stays equal, so do they."""
-    but_not: Collection[int]
-    """Rows that have nominated pods, from which they follow, too."""
+    beside: Ints
+    """By row, the version of the pods nominated to it, from which they follow, too."""
 
 
 class FilterRunner(Protocol):
@@ -263,6 +275,10 @@ class ScorePlugin(Plugin):
         :func:`berth.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
         all.
         """
+
+    def score_row(self, _pod: PodInfo, _nodes: NodeTable, _row: int) -> int | None:
+        """Return the score of one row, as :meth:`FilterPlugin.passes_row` does."""
+        return None
 
     def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:
         """Bring *scores*, of the feasible rows only, into 0..100; the default leaves them alone."""

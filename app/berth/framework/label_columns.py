@@ -91,6 +91,13 @@ class LabelColumns:
         for key, column in self._columns.items():
             column.set(row, labels.get(key))
 
+    def copy(self, nodes: Sequence[Node | None]) -> "LabelColumns":
+        """Return the same columns for *nodes*, a copy of the list, to be changed apart."""
+        twin = LabelColumns(nodes)
+        for key, column in self._columns.items():
+            twin._columns[key] = _Column(column.values.copy(), column.ids.copy())
+        return twin
+
     def take(self, rows: NDArray[np.intp], nodes: Sequence[Node | None]) -> "LabelColumns":
         """Return the columns of *rows*, gathered when asked for."""
         part = LabelColumns(nodes)

@@ -71,6 +71,9 @@ class NodeColumns(NamedTuple):
         requested, non_zero = self.requested[:, row], self.non_zero_requested[:, row]
         return b"".join([requested.tobytes(), non_zero.tobytes(), self.pod_count[row].tobytes()])
 
+    def copy(self) -> "NodeColumns":
+        return NodeColumns._make([column.copy() for column in self])
+
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
         return NodeColumns._make([column.take(rows, axis=-1) for column in self])

@@ -2,7 +2,7 @@
 
 import copy
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -16,7 +16,8 @@ from berth.framework.node_columns import NodeColumns
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.pods_of_part import PodsByUid, PodsOfPart
+from berth.framework.pods_of_part import PodsOfPart
+from berth.framework.pods_of_rows import PodsByUid, PodsOfRows
 from berth.framework.port_index import PortIndex
 from berth.framework.row_memo import Columns, Formula, RowMemo
 from berth.framework.value_ids import ValueIds
@@ -61,7 +62,7 @@ class NodeTable:
         """Existing rows in zone-round-robin order (spec §4.2); kept by the cache."""
         self.nodes: list[Node | None] = []
         self._names: list[str] = []
-        self.pods: MutableSequence[PodsByUid] = []
+        self.pods: PodsOfRows | PodsOfPart = PodsOfRows()
         """Per row, the pods on it by uid, assumed ones included, in order of arrival."""
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
         """Resource name to its index in ``allocatable`` and ``requested``."""
@@ -159,7 +160,7 @@ class NodeTable:
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
         """Yield the names of the nodes in *rows*."""
-        return (self.name(int(row)) for row in rows)
+        return map(self._names.__getitem__, rows)
 
     def no_rows(self) -> Mask:
         """Return a new mask in which no row is marked."""
@@ -203,13 +204,13 @@ class NodeTable:
         else:
             row = self.size
             if row == self._columns.slots:
-                self._grow(2 * row)
+                columns = self._columns
+                self._columns = columns.grown(2 * row, resources=len(columns.allocatable))
             self.size += 1
             self.nodes.append(None)
             self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
-        self._forget_kept()
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
@@ -243,11 +244,12 @@ class NodeTable:
         self.images.set_row(row, old.status.images if old else (), node.status.images)
         self._touch(row)
 
-    def remove_node(self, row: int) -> None:
-        """Free *row*; its pods go with it."""
+    def remove_node(self, row: int) -> PodsByUid:
+        """Free *row*; return its pods, which go with it."""
         node = self.nodes[row]
         assert node is not None, f"row {row} is empty"
-        for pod in self.pods[row].values():
+        pods = self.pods.to_change(row)
+        for pod in pods.values():
             self.ports.remove(row, pod.template.host_ports)
             self.pod_counters.remove(row, pod)
         self._forget_kept()
@@ -260,10 +262,11 @@ class NodeTable:
         self._columns.clear(row)
         self._touch(row)
         self._free.append(row)
+        return pods
 
     def add_pod(self, row: int, pod: PodInfo) -> None:
         """Count *pod* on the node in *row*."""
-        self.pods[row][pod.uid] = pod
+        self.pods.to_change(row)[pod.uid] = pod
         self._count(row, pod, 1)
 
     def update_pod(self, row: int, pod: PodInfo) -> None:
@@ -272,8 +275,9 @@ class NodeTable:
         Most updates are of the status, or say what was assumed; then nothing is counted again. An
         API server gives labels to a pod as it binds it (KEP-4742): then only these are.
         """
-        known = self.pods[row][pod.uid]
-        self.pods[row][pod.uid] = pod
+        pods = self.pods.to_change(row)
+        known = pods[pod.uid]
+        pods[pod.uid] = pod
         self._touch(row)
         if known.template is pod.template and known.is_terminating == pod.is_terminating:
             return
@@ -286,7 +290,7 @@ class NodeTable:
 
     def remove_pod(self, row: int, pod: PodInfo) -> None:
         """Take *pod* off the node in *row*; KeyError if it is not there."""
-        known = self.pods[row].pop(pod.uid)
+        known = self.pods.to_change(row).pop(pod.uid)
         self._count(row, known, -1)
 
     def add_pods(self, rows: RowIndex, pods: Sequence[PodInfo]) -> None:
@@ -305,14 +309,7 @@ class NodeTable:
         index = np.asarray(rows, np.intp)
         assert len(index) == len(pods), "one row for each pod"
         of_rows = index.tolist()
-        if isinstance(self.pods, PodsOfPart):
-            self.pods.change(of_rows, pods, sign=sign)
-        elif sign > 0:
-            for row, pod in zip(of_rows, pods, strict=True):
-                self.pods[row][pod.uid] = pod
-        else:
-            on = self.pods
-            pods = [on[row].pop(pod.uid) for row, pod in zip(of_rows, pods, strict=True)]
+        pods = self.pods.change(of_rows, pods, sign=sign)
         if len(pods) < _MANY:
             for row, pod in zip(of_rows, pods, strict=True):
                 self._count(row, pod, sign)
@@ -391,11 +388,10 @@ class NodeTable:
         if index is None:
             index = self.resources[name] = len(self.resources)
         if index >= len(self._columns.allocatable):
-            self._grow(self._columns.slots)
+            # With room for some more: a cluster may have a resource for each of its nodes.
+            columns = self._columns
+            self._columns = columns.grown(columns.slots, resources=index + 1 + index // 4)
         return index
-
-    def _grow(self, slots: int) -> None:
-        self._columns = self._columns.grown(slots, resources=len(self.resources))
 
     def _set_taints(self, row: int, taints: TaintSet) -> None:
         if self._shares_taint_sets:
@@ -468,23 +464,35 @@ class NodeTable:
         return np.ascontiguousarray(np.concatenate(parts).T)
 
     def detached(self) -> "NodeTable":
-        """Return a copy of all nodes that stays as it is when this table changes.
+        """Return a copy of a whole table that stays as it is when this one changes.
 
-        But for the sizes of images, and without a row for what does not exist.
+        But for the sizes of images. Rows are those of this table. Pods are copied and counted again
+        only where they change, here or there.
         """
-        whole = self.take(self.row_of.values())
-        whole.pods = list(whole.pods)
-        whole.pod_counters = PodCounters(whole.pods)
-        whole.labels = LabelColumns(whole.nodes)
-        whole._taint_sets, whole._shares_taint_sets = self._taint_sets.copy(), False
-        return whole
+        twin, generation = copy.copy(self), self.last_generation
+        twin._columns = self._columns.copy()
+        twin.order, twin.row_of = self.order.copy(), self.row_of.copy()
+        twin.nodes, twin._names = self.nodes.copy(), self._names.copy()
+        twin.pods, twin.resources = self.pods.copy(), self.resources.copy()
+        twin._last_changed = self._last_changed.copy()
+        twin.labels = self.labels.copy(twin.nodes)
+        twin.ports = self.ports.copy()
+        twin.images = self.images.take(np.arange(self.size))
+        twin.pod_counters = PodCounters(
+            twin.pods,
+            counted_in=self.pod_counters,
+            is_same=lambda: self.last_generation == generation,
+        )
+        twin._taint_sets, twin._shares_taint_sets = self._taint_sets.copy(), False
+        twin._free, twin._kept, twin._row_memo = self._free.copy(), {}, RowMemo()
+        return twin
 
     def resource_rows(self, name: str) -> tuple[Ints, Ints] | None:
         """Return (allocatable, requested) of one resource, or None if no node or pod names it."""
-        index = self.resources.get(name)
-        if index is None or index >= len(self.allocatable):
+        index, allocatable = self.resources.get(name), self.allocatable
+        if index is None or index >= len(allocatable):
             return None
-        return self.allocatable[index], self.requested[index]
+        return allocatable[index], self.requested[index]
 
 
 def _facts(node: Node) -> tuple[object, ...]:

@@ -1,8 +1,8 @@
 """Parts of the cluster that a group of pods may be placed in as a whole (spec G10)."""
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from berth.framework.node_table import NodeTable
@@ -10,8 +10,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Mask
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, eq=False):
     """Nodes that all pods of a group may go to."""
 
     name: str
@@ -36,8 +35,7 @@ class Assignment(NamedTuple):
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupPlacement:
+class PodGroupPlacement(msgspec.Struct, frozen=True):
     """A placement in which enough pods of a group get nodes."""
 
     placement: Placement

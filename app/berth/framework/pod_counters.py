@@ -1,7 +1,7 @@
 """How many pods of a kind run on each node, without looking at the pods."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -80,10 +80,23 @@ class PodCounters:
     never ask.
     """
 
-    def __init__(self, pods: Sequence[Mapping[str, PodInfo]], *, limit: int = MAX_COLUMNS) -> None:
-        """*pods* are those of each row, a live view."""
+    def __init__(
+        self,
+        pods: Sequence[Mapping[str, PodInfo]],
+        *,
+        limit: int = MAX_COLUMNS,
+        counted_in: "PodCounters | None" = None,
+        is_same: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """*pods* are those of each row, a live view.
+
+        As long as *is_same* and *pods* do not change, they are also *counted_in* others, whose
+        answers are taken over.
+        """
         self._pods = pods
         self._limit = limit
+        self._counted_in = counted_in
+        self._is_same = is_same
         self._is_built = not pods
         self.terms_version = 0
         """Goes up when a pod that has terms of (anti)affinity comes or goes."""
@@ -140,27 +153,39 @@ class PodCounters:
         namespace: str,
         labels: Mapping[str, str],
         namespace_labels: Mapping[str, str],
-    ) -> Sequence[HeldTerm]:
+    ) -> tuple[HeldTerm, ...]:
         """Return the distinct terms of running pods that match a pod with *labels*."""
-        self._build()
-        if not self._holders:
+        if self._is_built and not self._terms[kind]:
             return ()
         asked = (kind, namespace, tuple(labels.items()), tuple(namespace_labels.items()))
         found = self._about.get(asked)
         if found is None:
+            others = self._others()
+            if others is None:
+                self._build()
+                found = tuple(
+                    held
+                    for held in self._terms[kind].candidates(labels)
+                    if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
+                )
+            else:
+                found = others.terms_about(
+                    kind, namespace=namespace, labels=labels, namespace_labels=namespace_labels
+                )
             if len(self._about) >= MOST_ABOUT:
                 self._about.clear()
-            found = self._about[asked] = tuple(
-                held
-                for held in self._terms[kind].candidates(labels)
-                if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
-            )
+            self._about[asked] = found
         return found
+
+    @property
+    def may_have_terms(self) -> bool:
+        """Whether some running pod has terms of (anti)affinity, as far as it is known."""
+        return not self._is_built or bool(self._holders)
 
     @property
     def is_counting(self) -> bool:
         """Whether changes are of any interest yet."""
-        return self._is_built
+        return self._is_built or self._counted_in is not None
 
     # Changes. Only the table calls these.
 
@@ -172,10 +197,13 @@ class PodCounters:
         """Count a pod that came to *row*."""
         if self._is_built:
             self._add(row, pod)
+        else:
+            self._forget_others()
 
     def remove(self, row: int, pod: PodInfo) -> None:
         """Count a pod that left *row*; it must have been counted there."""
         if not self._is_built:
+            self._forget_others()
             return
         replicas = self._replicas.get(pod)
         assert replicas is not None, f"pod {pod.key} was never counted"
@@ -191,8 +219,23 @@ class PodCounters:
         replicas.change(row, 1)
         self.terms_version += bool(replicas.held)
 
+    def _others(self) -> "PodCounters | None":
+        """Return those in which the same pods are counted, if that is still true."""
+        if self._counted_in is None or not self._is_same():
+            return None
+        return self._counted_in
+
+    def _forget_others(self) -> None:
+        """Forget what was taken over, of which changes would not be counted."""
+        if self._counted_in is not None:
+            self._counted_in = None
+            self._columns.clear()
+            self._by_domain.clear()
+            self._about.clear()
+
     def _build(self) -> None:
         if not self._is_built:
+            self._forget_others()
             self._is_built = True
             for row, pods in enumerate(self._pods):
                 for pod in pods.values():
@@ -249,6 +292,10 @@ class PodCounters:
                 yield replicas
 
     def _make(self, counted: Counted) -> Column:
+        others = self._others()
+        if others is not None:
+            column = self._columns[counted] = Column(others.counts(counted).copy())
+            return column
         self._build()
         found = list(self._concerned(counted))
         rows: list[int] = []

@@ -12,7 +12,6 @@ This is the one place that reads what others write. A pod that is read gets the
 """
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -27,8 +26,7 @@ COSCHEDULING_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 VOLCANO_ANNOTATIONS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupSource:
+class PodGroupSource(msgspec.Struct, frozen=True):
     """Where another scheduler's groups come from."""
 
     kind: Kind[PodGroup]

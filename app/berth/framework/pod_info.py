@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -54,9 +53,8 @@ class PodTemplate:
         """
         spec, status = self.pod.spec, self.pod.status
         return spec.resources is None and not (
-            status.container_statuses
-            or status.init_container_statuses
-            or status.node_allocatable_resource_claim_statuses
+            status.node_allocatable_resource_claim_statuses
+            or resources.resized_containers(self.pod)
         )
 
     @cached_property
@@ -165,8 +163,7 @@ def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
             [v for v in spec.volumes if v != type(v)(name=v.name)] if spec.volumes else (),
             spec.resource_claims,
             (spec.host_network, spec.host_users),
-            [(c.name, c.resources, c.allocated_resources) for c in status.container_statuses],
-            [(c.name, c.resources, c.allocated_resources) for c in status.init_container_statuses],
+            resources.resized_containers(pod),
             (
                 status.resources,
                 status.allocated_resources,
@@ -259,8 +256,7 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
         return f"PodInfo({self.key!r})"
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPodInfo:
+class QueuedPodInfo(msgspec.Struct, eq=False):
     """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
 
     pod_info: PodInfo
@@ -272,8 +268,8 @@ class QueuedPodInfo:
     unschedulable_count: int = 0
     consecutive_errors_count: int = 0
     backoff_expiration: float | None = None
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
     gating_plugin: str = ""
     gate_hints_by_signature: bool = False
     """Whether the hints of the gating plugin give pods of one signature the same answers."""

@@ -1,8 +1,9 @@
 """Pods of the same signature: what was found out about one of them holds for all."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from berth.framework.interface import (
     FilterPlugin,
@@ -62,8 +63,7 @@ def _signature(pod: PodInfo) -> PodSignature | None:
     return PodSignature(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(msgspec.Struct, frozen=True):
     """What the containers of a pod request; compared in each resource, a partial order."""
 
     milli_cpu: int

@@ -13,6 +13,10 @@ NO_DOMAIN: Final = 0
 """The id of nodes that lack the label."""
 NO_COUNT: Final = 2**31 - 1
 """The fewest pods of all domains when there are no domains."""
+FEW_DOMAINS = 64
+"""Of so many domains the same ones have too many pods again and again."""
+_MOST_MASKS: Final = 16
+"""So many sets of them are remembered, each with its rows."""
 
 
 class PodsByDomain:
@@ -32,8 +36,10 @@ class PodsByDomain:
         "_fewest",
         "_ids",
         "_limit",
+        "_masks",
         "_num_fewest",
         "_over",
+        "_sizes",
         "_total",
         "_version",
         "counts",
@@ -48,6 +54,8 @@ class PodsByDomain:
         """
         self._column = column
         self._ids = ids
+        self._sizes: Ints | None = None
+        """By domain, how many rows are in it; None: nobody has asked."""
         self._among = among
         self._fewest = NO_COUNT
         self._num_fewest = 0
@@ -55,6 +63,8 @@ class PodsByDomain:
         self._limit = 0
         self._over: Mask | None = None
         """What :meth:`rows_over` said of ``_limit``."""
+        self._masks: dict[bytes, Mask] = {}
+        """By flags of few domains, the rows in those that are marked."""
         self._changed: list[int] = []
         """The rows where pods came or went since."""
         self.has_nodes: Mask = np.zeros(values, bool)
@@ -132,14 +142,35 @@ class PodsByDomain:
 
     def rows_over(self, limit: int) -> Mask:
         """Return the rows in whose domain there are more than *limit* pods."""
-        if self._over is None or limit != self._limit:
+        if self._over is None or limit != self._limit or len(self.counts) <= FEW_DOMAINS:
             over = self.counts > limit
             over[NO_DOMAIN] = False
-            self._over, self._limit = over.take(self._ids), limit
+            self._over, self._limit = self._rows_in(over), limit
         else:
             for row in self._changed:
                 domain = self._ids.item(row)
-                if (self.counts.item(domain) > limit) != self._over.item(row):
-                    self._over = self._over ^ (self._ids == domain)
+                is_over = self.counts.item(domain) > limit
+                if is_over != self._over.item(row):
+                    self._over = self._over.copy()
+                    # Host names are domains of one row.
+                    where = row if self._size_of(domain) == 1 else self._ids == domain
+                    self._over[where] = is_over
         self._changed.clear()
         return self._over
+
+    def _rows_in(self, domains: Mask) -> Mask:
+        """Return the rows in any of *domains*; of few the same mask as the last time."""
+        if len(domains) > FEW_DOMAINS:
+            return domains.take(self._ids)
+        key = domains.tobytes()
+        rows = self._masks.get(key)
+        if rows is None:
+            if len(self._masks) >= _MOST_MASKS:
+                self._masks.clear()
+            rows = self._masks[key] = domains.take(self._ids)
+        return rows
+
+    def _size_of(self, domain: int) -> int:
+        if self._sizes is None:
+            self._sizes = np.bincount(self._ids, minlength=len(self.has_nodes))
+        return self._sizes.item(domain)

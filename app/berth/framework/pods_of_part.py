@@ -4,8 +4,7 @@ from collections.abc import Iterator, MutableSequence, Sequence
 from typing import Any, overload
 
 from berth.framework.pod_info import PodInfo
-
-PodsByUid = dict[str, PodInfo]
+from berth.framework.pods_of_rows import PodsByUid, PodsOfRows
 
 
 class PodsOfPart(MutableSequence[PodsByUid]):
@@ -24,9 +23,22 @@ class PodsOfPart(MutableSequence[PodsByUid]):
         self._of_rows: list[PodsByUid] | None = None
         self._changes: list[tuple[Sequence[int], Sequence[PodInfo], int]] = []
 
-    def change(self, rows: Sequence[int], pods: Sequence[PodInfo], *, sign: int) -> None:
-        """Add each of *pods* to its row, or take it off if *sign* is negative."""
+    def change(
+        self, rows: Sequence[int], pods: Sequence[PodInfo], *, sign: int
+    ) -> Sequence[PodInfo]:
+        """Add each of *pods* to its row, or take it off if *sign* is negative; return them."""
         self._changes.append((rows, pods, sign))
+        return pods
+
+    def to_change(self, row: int) -> PodsByUid:
+        """Return the pods of *row* for the caller to change."""
+        return self._up_to_date()[row]
+
+    def copy(self) -> PodsOfRows:
+        """Return a copy that stays as it is when this one changes."""
+        twin = PodsOfRows()
+        twin.extend(pods.copy() for pods in self)
+        return twin
 
     def _up_to_date(self) -> list[PodsByUid]:
         if self._of_rows is None:

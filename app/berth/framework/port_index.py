@@ -76,6 +76,13 @@ class PortIndex:
         """Return row to addresses for one port; not to be changed."""
         return self._users.get((protocol, port), {})
 
+    def copy(self) -> "PortIndex":
+        """Return the same index, to be changed apart from this one."""
+        twin = PortIndex()
+        for port, users in self._users.items():
+            twin._users[port] = {row: set(used) for row, used in users.items()}
+        return twin
+
     def take(self, rows: NDArray[np.intp]) -> "PortIndex":
         """Return an independent index of *rows*, renumbered from 0."""
         part = PortIndex()

@@ -1,9 +1,9 @@
 """Columns that follow from each row by itself, computed again only for rows that have changed."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+import msgspec
 from numpy.typing import NDArray
 
 Columns = Sequence[NDArray[Any]]
@@ -32,8 +32,7 @@ def few(rows: int) -> int:
     return 8 + rows // 1024
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(msgspec.Struct):
     columns: Columns
     generation: int
 

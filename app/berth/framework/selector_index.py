@@ -23,6 +23,9 @@ class SelectorIndex(Generic[T]):
         self._anywhere: dict[T, None] = {}
         self._places: dict[T, tuple[tuple[str, str], ...]] = {}
 
+    def __len__(self) -> int:
+        return len(self._places)
+
     def add(self, item: T, selector: Selector) -> None:
         """File *item*, which must not be here yet."""
         if selector.is_nothing:

@@ -70,6 +70,13 @@ class Status(msgspec.Struct, frozen=True):
         return self if self.plugin else Status(self.code, self.reasons, plugin)
 
 
+class GatedUntilTold(Status, frozen=True):
+    """A refusal of PreEnqueue that stands until the plugin calls ``Handle.gate_may_open``.
+
+    With any other refusal, the plugin is asked again about the pod at every event that may help it.
+    """
+
+
 SKIP = Status(Code.SKIP)
 """What PreFilter and PreScore return when the plugin has nothing to say about this pod."""
 WAIT = Status(Code.WAIT)

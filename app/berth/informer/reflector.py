@@ -5,7 +5,6 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -57,16 +56,14 @@ DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]
 Also returns what could not be read, for messages. Raises if too little can be read."""
 
 
-@dataclass(slots=True)
-class Incoming(Generic[T]):
+class Incoming(msgspec.Struct, Generic[T]):
     """A list while it arrives. ``unreadable`` are the keys of objects that did not decode."""
 
-    objects: dict[str, T] = field(default_factory=dict)
-    unreadable: set[str] = field(default_factory=set)
+    objects: dict[str, T] = msgspec.field(default_factory=dict)
+    unreadable: set[str] = msgspec.field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True):
     """An object of the API server that did not decode as a whole."""
 
     reasons: tuple[str, ...]

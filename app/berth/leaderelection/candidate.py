@@ -1,8 +1,9 @@
 """What a candidate has seen of the lease, and what it writes next (spec §10.3). No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from berth.clock import rfc3339_micro
 from berth.config.types import LeaderElection
@@ -14,8 +15,7 @@ JITTER_FACTOR: Final = 1.2
 MIN_REQUEST_TIMEOUT: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """How long everything takes (spec §10.2), in seconds."""
 
     lease_duration: float = 15.0
@@ -49,8 +49,7 @@ class Timing:
         return min(self.renew_deadline, float(self.lease_seconds))
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
+class Now(msgspec.Struct, frozen=True):
     """One moment by two clocks: *monotonic* to measure with, *wall* to write down."""
 
     monotonic: float
@@ -61,8 +60,7 @@ class Now:
         return rfc3339_micro(self.wall)
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True):
     """A Lease as the API server sent it; ``raw`` is kept so that an update loses nothing."""
 
     raw: Mapping[str, Any]

@@ -2,13 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
 from itertools import accumulate
 from typing import Final, TypeAlias, TypeVar
 
+import msgspec
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -39,8 +39,7 @@ class Stability(StrEnum):
     STABLE = "STABLE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(msgspec.Struct, frozen=True, kw_only=True):
     """One family, as declared; ``buckets`` are upper bounds without infinity."""
 
     name: str

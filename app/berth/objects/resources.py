@@ -5,13 +5,15 @@ units that scheduling compares: milli-CPU, bytes, and whole pieces of everything
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
+
+import msgspec
 
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
-from berth.objects.pod import Container, Pod, ResourceRequirements
-from berth.objects.quantity import MAX_INT64, NANO, Quantities, milli_value, parse, value
+from berth.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from berth.objects.quantity import MAX_INT64, NANO, Quantities, Quantity, milli_value, parse, value
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -40,14 +42,13 @@ _HUGEPAGES: Final = "hugepages-"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(msgspec.Struct, frozen=True):
     """Amounts as scheduling compares them; none is beyond int64."""
 
     milli_cpu: int = 0
     memory: int = 0
     ephemeral_storage: int = 0
-    scalars: dict[str, int] = field(default_factory=dict)
+    scalars: dict[str, int] = msgspec.field(default_factory=dict)
     """Extended resources, hugepages and the like, zeros included; not to be changed."""
     allowed_pods: int = 0
     """How many pods a node takes; 0 for pods."""
@@ -84,7 +85,9 @@ def is_scalar(name: str) -> bool:
     )
 
 
-def to_resources(nanos: Mapping[str, int], *, most: int = MAX_INT64) -> Resources:
+def to_resources(
+    nanos: Mapping[str, int], *, most: int = MAX_INT64, allowed_pods: int = 0
+) -> Resources:
     """Round *nanos* up to the units of scheduling; names that mean nothing to it are dropped.
 
     No amount is beyond *most*.
@@ -98,13 +101,19 @@ def to_resources(nanos: Mapping[str, int], *, most: int = MAX_INT64) -> Resource
             for name, amount in nanos.items()
             if name not in _NATIVE and is_scalar(name)
         },
+        allowed_pods=allowed_pods,
     )
 
 
 def node_allocatable(node: Node) -> Resources:
     """Return ``status.allocatable`` with the number of pods that the node takes."""
-    nanos = _parsed(node.status.allocatable)
-    return replace(to_resources(nanos), allowed_pods=value(nanos.get(PODS, 0)))
+    return _allocatable(tuple(node.status.allocatable.items()))
+
+
+@lru_cache(maxsize=1 << 10)  # machines of one type have the same, and come one after the other
+def _allocatable(quantities: tuple[tuple[str, Quantity], ...]) -> Resources:
+    nanos = _parsed(dict(quantities))
+    return to_resources(nanos, allowed_pods=value(nanos.get(PODS, 0)))
 
 
 def requested(pod: Pod) -> Resources:
@@ -293,6 +302,23 @@ def _effective_requests(
     _raise_to(most, _parsed(actuated.requests))
     _raise_to(most, _parsed(allocated))
     return most
+
+
+def resized_containers(pod: Pod) -> list[ContainerStatus]:
+    """Return the statuses that make containers of *pod* count for other than what they request.
+
+    Without, requests are those of the spec: a kubelet says of each container what it has given it.
+    """
+    status, found = pod.status, list[ContainerStatus]()
+    actuated = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
+    if actuated:
+        for container in (*pod.spec.containers, *pod.spec.init_containers):
+            said, written = actuated.get(container.name), container.resources.requests
+            if said is None or said.resources is None:
+                continue
+            if said.resources.requests != written or said.allocated_resources not in ({}, written):
+                found.append(said)
+    return found
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from berth.objects.meta import LabelSelector
 from berth.objects.names import is_label_value, is_qualified_name
 from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec
@@ -27,8 +29,7 @@ class Operator(StrEnum):
     LT = "Lt"
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on the value of *key* (spec §5, selector semantics).
 
     Made as written, without checks; :func:`check_requirement` says what the API would refuse.
@@ -162,8 +163,7 @@ NAME_FIELD: Final = "metadata.name"
 """The one field that node selector terms can be about."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledTerm:
+class CompiledTerm(msgspec.Struct, frozen=True):
     """A node selector term: all of its label and field requirements must hold (spec §5.6)."""
 
     labels: tuple[Requirement, ...] = ()
@@ -180,8 +180,7 @@ class CompiledTerm:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorMatcher:
+class NodeSelectorMatcher(msgspec.Struct, frozen=True):
     """A compiled node selector: any term will do, and without terms nothing matches (spec §5.6)."""
 
     terms: tuple[CompiledTerm, ...] = ()
@@ -190,8 +189,7 @@ class NodeSelectorMatcher:
         return any(term.matches(labels, node_name) for term in self.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredNodeAffinity:
+class RequiredNodeAffinity(msgspec.Struct, frozen=True):
     """What a pod demands of its node: the nodeSelector and the required affinity (spec §5.6)."""
 
     selector: Selector = EVERYTHING

@@ -45,7 +45,9 @@ _ABSENT_PARTS: Final[dict[Any, Any]] = {
     tuple[OwnerReference, ...]: (),
     Quantities: {},
 }
-_NODE_NAME: Final = b'"nodeName"'
+_NODE_NAME: Final = b'"nodeName":"'
+_NAME: Final = re.compile(rb'[-.a-z0-9]+(?=")')
+_NO_NAME: Final = _NODE_NAME + b'"'
 _TOKEN: Final = b"kube-api-access-"
 _TOKEN_NAME: Final = re.compile(_TOKEN + rb"[a-z0-9]{5}")
 """What Kubernetes names the volume of a service account's token; the end is random."""
@@ -109,13 +111,6 @@ class _Node(KubeStruct, frozen=True, gc=False):
     status: _NodeStatus = _NodeStatus()
 
 
-class _Placed(KubeStruct, frozen=True, gc=False):
-    node_name: str = ""
-
-
-_placed: Final = msgspec.json.Decoder(_Placed).decode
-
-
 def _parts(kind: Any, *, most: int = TEMPLATES) -> Recent[bytes, Any]:
     """Return parts of objects by their JSON; b"" stands for one that is not there."""
     decode, absent = msgspec.json.Decoder(kind).decode, _ABSENT_PARTS.get(kind)
@@ -168,7 +163,10 @@ def pod_decoder() -> Callable[[bytes], Pod]:
     def decode(data: bytes) -> Pod:
         pod = shell(data)
         spec = specs.of(bytes(pod.spec))
-        status = statuses.of(pod.status, is_bound=bool(spec.node_name))
+        try:
+            status = statuses.of(pod.status, is_bound=bool(spec.node_name))
+        except ValueError as exc:  # of a quantity
+            raise msgspec.ValidationError(str(exc)) from exc
         return Pod(metas.of(pod.metadata), spec, status)
 
     return decode
@@ -197,26 +195,37 @@ class _PodSpecs:
         return spec
 
     def _of_form(self, form: bytes) -> PodSpec | None:
-        """Decode what specs share; None if what looks like a random name is more than that."""
+        """Decode what specs share; None if it cannot be said of *form* what that is.
+
+        That is where what looks like a random name, or like the name of the node, is more than
+        that. With a node and without, a spec is the same.
+        """
         spec = self._decode(form) if form else PodSpec()
         if _TOKEN in form and _TOKEN in _encode(_without_nameless(spec)):
             return None
+        if _NO_NAME not in form:
+            return spec
+        if self._decode(form.replace(_NO_NAME, b'"nodeName":"-"', 1)).node_name != "-":
+            return None
+        for field in (_NO_NAME + b",", b"," + _NO_NAME):
+            if field in form:
+                return self._known[form.replace(field, b"", 1)]
         return spec
 
 
 def _without_node(data: bytes) -> tuple[bytes, str]:
-    """Return the JSON of a spec without the name of its node, and that name.
+    """Return the JSON of a spec with the name of its node left empty, and that name.
 
-    The name stays, and "" is returned, if the field is not found for sure.
+    The name stays, and "" is returned, where the field is not found or is spelt in an unusual way.
     """
     at = data.find(_NODE_NAME)
-    if at < 0 or data.find(_NODE_NAME, at + 1) >= 0:
+    if at < 0:
         return data, ""
-    name = _placed(data).node_name
-    written = b'%s:"%s"' % (_NODE_NAME, name.encode())
-    if not name or not data.startswith(written, at):
+    at += len(_NODE_NAME)
+    name = _NAME.match(data, at)
+    if name is None or data.find(_NODE_NAME, at) >= 0:
         return data, ""
-    return b'%s%s:""%s' % (data[:at], _NODE_NAME, data[at + len(written) :]), name
+    return data[:at] + data[name.end() :], name[0].decode()
 
 
 def _without_nameless(spec: PodSpec) -> PodSpec:
@@ -288,24 +297,26 @@ def node_decoder() -> Callable[[bytes], Node]:
     images = _parts(ContainerImage, most=TEXTS)
     quantities = _parts(Quantities)
 
+    def status_of(status: _NodeStatus) -> NodeStatus:
+        return NodeStatus(
+            quantities[bytes(status.allocatable)],
+            quantities[bytes(status.capacity)],
+            tuple(
+                [
+                    conditions[Condition(each.type, each.status, each.reason)]
+                    for each in status.conditions
+                ]
+            ),
+            tuple([images[each] for each in map(bytes, status.images)]),
+            status.declared_features,
+        )
+
     def decode(data: bytes) -> Node:
         node = shell(data)
-        status = node.status
-        return Node(
-            metas.of(node.metadata),
-            specs[node.spec],
-            NodeStatus(
-                quantities[bytes(status.allocatable)],
-                quantities[bytes(status.capacity)],
-                tuple(
-                    [
-                        conditions[Condition(each.type, each.status, each.reason)]
-                        for each in status.conditions
-                    ]
-                ),
-                tuple([images[each] for each in map(bytes, status.images)]),
-                status.declared_features,
-            ),
-        )
+        try:
+            status = status_of(node.status)
+        except ValueError as exc:  # of a quantity
+            raise msgspec.ValidationError(str(exc)) from exc
+        return Node(metas.of(node.metadata), specs[node.spec], status)
 
     return decode

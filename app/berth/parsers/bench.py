@@ -10,7 +10,6 @@ from berth.bench.names import (
     CLUSTER_WATCHERS,
     CROWDED,
     CROWDED_DIFFERENT,
-    SCHEDULER_PERF,
     WORKLOADS,
 )
 from berth.terminal import positive, program
@@ -36,10 +35,12 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
 
     def kind(
-        name: str, does: str, *, runs: int, nodes: Sequence[int] = ()
+        name: str, does: str, *, runs: int, nodes: Sequence[int] | None = ()
     ) -> argparse.ArgumentParser:
         added = kinds.add_parser(name, allow_abbrev=False, help=does)
-        if nodes:
+        if nodes is None:
+            added.set_defaults(nodes=None)
+        elif nodes:
             added.add_argument(
                 "--nodes", type=numbers, default=nodes, metavar="NODES[,NODES...]",
                 help=f"sizes of the cluster; default: {','.join(map(str, nodes))}",
@@ -62,18 +63,21 @@ def _parser() -> argparse.ArgumentParser:
     many = kind("throughput", "measure a scheduler process", runs=ONE)
     many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument(
-        "--workload", default="plain",
-        choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all", *SCHEDULER_PERF],
-        help="the long names are those of scheduler_perf, of Kubernetes",
-    )  # fmt: skip
-    many.add_argument(
-        "--size",
-        default="",
-        help="of a workload of scheduler_perf, such as 5000Nodes_10000Pods, in place of --nodes"
-        " and --pods; default: the first that has a threshold",
+        "--workload", default="plain", choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all"]
     )
     _add_kubeconfig(many)
     _add_cmd(many)
+    upstream = kind(
+        "scheduler_perf", "run test cases of kube-scheduler's benchmark", runs=ONE, nodes=None
+    )
+    upstream.add_argument(
+        "workload", nargs="*", metavar="NAME[/WORKLOAD]",
+        help="a test case, such as SchedulingBasic, which means its first workload that has a"
+        " threshold, or one of its workloads, such as SchedulingBasic/5000Nodes_10000Pods",
+    )  # fmt: skip
+    upstream.add_argument("--list", action="store_true", help="list all workloads")
+    _add_kubeconfig(upstream)
+    _add_cmd(upstream)
     at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)
     at_rate.add_argument("--rate", type=float, default=300.0, help="pods per second; default: 300")
     at_rate.add_argument("--seconds", type=float, default=60.0, help="default: 60")

@@ -18,6 +18,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse *argv*; ``asked`` is the namespace, kind and name, None for a file of scenarios."""
     parser = _parser()
     given = parser.parse_args(argv)
+    running_scheduler.check(parser, given)
+    if given.service and given.source:
+        parser.error("--service and -f exclude each other")
     if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
@@ -55,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAMESPACE",
         help=f"namespace of the pod, pod group or workload; default: {DEFAULT_NAMESPACE}",
     )
-    running_scheduler.add_flags(parser.add_argument_group("a running scheduler"))
+    running = parser.add_argument_group("a running scheduler")
+    running_scheduler.add_flags(running)
+    running_scheduler.add_service_flag(running)
     add_plugin_flags(parser)
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",

@@ -2,11 +2,12 @@
 
 from array import array
 from bisect import bisect_left, insort
+from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from berth.framework.verdict import Ints
+from berth.framework.verdict import Ints, Mask
 
 LEFT_OUT: Final = -(2**60)
 """The total of rows that are not to be chosen; others are not negative. With the scores of all
@@ -57,6 +58,23 @@ class BestRows:
     def front(self) -> Ints:
         """Return the rows in front, in no order: those that are chosen next, unless they change."""
         return np.concatenate([np.frombuffer(rows, np.int64) for rows in self._levels.values()])
+
+    def first_among(self, rows: Mask, count: int) -> tuple[Ints, list[int]] | None:
+        """Return those of *rows* with their highest total, and the first as :meth:`first` does.
+
+        None: a few looks at the front do not find so many.
+        """
+        ties: Ints | None = None
+        found: list[int] = []
+        for total in islice(reversed(self._order), _FEW):
+            level = np.frombuffer(self._levels[total], np.int64)
+            left = level[rows.take(level)]
+            if len(left):
+                ties = left if ties is None else ties
+                found += left[: count - len(found)].tolist()
+                if len(found) == count:
+                    return ties, found
+        return None
 
     def change(self, row: int, total: int) -> None:
         """Give *row* another total."""

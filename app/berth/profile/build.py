@@ -1,9 +1,10 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from berth.config.defaults import read_args
 from berth.config.errors import ConfigError

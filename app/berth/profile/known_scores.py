@@ -1,8 +1,8 @@
 """Scores of rows by plugin, kept while the loads of rows change, and the best of their totals."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from berth.framework.interface import ScorePlugin
@@ -13,8 +13,7 @@ Normalize = Callable[[ScorePlugin, Ints], Ints]
 """Asks a plugin to normalise raw scores."""
 
 
-@dataclass(slots=True)
-class KnownScore:
+class KnownScore(msgspec.Struct):
     """What one plugin gives each row."""
 
     plugin: ScorePlugin
@@ -53,8 +52,7 @@ class KnownScore:
         return self.num_low > 0 and self.num_high > 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreOfAll:
+class ScoreOfAll(msgspec.Struct, frozen=True):
     """What one plugin gives all rows."""
 
     name: str

@@ -105,6 +105,8 @@ class KnownTemplate:
         self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
         self._row_ahead: dict[int, LookAhead] = {}
         self._since_ahead = FEW
+        self._goes_by_row = True
+        """Whether plugins that go by load can tell about single rows, as far as it is known."""
         self._chosen: int | None = None
         self._front: Callable[[], Rows] = self.scores.best.front
         self._follows = [*self._values(differ=differ)]
@@ -236,7 +238,7 @@ class KnownTemplate:
             if load == self._load_of.get(row):
                 continue
             self._load_of[row] = load
-            if self.filters.is_ruled_out(row):
+            if self.filters.is_ruled_out(row) or (self._goes_by_row and self._look_at_row(row)):
                 continue
             found = self._foreseen(row, load) if row == self._chosen else None
             if found is None:
@@ -274,10 +276,11 @@ class KnownTemplate:
         """Ask about rows as they are; if the chosen one is among them, about what comes next, too.
 
         That is one more pod on each of the best rows or, if that was asked not long ago and the
-        chosen one was among them, more pods on that.
+        chosen one was among them, more pods on that. Where plugins can tell about single rows,
+        there is no need to ask ahead.
         """
+        chosen = None if self._goes_by_row else self._chosen
         rows, pods = np.array(changed), np.zeros(len(changed), np.int64)
-        chosen = self._chosen
         is_about_best = self._since_ahead >= max(FEW, self.scores.best.num_in_front // _WORTH) or (
             chosen is not None and not any(ahead.is_about(chosen) for ahead in self._best_ahead)
         )
@@ -305,6 +308,25 @@ class KnownTemplate:
         else:
             for row, place in zip(changed, places, strict=True):
                 self._take_in(row, ahead, place)
+
+    def _look_at_row(self, row: int) -> bool:
+        """Follow *row* if it stays feasible and all plugins can tell by itself."""
+        nodes, scores = self._nodes, {}
+        if not self.filters.feasible.item(row):
+            return False
+        for _, plugin in self._filters_by_load:
+            passes = plugin.passes_row(self.pod, nodes, row)
+            if not passes:
+                self._goes_by_row = passes is not None
+                return False
+        for scorer in self._scores_by_load:
+            score = scorer.score_row(self.pod, nodes, row)
+            if score is None or not 0 <= score <= MAX_NODE_SCORE:
+                self._goes_by_row = False
+                return False
+            scores[scorer.NAME] = score
+        self.scores.change(row, scores, self.filters.feasible, is_new=False)
+        return True
 
     def _score_anew(self, rows: list[int], ahead: LookAhead, places: list[int]) -> None:
         """Follow *rows*, which stay feasible, all at once."""

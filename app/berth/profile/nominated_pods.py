@@ -1,15 +1,19 @@
 """The filters of one attempt, which must pass with and without nominated pods (spec §2.5)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
+from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.interface import RowByRow
 from berth.framework.node_table import NodeTable, RowIndex
+from berth.framework.nominations import Beside, Nominations
 from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Rows, Verdict
+from berth.profile.known_beside import KnownBeside
 from berth.profile.profile import Profile
 
 NominatedPods = Mapping[str, Sequence[PodInfo]]
@@ -26,10 +30,11 @@ class FiltersWithNominatedPods:
 
     def __init__(self, profile: Profile, nominated: NominatedPods) -> None:
         self._profile = profile
-        self._nominated = nominated
-        self._beside: dict[int, list[PodInfo]] = {}
-        self._beside_of: tuple[NodeTable, str, int] | None = None
-        """Which table, pod and priority ``_beside`` is for."""
+        self._nominations = Nominations.of(nominated)
+
+    def nominated_to(self, pod: PodInfo, nodes: NodeTable) -> Mapping[int, Sequence[PodInfo]]:
+        """Return, by row, the nominated pods that *pod* must leave room for."""
+        return self._nominations.beside(pod, nodes).pods
 
     def run_filters(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
@@ -38,26 +43,68 @@ class FiltersWithNominatedPods:
 
         As :meth:`Profile.run_filters`; what rejects a node beside nominated pods goes first.
         """
-        nominated = {
-            row: pods for row, pods in self._nominated_to(pod, nodes).items() if state.feasible[row]
-        }
-        if nominated:
-            rows = np.array([*nominated], np.intp)
-            of_rows = dict(enumerate(nominated.values()))
-            overlay = Overlay(self._profile, state.clone(), pod, nodes.take(rows), of_rows)
-            overlay.add_nominated_pods()
-            beside = overlay.run_filters()
-            diagnosis.add_part(beside, nodes, rows)
-            state.feasible = state.feasible.copy()
-            rejected = rows[beside.rejected(overlay.nodes)]
+        beside = self._nominations.beside(pod, nodes)
+        rows = np.fromiter(beside.pods, np.intp, len(beside.pods))
+        rows = rows[state.feasible[rows]]
+        if len(rows):
+            rejected = self._rejected_beside(rows, beside, state, pod, nodes, diagnosis)
             diagnosis.beside.update(rejected.tolist())
+            state.feasible = state.feasible.copy()
             state.feasible[rejected] = False
-        if not nominated or state.feasible.any():
+        if not len(rows) or state.feasible.any():
             self._profile.run_filters(state, pod, nodes, diagnosis)
+
+    def _rejected_beside(
+        self,
+        rows: Rows,
+        beside: Beside,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+    ) -> Rows:
+        """Return which of *rows* do not take the pod *beside* those nominated there.
+
+        Why is added to *diagnosis*.
+        """
+        profile, follows_from = self._profile, self._follow_from(pod, nodes)
+        if follows_from is None:
+            known = KnownBeside(nodes)
+        else:
+            known = profile.known_beside.of(pod, nodes, follows_from)
+        is_known = known.is_known(rows, beside.version)
+        unknown = rows[~is_known]
+        if len(unknown):
+            of_rows = {i: beside.pods[row] for i, row in enumerate(unknown.tolist())}
+            overlay = Overlay(profile, state.clone(), pod, nodes.take(unknown), of_rows)
+            overlay.add_nominated_pods()
+            known.learn(unknown, overlay.run_filters(), beside.version)
+        for status, of_status in known.statuses(rows[is_known]):
+            self._count(len(of_status), state, status)
+        rejected = nodes.no_rows()
+        for status, of_status in known.statuses(rows):
+            if status is None:
+                continue
+            rejected[of_status] = True
+            if status.code is Code.ERROR:
+                diagnosis.statuses |= dict.fromkeys(of_status.tolist(), status)
+                continue
+            where = nodes.no_rows()
+            where[of_status] = True
+            diagnosis.verdicts.append(PluginVerdict(status.plugin, Verdict.reject(status, where)))
+        return np.flatnonzero(rejected)
+
+    def _count(self, number: int, state: CycleState, status: Status | None) -> None:
+        """Count so many nodes as evaluated, up to the filter that rejects them with *status*."""
+        for plugin in self._profile.filters:
+            if plugin.NAME not in state.skip_filter:
+                self._profile.evaluations["Filter"][plugin.NAME] += number
+            if status is not None and status.plugin == plugin.NAME:
+                return
 
     def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
         """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
-        part, nominated = nodes.take(rows), self._nominated_to(pod, nodes)
+        part, nominated = nodes.take(rows), self.nominated_to(pod, nodes)
         if nominated:
             nominated = {
                 i: nominated[row]
@@ -70,6 +117,13 @@ class FiltersWithNominatedPods:
 
     def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
         """Return when the answers of overlays stay the same; None if more is to it than rows."""
+        follows_from = self._follow_from(pod, nodes)
+        if follows_from is None:
+            return None
+        return RowByRow(follows_from, self._nominations.beside(pod, nodes).version)
+
+    def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
+        """Return what the answers of all filters follow from beside rows; None: more than that."""
         profile, values = self._profile, []
         for plugin in {
             id(each): each for each in (*profile.pre_filters, *profile.filters)
@@ -78,41 +132,4 @@ class FiltersWithNominatedPods:
             if value is None or plugin.NAME in profile.plugins_by_others:
                 return None
             values.append(value)
-        return RowByRow(tuple(values), self._nominated_to(pod, nodes))
-
-    def _nominated_to(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
-        """Return what :func:`nominated_to` does, worked out once in an attempt."""
-        asked_for = nodes, pod.uid, pod.priority
-        if self._beside_of != asked_for:
-            self._beside_of = asked_for
-            self._beside = nominated_to(self._nominated, pod, nodes)
-        return self._beside
-
-
-def nominated_to(
-    nominated: NominatedPods, pod: PodInfo, nodes: NodeTable
-) -> dict[int, list[PodInfo]]:
-    """Return, by row, the nominated pods that *pod* must leave room for, as if they were there."""
-    beside: dict[int, list[PodInfo]] = {}
-    for name, row, other in _beside(nominated, pod, nodes):
-        there = other if other.node_name == name else other.on_node(name)
-        beside.setdefault(row, []).append(there)
-    return beside
-
-
-def are_nominated(nominated: NominatedPods, pod: PodInfo, nodes: NodeTable) -> bool:
-    """Whether there are nominated pods that *pod* must leave room for."""
-    return any(True for _ in _beside(nominated, pod, nodes))
-
-
-def _beside(
-    nominated: NominatedPods, pod: PodInfo, nodes: NodeTable
-) -> Iterator[tuple[str, int, PodInfo]]:
-    """Yield the pods that *pod* must leave room for, each with its node and row."""
-    uid, priority = pod.uid, pod.priority
-    for name, pods in nominated.items():
-        row = nodes.row_of.get(name)
-        if row is not None:
-            for other in pods:
-                if other.uid != uid and other.priority >= priority:
-                    yield name, row, other
+        return tuple(values)

@@ -46,6 +46,7 @@ from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
+from berth.profile.known_beside import KnownTemplatesBeside
 from berth.profile.pre_bind_groups import parallel_groups
 from berth.profile.results import Columns, PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
@@ -83,8 +84,8 @@ class Profile:
     ) -> None:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
-        self.weights = dict(weights)
-        self.placement_weights = placement_weights
+        self.weights, self.placement_weights = dict(weights), placement_weights
+        self.known_beside = KnownTemplatesBeside()
 
         def at(point: str, kind: type[P]) -> list[P]:
             assert EXTENSION_POINTS[point] is kind

@@ -1,9 +1,9 @@
 """What all plugins of an extension point said together."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,15 +14,14 @@ from berth.framework.verdict import Ints, Mask, everywhere
 SOME_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
 
 
-@dataclass(slots=True)
-class PreFilterOutcome:
+class PreFilterOutcome(msgspec.Struct):
     """What all PreFilter plugins together said (spec §2.3)."""
 
     status: Status | None = None
     """None: go on. Its plugin is empty when the sets of several plugins have nothing in common."""
     node_names: frozenset[str] | None = None
     """The nodes left in question; None: all."""
-    plugins_with_nodes: list[str] = field(default_factory=list)
+    plugins_with_nodes: list[str] = msgspec.field(default_factory=list)
 
     @property
     def authors(self) -> list[str]:
@@ -70,8 +69,7 @@ class Columns(Mapping[str, Ints]):
         return len(self._columns)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTable:
+class ScoreTable(msgspec.Struct, frozen=True):
     """Scores of the nodes that passed, one column per plugin that scored."""
 
     rows: NDArray[np.intp]
@@ -97,8 +95,7 @@ class ScoreTable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PermitWait:
+class PermitWait(msgspec.Struct, frozen=True):
     """Permit plugins want the pod to wait (spec §2.7)."""
 
     timeouts: Mapping[str, float]

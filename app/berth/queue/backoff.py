@@ -1,17 +1,17 @@
 """backoffQ and errorBackoffQ: pods that wait after a failed attempt (spec §3.7)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import floor, ldexp
 from typing import Final
+
+import msgspec
 
 from berth.clock import Clock
 from berth.framework.pod_info import QueuedPodInfo
 from berth.queue.heap import PodHeap, SortKey
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """How long a pod backs off after a failure, in seconds; ``maximum`` 0: not at all."""
 
     initial: float = 1.0

@@ -4,7 +4,7 @@ from berth.framework.events import ActionType, ClusterEvent, EventResource
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.quantity import Quantities, milli_value, parse
-from berth.objects.resources import pod_requests
+from berth.objects.resources import pod_requests, resized_containers
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
@@ -71,8 +71,7 @@ def _says_what_it_requests(pod: Pod) -> tuple[object, ...]:
         spec.init_containers,
         spec.overhead,
         spec.resources,
-        status.container_statuses,
-        status.init_container_statuses,
+        resized_containers(pod),
         status.resources,
         status.allocated_resources,
         status.node_allocatable_resource_claim_statuses,

@@ -1,14 +1,19 @@
 """PreEnqueue: which pods may not be tried yet (spec §3.2)."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.status import Code, Status
+from berth.framework.status import Code, GatedUntilTold, Status
 from berth.metrics.plugin_observer import NOBODY, PluginObserver
+from berth.objects.pod import Pod
+from berth.queue.unschedulable import SignatureGroup
 
 log = logging.getLogger(__name__)
+
+PreCheck = Callable[[Pod], bool]
+"""Whether an event can concern a waiting pod at all."""
 
 
 class Gates:
@@ -44,15 +49,24 @@ class Gates:
             queued.gate_hints_by_signature = plugin.DECIDES_BY_SIGNATURE
         return not refused_by
 
-    def still_refuse(self, queued: QueuedPodInfo) -> bool:
-        """Say whether the plugin that gates a pod would do so again, which changes nothing.
+    def let_in(self, group: SignatureGroup, pre_check: PreCheck | None) -> list[QueuedPodInfo]:
+        """Return the gated pods of *group* that their gate refuses no longer.
 
-        Unlike in kube-scheduler this does not count as a run of PreEnqueue: of hundreds of pods
-        that wait for their victims, each is asked about whenever one of the victims goes.
+        Only those for which *pre_check* is true, if it is given. Unlike in kube-scheduler this does
+        not count as a run of PreEnqueue: of hundreds of pods that wait for their victims, each may
+        be asked about whenever one of the victims goes.
         """
-        profile = queued.pod.spec.scheduler_name
-        status = _ask(self._by_name[profile, queued.gating_plugin], queued)
-        return status is not None and status.code is not Code.SUCCESS
+        found = []
+        for key, queued in [*group.to_ask.items()]:
+            if pre_check is not None and not pre_check(queued.pod):
+                continue
+            profile = queued.pod.spec.scheduler_name
+            status = _ask(self._by_name[profile, group.gate], queued)
+            if status is None or status.code is Code.SUCCESS:
+                found.append(queued)
+            elif isinstance(status, GatedUntilTold):
+                del group.to_ask[key]
+        return found
 
 
 def _first_to_refuse(

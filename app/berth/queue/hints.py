@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+import msgspec
 
 from berth.clock import Clock
 from berth.framework.events import (
@@ -36,8 +37,7 @@ class QueueingStrategy(IntEnum):
     IMMEDIATELY = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventHints:
+class EventHints(msgspec.Struct, frozen=True, eq=False):
     """An event with all registrations for it, looked up once per event."""
 
     event: ClusterEvent

@@ -5,8 +5,9 @@ signature waits for events (spec §3.5): the first event that moves such a pod e
 """
 
 from collections.abc import Container, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.pod_signature import (
@@ -20,8 +21,7 @@ from berth.framework.pod_signature import (
 from berth.queue.nominator import Nominator
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFailure:
+class KnownFailure(msgspec.Struct, frozen=True):
     """What the attempt for one pod came to; it holds for all pods of the same signature."""
 
     pod: str

@@ -1,7 +1,9 @@
 """Nominated pods: they wait for room on a node that pods of no higher priority must leave them."""
 
 from collections.abc import Callable
+from functools import partial
 
+from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 
@@ -14,9 +16,8 @@ class Nominator:
 
     def __init__(self, pod_lookup: PodLookup) -> None:
         self._pod_lookup = pod_lookup
-        self._node_of: dict[str, str] = {}
-        self._by_node: dict[str, tuple[PodInfo, ...]] = {}
-        """In order of nomination, as if they were on the node."""
+        self.nominations = Nominations()
+        """To be read only."""
         self.given_up = 0
         """How many nominations have ended so that the room may be free for others."""
 
@@ -31,8 +32,7 @@ class Nominator:
             self.delete_nominated_pod_if_exists(pod.uid)
             return
         self._remove(pod.uid, goes_to=node)
-        self._node_of[pod.uid] = node
-        self._by_node[node] = (*self._by_node.get(node, ()), pod.on_node(node))
+        self.nominations.put(node, (*self.nominations.get(node, ()), pod))
 
     def update_nominated_pod(self, old: Pod, new: PodInfo) -> None:
         """Follow a changed pod.
@@ -41,7 +41,9 @@ class Nominator:
         Otherwise the new object wins.
         """
         unmentioned = not old.status.nominated_node_name and not new.pod.status.nominated_node_name
-        self.add_nominated_pod(new, node_name=self._node_of.get(new.uid) if unmentioned else None)
+        self.add_nominated_pod(
+            new, node_name=self.nominations.node_of(new.uid) if unmentioned else None
+        )
 
     def delete_nominated_pod_if_exists(self, uid: str) -> None:
         """Forget the nomination of a pod, if it has one."""
@@ -52,52 +54,41 @@ class Nominator:
         self._remove(pod.uid, goes_to=pod.node_name)
 
     def _remove(self, uid: str, *, goes_to: str = "") -> None:
-        node = self._node_of.pop(uid, None)
+        node = self.nominations.node_of(uid)
         if node is None:
             return
         if node != goes_to:
             self.given_up += 1
-        left = tuple(pod for pod in self._by_node[node] if pod.uid != uid)
-        if left:
-            self._by_node[node] = left
-        else:
-            del self._by_node[node]
+        self.nominations.put(node, tuple(pod for pod in self.nominations[node] if pod.uid != uid))
 
     def suspend(self, uid: str) -> Callable[[], None]:
         """Have a pod be nominated to no node; return what restores it as it was.
 
         Nothing may be awaited before that is called, and several are restored in reverse order.
         """
-        node = self._node_of.get(uid)
+        node = self.nominations.node_of(uid)
         if node is None:
             return lambda: None
-        in_order = self._by_node[node]
+        in_order = self.nominations[node]
         self.delete_nominated_pod_if_exists(uid)
-
-        def restore() -> None:
-            self._node_of[uid], self._by_node[node] = node, in_order
-
-        return restore
+        return partial(self.nominations.put, node, in_order)
 
     def nominated_node(self, uid: str) -> str | None:
         """Return the node that the pod is nominated to."""
-        return self._node_of.get(uid)
+        return self.nominations.node_of(uid)
 
     def nominated_pods_for_node(self, node_name: str) -> tuple[PodInfo, ...]:
         """Return the pods nominated to a node, in order of nomination."""
-        return self._by_node.get(node_name, ())
+        return self.nominations.get(node_name, ())
 
-    def nominated_pods(self) -> dict[str, tuple[PodInfo, ...]]:
-        """Return all nominated pods by node, in order of nomination."""
-        return self._by_node.copy()
+    def nominated_pods(self) -> Nominations:
+        """Return all nominated pods as they are now, by node in order of nomination."""
+        return self.nominations.copy()
 
     def __len__(self) -> int:
         """The number of nominated pods."""
-        return len(self._node_of)
+        return self.nominations.num_pods
 
     def check_invariants(self) -> None:
-        """Raise AssertionError if the two views disagree; for tests and debugging."""
-        by_node = {pod.uid: node for node, pods in self._by_node.items() for pod in pods}
-        assert by_node == self._node_of
-        assert all(self._by_node.values())
-        assert len(by_node) == sum(map(len, self._by_node.values()))
+        """Raise AssertionError if two views disagree; for tests and debugging."""
+        self.nominations.check_invariants()

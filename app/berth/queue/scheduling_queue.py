@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from berth.clock import Clock
@@ -23,7 +23,7 @@ from berth.objects.pod_group import group_of
 from berth.queue.active_queue import ActiveQueue
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.queue.events_from_update import pod_scheduling_properties_change
-from berth.queue.gating import Gates
+from berth.queue.gating import Gates, PreCheck
 from berth.queue.heap import SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
 from berth.queue.in_flight import InFlight
@@ -37,8 +37,6 @@ BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
 _POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
-
-PreCheck = Callable[[Pod], bool]
 
 
 class SchedulingQueue:
@@ -311,14 +309,18 @@ class SchedulingQueue:
             return
         self._known.forget_above(pod.priority)
         hints = self._hints.of(ASSIGNED_POD_ADD)
+        new = pod.pod.assigned_to(pod.node_name)
         for group in self._unschedulable.rejected_by(hints.rejectors):
             if group.signature is not None and group.signature in self._known:
-                new = pod.pod.assigned_to(pod.node_name)
                 first = next(iter(group.pods.values()))
                 if self._hints.is_pod_worth_requeuing(first, hints, old=None, new=new):
                     self._known.forget_signature(group.signature)
 
     # What happens in the cluster
+
+    def gate_may_open(self, key: str) -> None:
+        """Have the gate of a pod asked about it at the next event that may help the pod."""
+        self._unschedulable.gate_may_open(key)
 
     def move_all_to_active_or_backoff_queue(
         self,
@@ -358,9 +360,7 @@ class SchedulingQueue:
         """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
         hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
         latest = self._clock.now() - self._max_in_unschedulable
-        overdue = [
-            queued for queued in self._unschedulable.not_gated() if queued.timestamp < latest
-        ]
+        overdue = [each for each in self._unschedulable.not_gated() if each.timestamp < latest]
         for queued in overdue:
             queued.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
@@ -449,23 +449,23 @@ class SchedulingQueue:
         return strategy is not QueueingStrategy.SKIP and self._move(queued, strategy, hints.label)
 
     def _try_move_group(
-        self,
-        group: SignatureGroup,
-        hints: EventHints,
-        old: Any,
-        new: Any,
-        pre_check: PreCheck | None,
+        self, group: SignatureGroup, hints: EventHints, old: Any, new: Any, check: PreCheck | None
     ) -> None:
         """Move the unschedulable pods of *group* if the event is worth it."""
-        waiting = [each for each in group.pods.values() if not pre_check or pre_check(each.pod)]
+        waiting: Collection[QueuedPodInfo] = group.pods.values()
+        if check is not None:
+            waiting = [each for each in waiting if check(each.pod)]
         if not waiting:
             return
-        strategy = self._hints.is_pod_worth_requeuing(waiting[0], hints, old=old, new=new)
-        for queued in waiting if strategy is not QueueingStrategy.SKIP else ():
-            if queued.gating_plugin and self._gates.still_refuse(queued):
-                self._incoming[UNSCHEDULABLE, hints.label] += 1  # as if it had gone and come
-            else:
-                self._move(queued, strategy, hints.label)
+        one = next(iter(waiting))
+        strategy = self._hints.is_pod_worth_requeuing(one, hints, old=old, new=new)
+        if strategy is QueueingStrategy.SKIP:
+            return
+        moving = self._gates.let_in(group, check) if group.gate else [*waiting]
+        if stay := len(waiting) - len(moving):
+            self._incoming[UNSCHEDULABLE, hints.label] += stay  # as if they had gone and come
+        for queued in moving:
+            self._move(queued, strategy, hints.label)
 
     def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Move an unschedulable pod; others of its signature may fit as well."""

@@ -1,7 +1,8 @@
 """Pods that wait for a change in the cluster: rejected ones, and gated ones (spec §3.1, §3.2)."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.pod_signature import PodSignature
@@ -13,8 +14,7 @@ SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
 """The signature of a pod; None: no other pod has the same."""
 
 
-@dataclass(slots=True, eq=False)
-class SignatureGroup:
+class SignatureGroup(msgspec.Struct, eq=False):
     """Waiting pods, at least one, of one signature and with the same rejectors.
 
     An event helps all of them or none; of gated ones those that their gate lets in.
@@ -24,7 +24,11 @@ class SignatureGroup:
     rejectors: tuple[Rejector, ...]
     signature: PodSignature | None
     """None also for gated pods, which were not all tried."""
-    pods: dict[str, QueuedPodInfo] = field(default_factory=dict)
+    gate: str
+    """The plugin that gates all of them; empty if they are not gated."""
+    pods: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
+    to_ask: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
+    """The gated pods that the gate may let in; it is known to refuse the others."""
 
 
 class UnschedulablePods:
@@ -52,6 +56,8 @@ class UnschedulablePods:
         """Let *queued* wait; return its group."""
         group = self._group_of(queued)
         group.pods[queued.key] = queued
+        if group.gate:
+            group.to_ask[queued.key] = queued
         self._pods[queued.key] = queued, group
         self._gated += bool(queued.gating_plugin)
         return group
@@ -66,7 +72,7 @@ class UnschedulablePods:
             key = known, gate, *rejectors
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = SignatureGroup(key, _rejectors(queued), signature)
+            group = self._groups[key] = SignatureGroup(key, _rejectors(queued), signature, gate)
             for rejector in group.rejectors:
                 self._by_rejector.setdefault(rejector, {})[key] = group
         return group
@@ -79,6 +85,7 @@ class UnschedulablePods:
         queued, group = found
         self._gated -= bool(queued.gating_plugin)
         del group.pods[key]
+        group.to_ask.pop(key, None)
         if not group.pods:
             del self._groups[group.key]
             for rejector in group.rejectors:
@@ -88,12 +95,20 @@ class UnschedulablePods:
                     del self._by_rejector[rejector]
         return group
 
+    def gate_may_open(self, key: str) -> None:
+        """Have the gate of a pod asked about it, if it is gated."""
+        queued, group = self._pods.get(key, (None, None))
+        if queued is not None and group is not None and group.gate:
+            group.to_ask[key] = queued
+
     def get(self, key: str) -> QueuedPodInfo | None:
         found = self._pods.get(key)
         return None if found is None else found[0]
 
     def rejected_by(self, rejectors: Iterable[Rejector]) -> list[SignatureGroup]:
         """Return the pods that wait for any of *rejectors*, each once."""
+        if not self._by_rejector:  # as while the nodes are listed
+            return []
         found: dict[Hashable, SignatureGroup] = {}
         for rejector in rejectors:
             found.update(self._by_rejector.get(rejector, ()))
@@ -124,6 +139,9 @@ class UnschedulablePods:
             assert group is self._group_of(queued), f"{key} has changed"
             assert group.pods[key] is queued, key
             assert set(group.rejectors) == set(_rejectors(queued)), key
+            assert group.gate == queued.gating_plugin, key
+            assert group.gate or not group.to_ask, key
+            assert group.to_ask.items() <= group.pods.items(), key
             found.setdefault(group.key, set()).add(key)
         assert {key: set(group.pods) for key, group in self._groups.items()} == found
         index: dict[Rejector, dict[Hashable, SignatureGroup]] = {}

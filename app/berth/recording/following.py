@@ -18,6 +18,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate, Preemption
 from berth.framework.status import Code, Status
+from berth.queue.scheduling_queue import SchedulingQueue
 from berth.recording.difference import Difference, fields_that_differ, has_same_outcome
 from berth.recording.lines import Attempt, Bound, Decision, Evicted
 from berth.recording.replayed_api import Meetings
@@ -249,9 +250,9 @@ class ReplayedPreemptions(Preemptions):
     """By UID of the pod or group; set by whoever makes this."""
 
     async def evict_all(
-        self, pending: PendingPreemption, victims: Sequence[PodInfo]
-    ) -> tuple[Sequence[PodInfo], bool]:
+        self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue
+    ) -> Sequence[PodInfo]:
         try:
-            return await super().evict_all(pending, victims)
+            return await super().evict_all(pending, victims, queue)
         finally:
             await self.evictions.wait(pending.uid)

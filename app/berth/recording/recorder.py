@@ -12,11 +12,11 @@ ended; its line comes first all the same.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from berth.clock import Clock
 from berth.config.configz import to_shown

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+import msgspec
 
 from berth.framework.interface import PreBindPlugin
 from berth.framework.pod_info import PodInfo
@@ -24,8 +25,7 @@ class Stage(Enum):
     """Bind runs: nothing in memory can stop it any more."""
 
 
-@dataclass(slots=True, eq=False)
-class Binding:
+class Binding(msgspec.Struct, eq=False):
     """A reservation on its way to the API server."""
 
     reservation: Reservation

@@ -1,6 +1,8 @@
 """One scheduling cycle: the pod, the profile that decides, and the nodes to decide about."""
 
-from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
 
 from berth.cache.cache import Cache
 from berth.framework.cycle_state import CycleState
@@ -12,26 +14,25 @@ from berth.profile.profile import Profile
 from berth.queue.nominator import Nominator
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What the steps of one scheduling cycle share.
 
-    The table is the cluster's own: it must not change until the outcome has been acted on.
+    Table and nominations are the cluster's own: they must not change until the outcome has been
+    acted on.
     """
 
     profile: Profile
     pod: PodInfo
     nodes: NodeTable
     nominated_pods: NominatedPods
-    state: CycleState = field(default_factory=CycleState)
+    state: CycleState = msgspec.field(default_factory=CycleState)
     placement: Placement = EVERYWHERE
     """The nodes in question. PreFilter plugins see them all, as in kube-scheduler (spec G10.3)."""
-    filters: FiltersWithNominatedPods = field(init=False)
-    """The filters of the profile, which count nominated pods (spec §2.5)."""
 
-    def __post_init__(self) -> None:
-        filters = FiltersWithNominatedPods(self.profile, self.nominated_pods)
-        object.__setattr__(self, "filters", filters)
+    @cached_property
+    def filters(self) -> FiltersWithNominatedPods:
+        """The filters of the profile, which count nominated pods (spec §2.5)."""
+        return FiltersWithNominatedPods(self.profile, self.nominated_pods)
 
     @classmethod
     def begin(
@@ -45,8 +46,7 @@ class Cycle:
     ) -> "Cycle":
         """Begin a cycle on the nodes as they are now."""
         cache.refresh_order()
-        nominated = nominator.nominated_pods()
-        return cls(profile, pod, cache.table, nominated, placement=placement)
+        return cls(profile, pod, cache.table, nominator.nominations, placement=placement)
 
     @property
     def num_nodes(self) -> int:

@@ -35,6 +35,7 @@ from berth.queue.events_from_update import (
 )
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
+from berth.scheduler.preemption import Preemptions
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ def all_event_handlers(
     queue: SchedulingQueue,
     cache: Cache,
     bindings: Bindings,
+    preemptions: Preemptions,
     scheduler_names: Container[str],
     timer: EventTimer,
     features: Container[str] = (),
@@ -77,6 +79,7 @@ def all_event_handlers(
             queue=queue,
             cache=cache,
             bindings=bindings,
+            preemptions=preemptions,
             scheduler_names=scheduler_names,
             timer=timer,
             waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
@@ -213,6 +216,7 @@ class PodHandler:
         queue: SchedulingQueue,
         cache: Cache,
         bindings: Bindings,
+        preemptions: Preemptions,
         scheduler_names: Container[str],
         timer: EventTimer,
         waiting_groups: WaitingGroups | None = None,
@@ -221,6 +225,7 @@ class PodHandler:
         self._queue = queue
         self._cache = cache
         self._bindings = bindings
+        self._preemptions = preemptions
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -236,6 +241,8 @@ class PodHandler:
 
     def on_update(self, old: Pod, new: Pod) -> None:
         started = self._timer.now()
+        if new.metadata.deletion_timestamp is not None:
+            self._preemptions.pod_leaves(new, self._queue)
         if old.spec.node_name and not new.spec.node_name:
             # Nothing unbinds a pod, except an API server that is restored from a backup.
             self.on_delete(old)
@@ -280,6 +287,7 @@ class PodHandler:
 
     def on_delete(self, pod: Pod) -> None:
         started = self._timer.now()
+        self._preemptions.pod_leaves(pod, self._queue)
         if pod.spec.node_name:
             self._cache.remove_pod(pod)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)

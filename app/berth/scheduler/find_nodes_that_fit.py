@@ -3,9 +3,9 @@
 Named after the functions of kube-scheduler's ``schedule_one.go``.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +19,7 @@ from berth.scheduler.sampling import Sampling
 NO_ROWS: Final = np.empty(0, np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class FeasibleNodes:
+class FeasibleNodes(msgspec.Struct, frozen=True):
     """Which nodes can take a pod, and why the others cannot. Rows are those of the table."""
 
     diagnosis: Diagnosis
@@ -28,7 +27,7 @@ class FeasibleNodes:
     """The rows that passed everything."""
     sample: NDArray[np.intp] | None = None
     """The rows to choose from, in the order of the search; None: all that are feasible."""
-    pre_filter: PreFilterOutcome = field(default_factory=PreFilterOutcome)
+    pre_filter: PreFilterOutcome = msgspec.field(default_factory=PreFilterOutcome)
     is_nominated: bool = False
     """The pod's nominated node passed, and is the only candidate (spec §2.4)."""
     error: Status | None = None

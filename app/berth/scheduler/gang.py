@@ -1,8 +1,10 @@
 """Pods that get nodes together: one step that gives them to all, or leaves none with one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.framework.cycle_state import Gang
 from berth.framework.diagnosis import Diagnosis
@@ -16,8 +18,7 @@ from berth.scheduler.reservation import Reservation
 NO_EXTENDERS: Final = "extenders cannot be called while a gang is scheduled in one step"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One pod of a gang in the attempt that is made for all of them."""
 
     queued: QueuedPodInfo
@@ -27,8 +28,7 @@ class Member:
     """What it holds; None if it gets no node."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangAttempt:
+class GangAttempt(msgspec.Struct, frozen=True):
     """What one attempt for a gang came to."""
 
     gang: Gang

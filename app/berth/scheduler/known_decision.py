@@ -35,11 +35,24 @@ Evaluations = list[tuple[dict[str, int], str, int]]
 """What to count: where, by plugin, how often."""
 
 
+class _Asked:
+    """The plugins that have to be asked about each pod of a template, in order."""
+
+    def __init__(self, known: KnownTemplate) -> None:
+        profile, names = known.profile, known.asked
+        self.pre_filters = [each for each in profile.pre_filters if each.NAME in names]
+        self.filters = {i: each for i, each in enumerate(profile.filters) if each.NAME in names}
+        """By index of the filter."""
+        self.pre_scores = [each for each in profile.pre_scores if each.NAME in names]
+        self.scores = [each for each in profile.scores if each.NAME in names]
+
+
 class Decider:
     """Decides about pods of one template, keeping what is the same for one after the other."""
 
     def __init__(self, known: KnownTemplate) -> None:
         self.known = known
+        self._asked = _Asked(known)
         self._charges: Charges | None = None
         """Those that what follows is for."""
         self._grounds: tuple[object, ...] = ()
@@ -54,7 +67,7 @@ class Decider:
         cycle.state.start_from(known.state)
         started = profile.begin_known_cycle(cycle.state)
         if known.asked:
-            decision = _AskingDecision(known, cycle)
+            decision = _AskingDecision(known, self._asked, cycle)
             row, scores, num_best = decision.make(select)
             known.chose(row, decision.front)
             found = self._found_by(decision)
@@ -162,8 +175,9 @@ def _evaluations(
 class _AskingDecision:
     """A decision for which some plugins are asked. Nothing is counted before it is certain."""
 
-    def __init__(self, known: KnownTemplate, cycle: Cycle) -> None:
+    def __init__(self, known: KnownTemplate, asked: _Asked, cycle: Cycle) -> None:
         self._known = known
+        self._asked = asked
         self._cycle = cycle
         self._profile = cycle.profile
         self._state = cycle.state
@@ -188,7 +202,8 @@ class _AskingDecision:
     def front(self) -> Rows:
         """Return the best rows, and all that are as good as the last of them."""
         if self._totals is None:
-            return self._known.scores.best.front()
+            rows = self._known.scores.best.front()
+            return rows[self.feasible.take(rows)]
         least = 0
         if self._num_candidates > IN_FRONT:
             least = np.partition(self._totals, -IN_FRONT)[-IN_FRONT]
@@ -218,50 +233,48 @@ class _AskingDecision:
     # Filter.
 
     def _run_pre_filter(self) -> None:
-        known, state = self._known, self._state
+        state = self._state
         state.feasible = self._cycle.nodes.exists
         had_say = []
-        for plugin in self._profile.pre_filters:
-            if plugin.NAME in known.asked:
-                answer = self._ask("PreFilter", plugin, plugin.pre_filter)
-                if skips(answer):
-                    state.skip_filter.add(plugin.NAME)
-                elif answer is None:
-                    had_say.append(plugin.NAME)
-                else:
-                    raise NotKnownError
+        for plugin in self._asked.pre_filters:
+            answer = self._ask("PreFilter", plugin, plugin.pre_filter)
+            if answer is None:
+                had_say.append(plugin.NAME)
+            elif skips(answer):
+                state.skip_filter.add(plugin.NAME)
+            else:
+                raise NotKnownError
         if had_say:
             self._pre_filtered = [*self._pre_filtered, *had_say]
 
     def _run_filters(self) -> None:
         """Ask the filters that have to be asked about the rows that come to them."""
         known, state = self._known, self._state
+        asked = self._asked.filters
         if known.asked <= state.skip_filter:
             self._charges = known.filters.charges
             return
         charges = {index: (verdict, count) for index, verdict, count in known.filters.charges}
         gone: Mask | None = None
-        for index, plugin in enumerate(self._profile.filters):
-            if plugin.NAME in state.skip_filter:
-                continue
-            if plugin.NAME not in known.asked:
-                if index not in charges:
-                    continue
+        for index in sorted({*charges, *asked}):
+            plugin = asked.get(index)
+            if plugin is None:
                 verdict, count = charges[index]
                 if gone is not None:
                     verdict = verdict.within(~gone)
-                    count = _count(verdict)
+                    count = verdict.num_rejected
                 if verdict:
                     self._charges.append((index, verdict, count))
-                continue
-            before = known.filters.left_for(index)
-            state.feasible = before if gone is None else before & ~gone
-            answer = self._ask("Filter", plugin, plugin.filter)
-            verdict = checked_verdict(answer, plugin, state.feasible)
-            rejected = verdict.rejected()
-            if rejected is not None:
-                self._charges.append((index, verdict, int(np.count_nonzero(rejected))))
-                gone = rejected if gone is None else gone | rejected
+            elif plugin.NAME not in state.skip_filter:
+                is_last = index > max(charges, default=-1)
+                before = known.filters.feasible if is_last else known.filters.left_for(index)
+                state.feasible = before if gone is None else before & ~gone
+                answer = self._ask("Filter", plugin, plugin.filter)
+                verdict = checked_verdict(answer, plugin, state.feasible)
+                rejected = verdict.rejected()
+                if rejected is not None:
+                    self._charges.append((index, verdict, verdict.num_rejected))
+                    gone = rejected if gone is None else gone | rejected
         if gone is not None:
             self.feasible = self.feasible & ~gone
             self._num_candidates = int(np.count_nonzero(self.feasible))
@@ -278,41 +291,47 @@ class _AskingDecision:
             return _select_best(known, select)
         is_same = are_all or not scores.are_relative
         total = scores.best.totals if is_same else scores.totals_among(self.feasible)
-        for _, weight, _, normal in asked:
-            total = total + (normal if weight == 1 else normal * weight)
-        if is_same and not are_all:
-            total = np.where(self.feasible, total, LEFT_OUT)
-        self._totals = total
-        (best,) = (total == total[total.argmax()]).nonzero()
+        wanted, found = min(TOP_NODES, self._num_candidates), None
+        if is_same and not asked:
+            found = scores.best.first_among(self.feasible, wanted)
+        of_all = 0
+        if found is None:
+            if is_same:
+                total = total.copy() if are_all else np.where(self.feasible, total, LEFT_OUT)
+            for _, weight, _, normal in asked:
+                if isinstance(normal, int):
+                    of_all += normal * weight
+                else:
+                    total += normal if weight == 1 else normal * weight
+            self._totals = total
+            (best,) = (total == total[total.argmax()]).nonzero()
+            found = best, best_places(total, best, NO_ROWS, at_most=wanted).tolist()
+        best, first = found
         row = best.item(0) if len(best) == 1 else select(best.data)
-        rows = best_places(total, best, NO_ROWS, at_most=self._num_candidates)
-        if row not in rows.tolist():
-            rows = np.concatenate((rows, (row,)))
-        rows.sort()
+        rows = np.array(sorted({row, *first}))
         raw = scores.raw_of(rows)
         normals = scores.normal_of(rows) if is_same else scores.normal_among(self.feasible, rows)
         for plugin, _, column, normal in asked:
             raw[plugin.NAME] = _at(column, rows)
             normals[plugin.NAME] = _at(normal, rows)
-        return row, _table(known, rows, raw, normals, total[rows]), len(best)
+        return row, _table(known, rows, raw, normals, total[rows] + of_all), len(best)
 
     def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
         """Yield what the plugins that have to be asked give the candidates."""
-        known, state, profile = self._known, self._state, self._profile
+        state, profile = self._state, self._profile
         had_say = []
-        for pre_score in profile.pre_scores:
-            if pre_score.NAME in known.asked:
-                answer = self._ask("PreScore", pre_score, pre_score.pre_score)
-                if skips(answer):
-                    state.skip_score.add(pre_score.NAME)
-                elif answer is None:
-                    had_say.append(pre_score.NAME)
-                else:
-                    raise NotKnownError
+        for pre_score in self._asked.pre_scores:
+            answer = self._ask("PreScore", pre_score, pre_score.pre_score)
+            if answer is None:
+                had_say.append(pre_score.NAME)
+            elif skips(answer):
+                state.skip_score.add(pre_score.NAME)
+            else:
+                raise NotKnownError
         if had_say:
             self._pre_scored = [*self._pre_scored, *had_say]
-        for plugin in profile.scores:
-            if plugin.NAME not in known.asked or plugin.NAME in state.skip_score:
+        for plugin in self._asked.scores:
+            if plugin.NAME in state.skip_score:
                 continue
             raw = self._ask("Score", plugin, plugin.score)
             if isinstance(raw, Status):
@@ -342,11 +361,6 @@ class _AskingDecision:
     def _ask(self, point: str, plugin: Plugin, call: Any) -> Any:
         cycle = self._cycle
         return self._profile.ask(point, plugin, call, cycle.state, cycle.pod, cycle.nodes)
-
-
-def _count(verdict: Verdict) -> int:
-    rejected = verdict.rejected()
-    return 0 if rejected is None else int(np.count_nonzero(rejected))
 
 
 def _at(column: Ints | int, rows: Rows) -> Ints | int:

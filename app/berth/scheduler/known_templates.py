@@ -14,7 +14,6 @@ from typing import Final
 
 from berth.framework.placement import Placement
 from berth.profile.known_template import KnownTemplate, NotKnownError
-from berth.profile.nominated_pods import are_nominated
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.known_decision import Decider
@@ -47,7 +46,7 @@ class KnownTemplates:
         if (
             profile.plugins_by_others & profile.deciding.keys()
             or profile.percentage_of_nodes_to_score
-            or are_nominated(cycle.nominated_pods, pod, nodes)
+            or cycle.filters.nominated_to(pod, nodes)
             or pod.pod.status.nominated_node_name
         ):
             return None

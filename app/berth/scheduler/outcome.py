@@ -1,10 +1,11 @@
 """What a scheduling attempt came to: placed, unschedulable or failed, each with its evidence."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.framework.diagnosis import Diagnosis
@@ -15,22 +16,19 @@ from berth.profile.results import ScoreTable
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """The pod's nomination stays what its status says."""
 
     override: ClassVar[None] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(msgspec.Struct, frozen=True):
     """The pod is not nominated to any node any more."""
 
     override: ClassVar[str] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class To:
+class To(msgspec.Struct, frozen=True):
     """The pod is nominated to a node, which preemption makes room on."""
 
     node: str
@@ -57,8 +55,7 @@ def nomination_of(node: str | None) -> Nomination:
     return To(node) if node else CLEAR
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, dict=True):
     """The pod goes to a node."""
 
     pod: PodInfo
@@ -88,8 +85,7 @@ class Placed:
         return max((len(self.best) if self.num_best is None else self.num_best) - 1, 0)
 
 
-@dataclass(frozen=True)
-class Unschedulable:
+class Unschedulable(msgspec.Struct, frozen=True, dict=True):
     """The pod does not fit as things are; an event that the rejecting plugins wait for may help."""
 
     pod: PodInfo
@@ -121,8 +117,7 @@ class Unschedulable:
         return self.words or self.diagnosis.message(self.post_filter_message)
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The attempt ended in an error: the pod is tried again after its backoff."""
 
     pod: PodInfo

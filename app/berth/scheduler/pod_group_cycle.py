@@ -21,8 +21,9 @@ whose gang is complete does not wait on Permit (G5.6).
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.placement import Assignment, PodGroupPlacement

@@ -20,8 +20,9 @@ group is not made smaller than it could be to spare a victim (G20).
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from berth.framework.preemption.candidate import is_leaving_for_preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
@@ -55,12 +56,11 @@ NEVER: Final = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupPostFilterResult:
+class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
     """What became of a group that did not fit."""
 
     status: GroupStatus
-    nominations: Mapping[str, Nomination] = field(default_factory=dict)
+    nominations: Mapping[str, Nomination] = msgspec.field(default_factory=dict)
     """Of pods by UID; those left out have what their own attempt says."""
 
 

@@ -1,6 +1,6 @@
 """What is told about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
 
-from dataclasses import dataclass
+import msgspec
 
 from berth.clock import Clock, rfc3339
 from berth.framework.listers import Lister
@@ -54,8 +54,7 @@ class PodGroupReports:
             self._reporter.pod_group_condition(group, condition)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupParts:
+class GroupParts(msgspec.Struct, frozen=True):
     """What a scheduler needs for groups."""
 
     pod_groups: PodGroups

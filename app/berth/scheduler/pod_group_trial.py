@@ -6,10 +6,12 @@ them off again before anything else runs, so that nobody sees a trial.
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from berth.extender.result import ExtenderResult
 from berth.framework.placement import EVERYWHERE, Placement
@@ -46,8 +48,7 @@ class Result(StrEnum):
     ERROR = "error"
 
 
-@dataclass(slots=True, eq=False)
-class Member:
+class Member(msgspec.Struct, eq=False):
     """One pod of the group in this cycle."""
 
     queued: QueuedPodInfo
@@ -66,7 +67,7 @@ class Member:
     permit: str = ""
     """Why Permit plugins held it back in the trial; empty: they let it go."""
     requires_preemption: bool = False
-    undo: ExitStack = field(default_factory=ExitStack)
+    undo: ExitStack = msgspec.field(default_factory=ExitStack)
     """Takes it off the node, and puts its victims back."""
 
     @property
@@ -74,8 +75,7 @@ class Member:
         return self.queued.pod_info.template
 
 
-@dataclass(frozen=True, slots=True)
-class GroupStatus:
+class GroupStatus(msgspec.Struct, frozen=True):
     """What the trial came to, as the PodGroup's condition says it."""
 
     result: Result

@@ -25,8 +25,9 @@ change; each trial leaves everything as it was.
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.victim_units import VictimUnit
@@ -53,8 +54,7 @@ UNITS_PER_TURN: Final = 1_000
 """After so many units of arithmetic other tasks have their turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(msgspec.Struct, frozen=True):
     """Who has to go, and where the group goes then."""
 
     units: Sequence[VictimUnit]

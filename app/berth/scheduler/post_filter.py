@@ -1,6 +1,6 @@
 """What can be done for a pod that fits nowhere: PostFilter, which is preemption (spec §2.8)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import CLEAR, Unschedulable, nomination_of

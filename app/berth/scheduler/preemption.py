@@ -6,7 +6,7 @@
                                                          clear lower nominations
                                                          evict all victims but the last, together
                                                          evict the last
-    preemptor gated by PreEnqueue  <---------------------- until then
+    preemptor gated by PreEnqueue  <---------------------- until the watch tells that it leaves
 
 What was decided in the scheduling cycle is done here beside it. The preemptor is not bound: it
 goes through a cycle of its own once its victims are gone, and until then its nomination keeps the
@@ -15,14 +15,19 @@ room from pods of equal or lower priority.
 Decision (2026-11): victims that cannot be evicted are tried again, with pauses, before the
 preemptor may look elsewhere. kube-scheduler lets it try another node at once, which evicts other
 pods while the first ones leave; when the API server fails, that repeats as fast as it can.
+
+Decision (2026-11): the preemptor waits until the watch tells that its last victim leaves, not only
+until the deletion is answered. In between, its node looks full, and as if nobody left: an attempt
+would evict more pods elsewhere, as one of kube-scheduler's does.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+import msgspec
 
 from berth.client.errors import ApiError, log_failure
 from berth.clock import Clock
@@ -64,8 +69,7 @@ CLUSTER: Final = "cluster"
 """What is said in place of a node where victims leave many nodes for a group."""
 
 
-@dataclass(slots=True, eq=False)
-class PendingPreemption:
+class PendingPreemption(msgspec.Struct, eq=False):
     """Some victims to evict, none of which was leaving already."""
 
     preemptor: PodInfo
@@ -79,8 +83,13 @@ class PendingPreemption:
     """The group that preempts as one; None: a pod preempts alone."""
     waiting: tuple[PodInfo, ...] = ()
     """All pods of the group that wait for the room."""
-    deleted: list[PodInfo] = field(default_factory=list)
+    deleted: list[PodInfo] = msgspec.field(default_factory=list)
     """The victims that the API server has taken the deletion of."""
+    wakes: bool = False
+    """Whether the deletion of the last victim wakes the preemptor; it does not if that one was gone
+    before."""
+    is_carried_out: bool = False
+    """Whether nothing is left to be done for it."""
 
     @property
     def uid(self) -> str:
@@ -123,6 +132,8 @@ class Preemptions:
         self._clock = clock
         self._journal = journal
         self._by_preemptor: dict[str, PendingPreemption] = {}
+        self._by_last_victim: dict[str, list[PendingPreemption]] = {}
+        """By UID of the victim, while the watch has not told that it leaves."""
         self._victims_of_groups: dict[str, list[PodInfo]] = {}
         """By UID of the group, those that were deleted for it and may still be there."""
         self._to_prepare: deque[PendingPreemption] = deque()
@@ -190,12 +201,20 @@ class Preemptions:
         """Whether it is too early to try the preemptor, a pod or a group.
 
         It is not when the last victim is seen to go: that may well be heard of before the answer
-        to our own request, and nothing wakes the preemptor later.
+        to our own request, and nothing wakes the preemptor later. Of that, the queue is told.
         """
         pending = self._by_preemptor.get(uid)
         if pending is None:
             return False
         return pending.last_victim is None or self._stays(pending.last_victim)
+
+    def pod_leaves(self, pod: Pod, queue: SchedulingQueue) -> None:
+        """Take note that the watch told that *pod* is gone or being deleted."""
+        for pending in self._by_last_victim.pop(pod.metadata.uid, ()):
+            if pending.is_carried_out:
+                self._end(pending, queue)
+            else:
+                queue.gate_may_open(pending.preemptor.key)
 
     def waits_for_victims(self, uid: str) -> bool:
         """Whether victims of the group of this UID are still on their nodes (spec G9.2)."""
@@ -235,10 +254,9 @@ class Preemptions:
         if pending.group is None:
             self._clear_lower_nominations(pending, queue)
         left: Sequence[PodInfo] = pending.victims
-        wakes = False
         try:
             for pause in (*PAUSES, None):
-                left, wakes = await self.evict_all(pending, left)
+                left = await self.evict_all(pending, left, queue)
                 if not left or pause is None:
                     break
                 await self._clock.sleep(pause)
@@ -250,17 +268,40 @@ class Preemptions:
         except Exception:  # whatever failed, the preemptor must not stay gated
             log.exception("preemption failed", extra={"pod": preemptor.key, "node": pending.node})
         finally:
-            if self._by_preemptor.get(pending.uid) is pending:
-                del self._by_preemptor[pending.uid]
             if pending.group is not None and pending.deleted:
                 self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
-        if left:
-            self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
-        if pending.group is not None or not wakes:
+            if left:
+                self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
+            pending.is_carried_out = True
+            if left or not self._is_awaited(pending):
+                self._end(pending, queue)
+
+    def _is_awaited(self, pending: PendingPreemption) -> bool:
+        """Whether the watch has yet to tell what the API server has answered: the last one leaves.
+
+        Of a victim that was evicted in memory it has nothing to tell.
+        """
+        last = pending.last_victim
+        if last is None or pending not in self._by_last_victim.get(last.uid, ()):
+            return False
+        is_in_memory = pending.wakes and last not in pending.deleted
+        return not is_in_memory and self._stays(last)
+
+    def _end(self, pending: PendingPreemption, queue: SchedulingQueue) -> None:
+        """Let the preemptor be tried."""
+        if self._by_preemptor.get(pending.uid) is pending:
+            del self._by_preemptor[pending.uid]
+        if (last := pending.last_victim) is not None and last.uid in self._by_last_victim:
+            others = [each for each in self._by_last_victim.pop(last.uid) if each is not pending]
+            if others:
+                self._by_last_victim[last.uid] = others
+        if pending.group is not None or not pending.wakes:
             # Of a group most pods were rejected by no plugin: no event would wake them.
             queue.activate(each.pod for each in pending.waiting_pods)
+        else:
+            queue.gate_may_open(pending.preemptor.key)
 
     def _stays(self, victim: PodInfo) -> bool:
         """Whether *victim* is neither gone nor leaving, as far as the watch knows."""
@@ -281,30 +322,40 @@ class Preemptions:
         return found if found is not None and found.metadata.uid == pod.uid else None
 
     async def evict_all(
-        self, pending: PendingPreemption, victims: Sequence[PodInfo]
-    ) -> tuple[Sequence[PodInfo], bool]:
+        self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue
+    ) -> Sequence[PodInfo]:
         """Try to evict *victims*, the last one when the others are; return those that remain.
 
-        Also return whether the deletion of the last one will wake the preemptor; it will not if
-        that one was gone before. Raises what is no error of the API.
+        Raises what is no error of the API.
         """
         try:
-            return await self._evict_all(pending, victims)
+            return await self._evict_all(pending, victims, queue)
         finally:
             if self._journal is not None:
                 self._journal.evictions_ended(pending.uid)
 
     async def _evict_all(
-        self, pending: PendingPreemption, victims: Sequence[PodInfo]
-    ) -> tuple[Sequence[PodInfo], bool]:
+        self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue
+    ) -> Sequence[PodInfo]:
         *others, last = victims
         answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in others))
         left = self._failed(pending, others, answers)
         if left:
-            return [*left, last], False
-        pending.last_victim = last
+            return [*left, last]
+        self._await(pending, last, queue)
         answer = await self._try_to_evict(pending, last)
-        return self._failed(pending, [last], [answer]), answer is True
+        pending.wakes = answer is True
+        return self._failed(pending, [last], [answer])
+
+    def _await(self, pending: PendingPreemption, last: PodInfo, queue: SchedulingQueue) -> None:
+        """From now on the preemptor waits for no more than the *last* victim."""
+        pending.last_victim = last
+        if not self._stays(last):
+            queue.gate_may_open(pending.preemptor.key)
+            return
+        awaiting = self._by_last_victim.setdefault(last.uid, [])
+        if pending not in awaiting:  # as when its deletion failed before
+            awaiting.append(pending)
 
     async def _try_to_evict(self, pending: PendingPreemption, victim: PodInfo) -> bool | Exception:
         """Return what :meth:`_preempt_pod` does, or its error."""
@@ -354,10 +405,10 @@ class Preemptions:
                 observed_generation=victim.pod.metadata.generation,
             )
             if not await self._evictor.evict(victim.pod, condition):
-                log.info("victim was gone", extra={"pod": victim.key, "node": pending.node})
+                log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
             pending.deleted.append(victim)
-        log.info(
+        log.debug(  # as kube-scheduler, which tells of each victim at 2
             "pod preempted",
             extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
         )

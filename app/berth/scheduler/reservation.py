@@ -2,7 +2,6 @@
 
 import logging
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import msgspec
 
@@ -18,8 +17,7 @@ from berth.queue.scheduling_queue import SchedulingQueue
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True, eq=False):
     """The room of an assumed pod, what Reserve plugins keep for it, and how to give both back."""
 
     queued: QueuedPodInfo

@@ -16,8 +16,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from berth.cache.cache import Cache
 from berth.clock import Clock

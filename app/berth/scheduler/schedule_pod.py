@@ -1,9 +1,9 @@
 """The scheduling algorithm: find the nodes that fit, score them, select one (spec §2.3-2.6)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from berth.framework.node_table import NodeTable

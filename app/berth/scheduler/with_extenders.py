@@ -11,10 +11,11 @@ the node, ordering evictions) happens without waiting. Cycles stay one at a time
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from berth.cache.cache import Cache
 from berth.extender.errors import ExtenderError
@@ -43,8 +44,7 @@ OUT_OF_DATE: Final = Status.error("the nodes have changed each time that extende
 NO_CANDIDATE: Final = "preemption: no candidate node for preemption"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """An outcome with the cycle that it was found in."""
 
     cycle: Cycle

@@ -38,6 +38,11 @@
 {{- if .Values.ui.enabled }}
 - --serve-ui
 {{- end }}
+{{- if include "berth.isRecorded" . }}
+- --record=/var/lib/berth/recordings/$(POD_NAME).json.gz
+- --record-max-size={{ .Values.recording.maxSize }}
+- --record-keep={{ .Values.recording.keep }}
+{{- end }}
 {{- end }}
 {{- if include "berth.hasCertificate" . }}
 - --tls-cert-file={{ $tls }}/tls.crt

@@ -83,6 +83,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if eq .Values.mode "extender" -}}true{{- end -}}
 {{- end -}}
 
+{{/* Whether the scheduler writes down its steps; an extender has no such flag. */}}
+{{- define "berth.isRecorded" -}}
+{{- if and .Values.recording.enabled (not (include "berth.isExtender" .)) -}}true{{- end -}}
+{{- end -}}
+
 {{- define "berth.schedulerName" -}}
 {{- default (ternary "berth" "default-scheduler" (eq .Values.mode "second-scheduler")) .Values.schedulerName -}}
 {{- end -}}

@@ -5,39 +5,36 @@ were alone. The k-th pods of all nodes are reprieved in one step, so an attempt 
 as there are lesser pods on one node, however many nodes there are.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.interface import FilterRunner
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import NO_CANDIDATES, Candidates, Preemption
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.framework.preemption.candidate import Candidates, Preemption, costs_of
+from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.framework.status import Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth.framework.verdict import Mask, Rows
 from berth_plugins.default_preemption.known_selections import (
+    NO_VICTIMS,
+    UNKNOWN,
     KnownPreemptors,
+    KnownSelections,
     Selected,
-    SelectionsOfAll,
 )
 from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
 
-NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
-
-
 FEWEST: Final = 32
-"""So many nodes are tried in about the time of one."""
+"""So many nodes are asked about in less than twice the time of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(msgspec.Struct, frozen=True):
     """Preemption for *pod* in thought; nothing but overlays is changed."""
 
     pod: PodInfo
@@ -51,50 +48,37 @@ class DryRun:
 
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
-        lowest = self.ranked_pods.lowest_priorities(self.nodes)
-        has_victims = (lowest < self.pod.priority)[rows]
-        statuses = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
-        candidates = NO_CANDIDATES
-        tried, tried_so_far, enough = len(rows), 0, None
-        left = np.flatnonzero(has_victims)
-        select = self._selecting()
-        while len(left):
-            size = _batch_size(num_candidates, have=len(candidates), tried=tried_so_far)
-            at, left = left[:size], left[size:]
-            tried_so_far += len(at)
-            some = rows[at]
-            selected = select(some)
-            candidates = candidates + selected.candidates if candidates else selected.candidates
-            enough = _enough(candidates.pdb_violations, num_candidates)
-            if enough is None:
-                selected.add_statuses(statuses, self.nodes, some)
-                continue
-            last = int(np.flatnonzero(some == candidates.rows[enough - 1])[0])
-            selected.add_statuses(statuses, self.nodes, some[: last + 1])
-            tried = int(at[last]) + 1
-            break
-        in_vain = self.nodes.no_rows()
-        in_vain[rows[:tried][~has_victims[:tried]]] = True
-        if in_vain.any():
-            statuses.verdicts.append(PluginVerdict("", Verdict.reject(NO_VICTIMS, where=in_vain)))
-        is_violating = candidates.pdb_violations[:enough] > 0
-        non_violating = np.flatnonzero(~is_violating)[:num_candidates]
-        violating = np.flatnonzero(is_violating)[:num_candidates]
-        return Preemption(candidates.take(np.concatenate([non_violating, violating])), statuses)
+        known = self._known_selections()
+        has_victims = (self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority)[rows]
+        asked = found = 0
+        while True:
+            outcomes = np.where(has_victims, known.outcomes[rows], NO_VICTIMS)
+            at = np.flatnonzero(outcomes < 0)
+            breaks_budget = known.break_budgets[rows[at]]
+            enough = _enough(breaks_budget, num_candidates)
+            tried = len(rows) if enough is None else int(at[enough - 1]) + 1
+            num_unknown = int(np.count_nonzero(outcomes[:tried] == UNKNOWN))
+            if not num_unknown:
+                break
+            unknown = rows[outcomes == UNKNOWN]
+            some = unknown[: _batch_size(num_unknown, have=found, tried=asked)]
+            selected = self.select_victims_on_nodes(some)
+            known.learn(some, selected)
+            asked, found = asked + len(some), found + len(selected.candidates)
+        at, breaks_budget = at[:enough], breaks_budget[:enough]
+        non_violating, violating = at[~breaks_budget], at[breaks_budget]
+        at = np.concatenate([non_violating[:num_candidates], violating[:num_candidates]])
+        rejected = known.rejected(rows[:tried], outcomes[:tried], absent=NOT_HELPFUL)
+        return Preemption(known.candidates(rows[at]), rejected)
 
-    def _selecting(self) -> Callable[[Rows], SelectionsOfAll]:
-        """Return what selects victims on nodes, or knows them."""
+    def _known_selections(self) -> KnownSelections:
+        """Return what is known of rows as they are."""
         row_by_row = self.filters.row_by_row(self.pod, self.nodes) if self.known else None
         if self.known is None or row_by_row is None:
-            return self._select_anew
-        follows_from = row_by_row.follows_from, self.budgets.version
-        known = self.known.of(self.pod, self.nodes, follows_from)
-        ask, but_not = self.select_victims_on_nodes, row_by_row.but_not
-        return lambda rows: known.select(rows, ask, but_not=but_not)
-
-    def _select_anew(self, rows: Rows) -> SelectionsOfAll:
-        candidates, statuses = self.select_victims_on_nodes(rows)
-        return SelectionsOfAll(candidates, rows, statuses, None)
+            return KnownSelections(self.nodes, self.budgets)
+        known = self.known.of(self.pod, self.nodes, self.budgets, row_by_row.follows_from)
+        known.catch_up(row_by_row.beside)
+        return known
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:
         """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.
@@ -113,7 +97,7 @@ class DryRun:
 
         # Reprieve as many as possible: first those whose eviction breaks a disruption budget, then
         # the others, and the most important of either first.
-        breaks_budget = self._break_budgets(pods, node_of, among=fits)
+        breaks_budget, charged = self._break_budgets(pods, node_of, among=fits)
         is_victim = np.zeros(len(pods), bool)
         in_order = np.lexsort((~breaks_budget, node_of))
         for next_of_nodes in _one_of_each(in_order[fits[node_of[in_order]]], node_of):
@@ -130,7 +114,7 @@ class DryRun:
             text = f'expected at least one victim pod on node "{name}"'
             statuses.statuses[node] = Status.error(text)
         candidates = self._candidates(rows, potential_victims, is_victim, breaks_budget)
-        return Selected(candidates, statuses)
+        return Selected(candidates, statuses, charged)
 
     def _candidates(
         self, rows: Rows, potential_victims: Ranked, is_victim: Mask, breaks_budget: Mask
@@ -143,37 +127,49 @@ class DryRun:
         num_victims = np.bincount(node_of[victims], minlength=len(rows))
         violations = np.bincount(node_of[victims[breaks_budget[victims]]], minlength=len(rows))
         nodes = np.flatnonzero(num_victims)
-        return Candidates(
-            rows[nodes],
-            [self.nodes.name(row) for row in rows[nodes].tolist()],
-            violations[nodes],
-            num_victims[nodes],
-            list(pods.take(victims)),
-            priorities[victims],
-            starts[victims],
+        num_victims = num_victims[nodes]
+        costs = costs_of(
+            pdb_violations=violations[nodes],
+            num_victims=num_victims,
+            priorities=priorities[victims],
+            starts=starts[victims],
         )
+        chosen, ends = [*pods.take(victims)], np.cumsum(num_victims).tolist()
+        of_nodes = [tuple(chosen[first:end]) for first, end in pairwise([0, *ends])]
+        names = [*self.nodes.names(rows[nodes].tolist())]
+        return Candidates(rows[nodes], names, costs, np.fromiter(of_nodes, object, len(nodes)))
 
-    def _break_budgets(self, pods: PodBatch, node_of: Rows, *, among: Mask) -> Mask:
-        """Return whose eviction would break a budget, of the pods on the nodes *among* some."""
+    def _break_budgets(
+        self, pods: PodBatch, node_of: Rows, *, among: Mask
+    ) -> tuple[Mask, dict[int, dict[BudgetKey, int]]]:
+        """Return whose eviction would break a budget, of the pods on the nodes *among* some.
+
+        By node also to which budgets so many of its pods were charged.
+        """
         breaks = np.zeros(len(pods), bool)
+        charged: dict[int, dict[BudgetKey, int]] = {}
         if self.budgets.is_empty:
-            return breaks
+            return breaks, charged
         ends = np.searchsorted(node_of, np.arange(len(among)), side="right")
         for node in np.flatnonzero(among).tolist():
             first, end = int(ends[node - 1]) if node else 0, int(ends[node])
             on_node = [pods[i] for i in range(first, end)]
-            violating = self.budgets.filter_pods_with_pdb_violation(on_node)
-            breaks[first:end] = [pod in violating for pod in on_node]
-        return breaks
+            violating, charged[node] = self.budgets.charge(on_node)
+            if violating:
+                breaks[first:end] = [pod in violating for pod in on_node]
+        return breaks, charged
 
 
-def _enough(pdb_violations: Ints, wanted: int) -> int | None:
+def _enough(break_budgets: Mask, wanted: int) -> int | None:
     """Return after how many candidates one breaks no budget and there are as many as *wanted*.
 
     Of those that break budgets as of those that do not, no more than *wanted* count.
     """
-    non_violating = np.cumsum(pdb_violations == 0)
-    violating = np.cumsum(pdb_violations > 0)
+    if not break_budgets.any():
+        wanted = max(wanted, 1)
+        return wanted if wanted <= len(break_budgets) else None
+    non_violating = np.cumsum(~break_budgets)
+    violating = np.cumsum(break_budgets)
     count = np.minimum(non_violating, wanted) + np.minimum(violating, wanted)
     enough = np.flatnonzero((non_violating > 0) & (count >= wanted))
     return int(enough[0]) + 1 if len(enough) else None
@@ -189,9 +185,6 @@ def _one_of_each(numbers: Rows, node_of: Rows) -> list[Rows]:
     return np.split(numbers[by_step], np.cumsum(np.bincount(step))[:-1])
 
 
-def _batch_size(wanted: int, *, have: int, tried: int) -> int:
-    """Return how many nodes to try next, about as many as it takes to have *wanted* candidates."""
-    if not tried:
-        return max(wanted, 1)
-    missing = max(wanted - have, 1)
-    return max(min(missing * tried // max(have, 1) * 5 // 4, 2 * tried), FEWEST)
+def _batch_size(missing: int, *, have: int, tried: int) -> int:
+    """Return how many nodes to try next, about as many as it takes to have *missing* candidates."""
+    return max(missing, min(missing * tried // max(have, 1) * 5 // 4, 2 * tried), FEWEST)

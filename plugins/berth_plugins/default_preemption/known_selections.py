@@ -3,26 +3,34 @@
 Of a thousand replicas that preempt one after the other, each changes one or two nodes for the next.
 Where filters go by each node alone, the victims on all other nodes stay the same.
 
-Exact: what is known of a row is used only while its generation stays, and while what the answers of
-all filters and of the disruption budgets follow from stays equal.
+Exact: what is known of a row is used only while nothing changes on it, while the same pods are
+nominated to it, while what disruption budgets say of its pods stays, and while all else that the
+answers of the filters follow from stays equal.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.preemption.candidate import Candidates, ranges
+from berth.framework.preemption.candidate import Candidates, Criterion
+from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth.objects.policy import PodDisruptionBudgetStatus
 
 KEPT: Final = 8
 """Templates that are known at once; at 5,000 nodes with four pods each takes a megabyte."""
-MOST_GARBAGE: Final = 4_096
-CANDIDATE: Final = -1
+UNKNOWN, CANDIDATE, NO_VICTIMS, FAILED = -2, -1, 0, np.iinfo(np.int32).max
+"""Outcomes of rows, beside the other indexes of statuses. What failed is tried again next time."""
+NO_VICTIMS_FOUND: Final = Status.unresolvable("No preemption victims found for incoming pod")
+
+Outcomes = NDArray[np.int32]
 
 
 class Selected(NamedTuple):
@@ -32,158 +40,153 @@ class Selected(NamedTuple):
     """In the order of the nodes."""
     statuses: Diagnosis
     """Why preemption does not help on the others, by position among the nodes."""
+    charged: Mapping[int, Mapping[BudgetKey, int]]
+    """By position, how many pods of a node were charged to which budgets."""
 
 
-class SelectionsOfAll(NamedTuple):
-    """The same, of which some was known before."""
+@dataclass(slots=True)
+class _Charged:
+    """A budget, and the rows where pods were charged to it."""
 
-    candidates: Candidates
-    """In the order of the nodes."""
-    asked: Rows
-    """The nodes that had to be asked about, in their order."""
-    statuses: Diagnosis
-    """Why preemption does not help, by position among those."""
-    known: "KnownSelections | None"
-    """Has that of the others."""
-
-    def add_statuses(self, to: Diagnosis, nodes: NodeTable, rows: Rows) -> None:
-        """Add to *to* why preemption does not help on *rows*, the first of those asked for."""
-        if self.known is None:
-            to.add_part(self.statuses, nodes, rows)
-            return
-        is_there = nodes.no_rows()
-        is_there[rows] = True
-        to.add_part(self.statuses, nodes, self.asked[is_there[self.asked]])
-        is_there[self.asked] = False
-        to.verdicts += self.known.verdicts(is_there)
+    status: PodDisruptionBudgetStatus
+    rows: dict[int, int] = field(default_factory=dict)
+    """How many pods on each."""
 
 
 class KnownSelections:
     """What is known for preemptors of one template, on the rows of one table."""
 
-    def __init__(self, nodes: NodeTable, *, most_garbage: int) -> None:
-        """So many victims, or as many as are of use, may be kept for nothing."""
-        size = nodes.size
+    def __init__(self, nodes: NodeTable, budgets: DisruptionBudgets) -> None:
         self._nodes = nodes
-        self._most_garbage = most_garbage
-        self._generation = np.full(size, -1, np.int64)
-        """By row, when what is known was found out."""
-        self._outcome = np.full(size, CANDIDATE, np.int32)
-        """By row, an index in ``_statuses``, or CANDIDATE."""
-        self._statuses: list[Status] = []
-        self._index_of: dict[Status, int] = {}
-        self._pdb_violations = np.zeros(size, np.int64)
-        self._num_victims = np.zeros(size, np.intp)
-        self._first = np.zeros(size, np.intp)
-        self._forget_victims()
+        self._generation = nodes.last_generation
+        self._budgets = budgets
+        self._budgets_version = budgets.version
+        self._charged: dict[BudgetKey, _Charged] = {}
+        self._budgets_of: dict[int, Mapping[BudgetKey, int]] = {}
+        self._beside: Ints = np.zeros(nodes.size, np.int64)
+        self.outcomes: Outcomes = np.full(nodes.size, UNKNOWN, np.int32)
+        """By row: UNKNOWN, CANDIDATE, FAILED, or the index of a status."""
+        self.break_budgets: Mask = np.zeros(nodes.size, bool)
+        """By row: it has victims that budgets would rather keep, if it is a candidate."""
+        self._costs = np.zeros((len(Criterion), nodes.size))
+        self._victims = np.empty(nodes.size, object)
+        self._statuses = [NO_VICTIMS_FOUND]
+        self._index_of = {NO_VICTIMS_FOUND: NO_VICTIMS}
+        self._failed: dict[int, Status] = {}
 
-    def _forget_victims(self) -> None:
-        self._generation[self._outcome == CANDIDATE] = -1
-        self._num_victims[:] = 0
-        self._victims: list[PodInfo] = []
-        self._priorities = np.empty(0, np.int64)
-        self._starts = np.empty(0, np.float64)
+    def catch_up(self, beside: Ints) -> None:
+        """Forget the rows whose outcome may be another now.
 
-    def select(
-        self, rows: Rows, ask: Callable[[Rows], Selected], *, but_not: Collection[int]
-    ) -> SelectionsOfAll:
-        """Return what comes of *rows*; *ask* is asked about those of which it is not known.
-
-        What is said of the rows *but_not* is not kept.
+        *beside* are the versions of the pods nominated to them.
         """
-        is_known = self._generation[rows] == self._nodes.generation[rows]
-        excluded = np.fromiter(but_not, np.intp, len(but_not))
-        if len(excluded):
-            is_known &= ~np.isin(rows, excluded)
-        known, asked = rows[is_known], rows[~is_known]
-        found = self._candidates(known[self._outcome[known] == CANDIDATE])
-        if not len(asked):
-            return SelectionsOfAll(found, asked, Diagnosis(0), self)
-        selected = ask(asked)
-        if len(found):
-            place = np.empty(self._nodes.size, np.intp)
-            place[rows] = np.arange(len(rows))
-            both = found + selected.candidates
-            found = both.take(np.argsort(place[both.rows]))
-        else:
-            found = selected.candidates
-        self._learn(asked, selected, but_not=excluded)
-        return SelectionsOfAll(found, asked, selected.statuses, self)
+        rows = [*self._nodes.rows_changed_since(self._generation), *self._failed]
+        self._generation = self._nodes.last_generation
+        self._failed.clear()
+        rows += np.flatnonzero(self._beside != beside).tolist()
+        self._beside = beside.copy()
+        if self._budgets_version != self._budgets.version:
+            self._budgets_version = self._budgets.version
+            rows += self._rows_of_changed_budgets()
+        self.outcomes[rows], self.break_budgets[rows] = UNKNOWN, False
 
-    def verdicts(self, rows: Mask) -> Iterator[PluginVerdict]:
-        """Yield why preemption does not help on *rows*, as far as that is known."""
-        outcome = np.where(rows, self._outcome, CANDIDATE)
-        for index in np.unique(outcome[outcome != CANDIDATE]).tolist():
-            status, where = self._statuses[index], outcome == index
-            rejections = (Rejection(reason, status.code, where) for reason in status.reasons)
-            yield PluginVerdict(status.plugin, Verdict(tuple(rejections)))
+    def _rows_of_changed_budgets(self) -> Iterator[int]:
+        """Yield the rows of whose pods a budget may say something else now.
 
-    def _candidates(self, rows: Rows) -> Candidates:
-        counts = self._num_victims[rows]
-        at = ranges(self._first[rows], counts)
-        victims = self._victims
-        return Candidates(
-            rows,
-            [*self._nodes.names(rows.tolist())],
-            self._pdb_violations[rows],
-            counts,
-            [victims[i] for i in at.tolist()],
-            self._priorities[at],
-            self._starts[at],
-        )
-
-    def _learn(self, rows: Rows, selected: Selected, *, but_not: Rows) -> None:
-        in_use = int(self._num_victims.sum())
-        if len(self._victims) - in_use > max(self._most_garbage, in_use):
-            self._forget_victims()
-        self._generation[rows] = self._nodes.generation[rows]
-        self._num_victims[rows] = 0
-        self._learn_candidates(selected.candidates)
-        is_rejected = np.ones(len(rows), bool)
-        is_rejected[np.isin(rows, selected.candidates.rows)] = False
-        for place in np.flatnonzero(is_rejected).tolist():
-            row, status = int(rows[place]), selected.statuses.status_of(place)
-            assert status is not None, "a node is a candidate or rejected"
-            if status.code is Code.ERROR:
-                self._generation[row] = -1  # the next may fare better
+        It says of how many pods the eviction breaks it: those after as many as it allows.
+        """
+        for key, charged in self._charged.items():
+            old, new = charged.status, self._budgets.status(key)
+            if new == old:
                 continue
-            index = self._index_of.get(status)
-            if index is None:
-                index = self._index_of[status] = len(self._statuses)
-                self._statuses.append(status)
-            self._outcome[row] = index
-        self._generation[but_not] = -1
+            charged.status = new
+            enough = min(old.disruptions_allowed, new.disruptions_allowed)
+            same_pods = old.disrupted_pods == new.disrupted_pods
+            yield from (row for row, n in charged.rows.items() if n > enough or not same_pods)
 
-    def _learn_candidates(self, candidates: Candidates) -> None:
-        rows = candidates.rows
-        self._outcome[rows] = CANDIDATE
-        self._pdb_violations[rows] = candidates.pdb_violations
-        self._num_victims[rows] = candidates.num_victims
-        self._first[rows] = candidates.first_victims + len(self._victims)
-        self._victims.extend(candidates.victims)
-        self._priorities = np.concatenate([self._priorities, candidates.priorities])
-        self._starts = np.concatenate([self._starts, candidates.starts])
+    def learn(self, rows: Rows, selected: Selected) -> None:
+        """Take in what came of *rows*."""
+        candidates = selected.candidates
+        for status, places in selected.statuses.rows_by_status():
+            self._reject(rows[places], status)
+        self.outcomes[candidates.rows] = CANDIDATE
+        violations = candidates.costs_by(Criterion.PDB_VIOLATIONS)
+        self.break_budgets[candidates.rows] = violations > 0
+        self._costs[:, candidates.rows] = candidates.costs
+        self._victims[candidates.rows] = candidates.victims
+        if self._budgets_of or selected.charged:
+            for place, row in enumerate(rows.tolist()):
+                self._charge(row, selected.charged.get(place, {}))
+
+    def _reject(self, rows: Rows, status: Status) -> None:
+        if status.code is Code.ERROR:
+            self.outcomes[rows] = FAILED
+            self._failed |= dict.fromkeys(rows.tolist(), status)
+            return
+        index = self._index_of.get(status)
+        if index is None:
+            index = self._index_of[status] = len(self._statuses)
+            self._statuses.append(status)
+        self.outcomes[rows] = index
+
+    def _charge(self, row: int, charged: Mapping[BudgetKey, int]) -> None:
+        for key in self._budgets_of.pop(row, ()):
+            del self._charged[key].rows[row]
+        if charged:
+            self._budgets_of[row] = charged
+        for key, count in charged.items():
+            known = self._charged.get(key)
+            if known is None:
+                known = self._charged[key] = _Charged(self._budgets.status(key))
+            known.rows[row] = count
+
+    # Answers. All of the rows must be known.
+
+    def candidates(self, rows: Rows) -> Candidates:
+        """Return *rows*, which are candidates."""
+        names = [*self._nodes.names(rows.tolist())]
+        return Candidates(rows, names, self._costs[:, rows], self._victims[rows])
+
+    def rejected(self, rows: Rows, outcomes: Outcomes, *, absent: Status) -> Diagnosis:
+        """Put into words which of *rows* are no candidates."""
+        nodes = self._nodes
+        diagnosis = Diagnosis(len(nodes), absent=absent)
+        is_rejected = outcomes >= 0
+        if not is_rejected.any():
+            return diagnosis
+        rows, outcomes = rows[is_rejected], outcomes[is_rejected]
+        for index in np.unique(outcomes).tolist():
+            of_index = rows[outcomes == index]
+            if index == FAILED:
+                diagnosis.statuses |= {row: self._failed[row] for row in of_index.tolist()}
+                continue
+            status, where = self._statuses[index], nodes.no_rows()
+            where[of_index] = True
+            diagnosis.verdicts.append(PluginVerdict(status.plugin, Verdict.reject(status, where)))
+        return diagnosis
 
 
 class KnownPreemptors:
     """What is known for the templates that have preempted last."""
 
-    def __init__(self, *, most_garbage: int = MOST_GARBAGE) -> None:
-        """So many victims of each, or as many as are of use, may be kept for nothing."""
-        self._most_garbage = most_garbage
+    def __init__(self) -> None:
         self._known: dict[PodTemplate, tuple[Hashable, KnownSelections]] = {}
 
-    def of(self, pod: PodInfo, nodes: NodeTable, follows_from: Hashable) -> KnownSelections:
+    def of(
+        self, pod: PodInfo, nodes: NodeTable, budgets: DisruptionBudgets, follows_from: Hashable
+    ) -> KnownSelections:
         """Return what is known for *pod*; nothing yet unless *follows_from* is what it was.
 
         It is what the answers follow from, beside the template of *pod* and each row.
         """
-        value = (follows_from, pod.priority, id(nodes), nodes.node_generation)
+        value = (
+            *(follows_from, budgets.selection_version),
+            *(pod.priority, nodes, nodes.node_generation),
+        )
         kept = self._known.pop(pod.template, None)
         if kept is not None and kept[0] == value:
             known = kept[1]
         else:
-            known = KnownSelections(nodes, most_garbage=self._most_garbage)
+            known = KnownSelections(nodes, budgets)
         if len(self._known) >= KEPT:
             del self._known[next(iter(self._known))]
         self._known[pod.template] = (value, known)

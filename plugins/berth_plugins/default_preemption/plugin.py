@@ -28,7 +28,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.preemption.select_candidate import select_candidate
-from berth.framework.status import Code, Status
+from berth.framework.status import Code, GatedUntilTold, Status
 from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
 from berth.objects.pod_group import PodGroup, group_of
@@ -39,9 +39,10 @@ from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 WORKLOAD_AWARE: Final = "WorkloadAwarePreemption"
-STILL_EVICTING: Final = Status.unresolvable(
+STILL_EVICTING: Final = GatedUntilTold.unresolvable(
     "waiting for the preemption for this pod to be finished"
 )
+"""The scheduler, which evicts the victims, tells the queue when this ends."""
 STILL_EVICTING_FOR_GROUP: Final = Status.unresolvable(
     "waiting for the preemption for this pod group to be finished"
 )
@@ -148,7 +149,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         """Return the rows that evictions could help on, starting somewhere among them."""
         rows: Rows = nodes.order[diagnosis.rows_with(Code.UNSCHEDULABLE, nodes)[nodes.order]]
         offset = self._handle.rng.randrange(len(rows)) if len(rows) else 0
-        return np.roll(rows, -offset)
+        return np.concatenate((rows[offset:], rows[:offset]))
 
     def _num_candidates(self, num_nodes: int) -> int:
         """Return how many candidates are enough among *num_nodes* (spec §6.2)."""

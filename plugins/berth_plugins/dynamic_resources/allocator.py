@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from berth.objects.devices import Device, DeviceId
 from berth.objects.node import Node
@@ -33,8 +34,7 @@ class InvalidPoolsError(Exception):
     """Nothing was found, and some pools that contradict themselves were not searched."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pick:
+class Pick(msgspec.Struct, frozen=True, eq=False):
     """A device found for a request. ``share`` is what it gets of a device that others share."""
 
     request: Request
@@ -42,8 +42,7 @@ class Pick:
     share: Quantities | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClaimPicks:
+class ClaimPicks(msgspec.Struct, frozen=True, eq=False):
     """What was found for one claim, in order, and which alternative of each request it is for."""
 
     picks: tuple[Pick, ...]
@@ -65,13 +64,12 @@ class _Candidate(NamedTuple):
     found: PoolDevice
 
 
-@dataclass(slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct):
     """How many devices an alternative needs; in mode All, which."""
 
     request: Request
     count: int
-    all_of: list[_Candidate] = field(default_factory=list)
+    all_of: list[_Candidate] = msgspec.field(default_factory=list)
 
 
 def allocate(

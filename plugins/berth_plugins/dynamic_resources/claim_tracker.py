@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from berth.framework.assume_cache import resource_claim_cache
 from berth.framework.listers import Listers
@@ -17,14 +18,13 @@ from berth.objects.pod_group import GroupKey
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 
 
-@dataclass(slots=True, eq=False)
-class PendingAllocation:
+class PendingAllocation(msgspec.Struct, eq=False):
     """An allocation that is decided and not yet written."""
 
     allocation: AllocationResult
     group: GroupKey | None = None
     """Whose pods may share it; None: nobody but the pod that it was made for."""
-    sharers: set[str] = field(default_factory=set)
+    sharers: set[str] = msgspec.field(default_factory=set)
     """UIDs of the pods that count on it."""
     is_written: bool = False
     """Whether one of the sharers has written it to the claim."""

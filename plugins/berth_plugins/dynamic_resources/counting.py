@@ -1,7 +1,8 @@
 """How many devices would do for a claim, how many of them are free, and who has the others."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from berth.framework.explanation import Change, ChangeKind, Detail, counted, listed
 from berth.objects.devices import DeviceId, ResourceClaim
@@ -19,8 +20,7 @@ from berth_plugins.dynamic_resources.requests import (
 Holders = dict[DeviceId, list[ResourceClaim]]
 
 
-@dataclass(slots=True)
-class DeviceCount:
+class DeviceCount(msgspec.Struct):
     """The devices that match the selectors of one request, and of the class it is for.
 
     Counted without what only a search can tell: constraints, shared capacities and counters.
@@ -28,8 +28,8 @@ class DeviceCount:
 
     claim: ClaimRequests
     alternatives: tuple[Request, ...]
-    matching: set[DeviceId] = field(default_factory=set)
-    free: set[DeviceId] = field(default_factory=set)
+    matching: set[DeviceId] = msgspec.field(default_factory=set)
+    free: set[DeviceId] = msgspec.field(default_factory=set)
     num_nodes: int = 0
     """How many nodes see any of them."""
 

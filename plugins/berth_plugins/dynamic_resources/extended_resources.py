@@ -1,7 +1,8 @@
 """Extended resources that devices stand for: the requests that a pod's containers come to."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from berth.objects.devices import DeviceRequest, ExactDeviceRequest
 from berth.objects.pod import Container, Pod
@@ -9,8 +10,7 @@ from berth.objects.quantity import parse, value
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMapping:
+class RequestMapping(msgspec.Struct, frozen=True):
     """Which request gives a container its extended resource."""
 
     container_name: str
@@ -18,16 +18,14 @@ class RequestMapping:
     request_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Need:
+class _Need(msgspec.Struct, frozen=True):
     """A request that one container makes, of ``count`` devices."""
 
     name: str
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """A container, where it stands among all: first the init containers, then the others."""
 
     index: int

@@ -1,8 +1,9 @@
 """The feature gates that decide how devices are found (spec G15, G17)."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from berth.cel import features as cel_features
 from berth.cel.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES
@@ -12,8 +13,7 @@ DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"
 FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(msgspec.Struct, frozen=True):
     """By default those that are on in 1.36."""
 
     binding_conditions: bool = True
@@ -32,7 +32,7 @@ class Features:
     """DeviceTaintRules taint devices."""
     list_type_attributes: bool = False
     """Attributes that are lists may be compared."""
-    selectors: cel_features.Features = field(default=cel_features.DEFAULT)
+    selectors: cel_features.Features = msgspec.field(default=cel_features.DEFAULT)
     """What CEL selectors may use."""
 
     @classmethod

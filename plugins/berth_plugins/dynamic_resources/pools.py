@@ -1,9 +1,10 @@
 """Resource pools: what drivers publish in ResourceSlices, as one node sees it (spec §5.17)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from berth.cel.selector_error import SelectorError
 from berth.framework.listers import Listers
@@ -80,8 +81,7 @@ class PoolDevice:
         return f"PoolDevice({self.id})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Pool(msgspec.Struct, frozen=True, eq=False):
     """A pool's newest generation as a node sees it. Broken ones have no devices to give."""
 
     id: PoolId
@@ -91,7 +91,7 @@ class Pool:
     """Its slices contradict each other."""
     devices: tuple[PoolDevice, ...] = ()
     """Those of the slices that reach the node, in the order in which they are tried."""
-    counters: Counters = field(default_factory=dict)
+    counters: Counters = msgspec.field(default_factory=dict)
     """What its devices share when none is allocated."""
     consumers: tuple[PoolDevice, ...] = ()
     """All devices of the pool, for this node or not, that take from the counters."""

@@ -1,7 +1,6 @@
 """Requests of claims, made ready for the search."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -45,8 +44,7 @@ class UnknownRequestError(Exception):
     """A request is of a form that we do not know."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Selector:
+class _Selector(msgspec.Struct, frozen=True, eq=False):
     """A selector, and whose it is, for error messages."""
 
     written: DeviceSelector
@@ -54,8 +52,7 @@ class _Selector:
     index: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(msgspec.Struct, frozen=True, eq=False):
     """One request, or one alternative of a ``firstAvailable``."""
 
     name: RequestName
@@ -107,8 +104,7 @@ class Request:
         return True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClaimRequests:
+class ClaimRequests(msgspec.Struct, frozen=True, eq=False):
     """A claim to be allocated. Each request has its alternatives, most have one."""
 
     claim: ResourceClaim

@@ -1,8 +1,9 @@
 """What DynamicResources knows of a pod during one attempt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import NodeAllocatableResourceClaimStatus
@@ -17,8 +18,7 @@ KEY: Final = "DynamicResources"
 """Where it stands in the cycle state."""
 
 
-@dataclass(slots=True)
-class ExtendedResources:
+class ExtendedResources(msgspec.Struct):
     """The claim for extended resources, and how much of them the pod needs."""
 
     claim: ResourceClaim
@@ -27,14 +27,13 @@ class ExtendedResources:
     """By resource, all that may be devices; none is 0."""
     is_left_over: bool = False
     """Whether the claim is from an attempt that failed; then it has to go first."""
-    variants: dict[frozenset[str], tuple[ClaimRequests | None, tuple[RequestMapping, ...]]] = field(
-        default_factory=dict
+    variants: dict[frozenset[str], tuple[ClaimRequests | None, tuple[RequestMapping, ...]]] = (
+        msgspec.field(default_factory=dict)
     )
     """What is to be found, by the resources that a node does not offer by other means."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFind:
+class NodeFind(msgspec.Struct, frozen=True):
     """Devices found on one node for all claims that need some."""
 
     claims: tuple[ClaimRequests, ...] = ()
@@ -44,13 +43,12 @@ class NodeFind:
     """For the claim for extended resources, which is the last one if there is one."""
 
 
-@dataclass(slots=True)
-class DevicesOfPod:
+class DevicesOfPod(msgspec.Struct):
     """Written by PreFilter and, node by node, by Filter. Shared by copies of the cycle state."""
 
-    claims: list[ResourceClaim] = field(default_factory=list)
+    claims: list[ResourceClaim] = msgspec.field(default_factory=list)
     """Those that the pod names, in its order; replaced as they are written."""
-    groups: dict[str, PodGroup] = field(default_factory=dict)
+    groups: dict[str, PodGroup] = msgspec.field(default_factory=dict)
     """By UID of the claim, those that are of the pod's group, with the group."""
     extended: ExtendedResources | None = None
     bound_to: tuple[tuple[int, NodeSelectorMatcher], ...] = ()
@@ -61,21 +59,21 @@ class DevicesOfPod:
     """What is to be found for ``claims``."""
     shared: frozenset[str] = frozenset()
     """UIDs of claims for which another pod of the group has devices that are not written yet."""
-    unavailable: set[int] = field(default_factory=set)
+    unavailable: set[int] = msgspec.field(default_factory=set)
     """Indexes of claims that kept the pod off some node."""
-    found: dict[str, NodeFind] = field(default_factory=dict)
+    found: dict[str, NodeFind] = msgspec.field(default_factory=dict)
     """By node name."""
     search_time: float | None = None
     """Seconds to search on all nodes of the attempt; None before the first search."""
     searched: float = 0.0
     """Seconds that it has taken."""
-    claim_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = field(
+    claim_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = msgspec.field(
         default_factory=dict
     )
     """By node name, what the devices of all claims take of it."""
     has_told_pod: bool = False
     """Whether ``claim_statuses`` may have been written to the status of the pod."""
-    pending: dict[str, PendingAllocation] = field(default_factory=dict)
+    pending: dict[str, PendingAllocation] = msgspec.field(default_factory=dict)
     """By UID of the claim, what the pod counts on since Reserve."""
 
     @property

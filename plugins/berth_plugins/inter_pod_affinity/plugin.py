@@ -1,10 +1,10 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
 import numpy as np
 from pydantic import Field
 
@@ -54,6 +54,9 @@ EXISTING_ANTI_AFFINITY: Final = Status.unschedulable(
     "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
+_NONE_ABOUT: Final = tuple(() for _ in TermKind), None
+"""What a pod follows from that no term of a running pod is about."""
+
 
 class InterPodAffinityArgs(PluginArgs):
     """How much the terms of running pods count when a pod is scored."""
@@ -64,8 +67,7 @@ class InterPodAffinityArgs(PluginArgs):
     """Whether a pod without preferences of its own is left unscored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Required:
+class Required(msgspec.Struct, frozen=True):
     """The pods that decide, per domain: the three counters of PreFilter (spec §5.11)."""
 
     terms: RequiredTerms
@@ -136,6 +138,8 @@ class InterPodAffinity(
         """
         if terms_of(pod.template) is not NO_TERMS:
             return None
+        if not nodes.pod_counters.may_have_terms:
+            return _NONE_ABOUT
         about = tuple(self._terms_about(pod, kind, nodes) for kind in TermKind)
         return about, nodes.pod_counters.terms_version if any(about) else None
 
@@ -220,7 +224,7 @@ class InterPodAffinity(
         evaluated: Mask | None = None
         for status, where in unmet:  # a node is told the first reason only
             first = where if evaluated is None else where & ~evaluated
-            if first.any():
+            if np.count_nonzero(first):
                 (reason,) = status.reasons
                 rejections.append(Rejection(reason, status.code, first))
             evaluated = where if evaluated is None else evaluated | where

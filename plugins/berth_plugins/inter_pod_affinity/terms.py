@@ -1,8 +1,9 @@
 """Which pods terms of affinity and anti-affinity are about, as far as namespaces are known."""
 
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Final
+
+import msgspec
 
 from berth.framework.affinity_terms import NO_TERMS, AffinityTerm, PodTerms
 from berth.framework.listers import Lister
@@ -12,8 +13,7 @@ from berth.objects.pod import Pod
 from berth.objects.selectors import Selector
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredTerms:
+class RequiredTerms(msgspec.Struct, frozen=True):
     """The required terms of the pod that is being scheduled; a pod must match all of affinity."""
 
     affinity: PodMatcher | None
@@ -22,8 +22,7 @@ class RequiredTerms:
     """With topology keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """The terms of the pod that is being scheduled."""
 
     required: RequiredTerms

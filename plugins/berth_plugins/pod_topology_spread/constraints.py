@@ -1,7 +1,6 @@
 """Topology spread constraints, compiled from what users write, and what they count (spec §5.12)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -21,8 +20,7 @@ SCHEDULE_ANYWAY = "ScheduleAnyway"
 HONOR = "Honor"
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
+class SpreadConstraint(msgspec.Struct, frozen=True):
     """How evenly the pods of a selector are to be spread over the values of a node label."""
 
     topology_key: str
@@ -57,8 +55,7 @@ class SpreadConstraint:
         return NO_PODS if self.counted.selector.is_empty else self.counted
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadConstraints:
+class SpreadConstraints(msgspec.Struct, frozen=True):
     """The constraints of one pod, in the order in which they are written."""
 
     hard: tuple[SpreadConstraint, ...] = ()

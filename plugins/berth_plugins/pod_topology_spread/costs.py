@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,8 +29,7 @@ class Costs(NamedTuple):
     costs: NDArray[np.floating]
 
 
-@dataclass(frozen=True, slots=True)
-class SoftDomains:
+class SoftDomains(msgspec.Struct, frozen=True):
     """What the pods of a constraint cost a node."""
 
     constraint: SpreadConstraint

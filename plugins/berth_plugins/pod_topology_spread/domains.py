@@ -3,9 +3,9 @@
 Domains are named by the ids of label values, which a part of a table shares with the whole.
 """
 
-from dataclasses import dataclass, replace
-
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from berth.framework.label_columns import Ids
 from berth.framework.node_table import NodeTable
@@ -17,8 +17,7 @@ from berth_plugins.pod_topology_spread.constraints import SpreadConstraint
 CriticalPaths = tuple[tuple[int, int], tuple[int, int]]
 
 
-@dataclass(slots=True)
-class HardDomains:
+class HardDomains(msgspec.Struct):
     """How many pods each domain of a constraint has, and which domain has fewest.
 
     In an overlay each row has its own opinion of how many pods there are in its domain; all other

@@ -396,7 +396,7 @@ def _verdict(nodes: NodeTable, keys: tuple[str, ...], skewed: Sequence[Mask]) ->
     lacking = rows_lacking(nodes, keys)
     if lacking is None:
         where = skewed[0] if len(skewed) == 1 else np.logical_or.reduce(skewed)
-        return Verdict.reject(SKEWED, where=where) if where.any() else PASS
+        return Verdict.reject(SKEWED, where=where) if np.count_nonzero(where) else PASS
     missing, where = nodes.no_rows(), nodes.no_rows()
     for key, of_constraint in zip(keys, skewed, strict=True):
         missing |= ~nodes.labels.has(key) & ~where

@@ -1,7 +1,6 @@
 """In-tree volume kinds, whose volumes CSI drivers have taken over (spec §5.15, §5.16)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -27,8 +26,7 @@ _SEPARATOR: Final = "__"
 """Between the zones of a volume that is in several."""
 
 
-@dataclass(frozen=True, slots=True)
-class InTreeKind:
+class InTreeKind(msgspec.Struct, frozen=True):
     """An in-tree volume plugin and the CSI driver in its place."""
 
     plugin: str

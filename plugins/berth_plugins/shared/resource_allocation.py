@@ -6,11 +6,11 @@ are int64, as Go's; amounts must lie within 0..2**63 // 100 (92 PB), beyond whic
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
@@ -98,8 +98,7 @@ class Capacity(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class ScoredResource:
+class ScoredResource(msgspec.Struct, frozen=True):
     """One configured resource, over the rows that are scored."""
 
     weight: int

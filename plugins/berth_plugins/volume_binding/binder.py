@@ -1,9 +1,9 @@
 """What VolumeBinding decides and does, step by step, as ``binder.go`` does (spec §5.15)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from berth.framework.assume_cache import AssumeCache
@@ -47,8 +47,7 @@ POLL_SECONDS: Final = 1.0
 """How often :meth:`VolumeBinder.bind_pod_volumes` looks whether the volumes are there."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundVolumes:
+class FoundVolumes(msgspec.Struct, frozen=True):
     """On which nodes the claims can have volumes, and which."""
 
     verdict: Verdict

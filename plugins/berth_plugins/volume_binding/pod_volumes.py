@@ -1,7 +1,5 @@
 """The claims of a pod, and what is decided for them on one node (spec §5.15)."""
 
-from dataclasses import dataclass, field
-
 import msgspec
 
 from berth.objects.meta import ObjectMeta
@@ -14,8 +12,7 @@ from berth.objects.storage import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodVolumeClaims:
+class PodVolumeClaims(msgspec.Struct, frozen=True):
     """The claims of a pod that waits for nothing but a node."""
 
     bound: tuple[PersistentVolumeClaim, ...] = ()
@@ -24,8 +21,7 @@ class PodVolumeClaims:
     """Those whose volumes are chosen with the node."""
 
 
-@dataclass(slots=True)
-class BindingInfo:
+class BindingInfo(msgspec.Struct):
     """A claim and the existing volume that it is to have."""
 
     claim: PersistentVolumeClaim
@@ -33,15 +29,14 @@ class BindingInfo:
     """As it should be; once written, as the API has it."""
 
 
-@dataclass(slots=True)
-class PodVolumes:
+class PodVolumes(msgspec.Struct):
     """What the claims of a pod need before it can start on its node."""
 
-    static_bindings: list[BindingInfo] = field(default_factory=list)
-    dynamic_provisions: list[PersistentVolumeClaim] = field(default_factory=list)
+    static_bindings: list[BindingInfo] = msgspec.field(default_factory=list)
+    dynamic_provisions: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
     """Claims that are to have a new volume, as they should be or as the API has them."""
-    assumed_volumes: list[PersistentVolume] = field(default_factory=list)
-    assumed_claims: list[PersistentVolumeClaim] = field(default_factory=list)
+    assumed_volumes: list[PersistentVolume] = msgspec.field(default_factory=list)
+    assumed_claims: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
     """What was assumed on the way, to be reverted if the pod does not get the node."""
 
 

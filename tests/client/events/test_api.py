@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError, UnavailableError
+from berth.client.errors import NotFoundError, ServerError, UnavailableError
 from berth.client.events.api import EventApi
 from berth.objects.event import Event, EventMeta, EventSeries, ObjectReference
 from tests.client.fake_api import FakeApi, Request
@@ -97,15 +97,15 @@ async def test_v1_where_there_is_nothing_newer(
     event: Event, *, forgets: bool, want: list[Request]
 ) -> None:
     server = a_server(forgets=forgets)
-    await EventApi(server).write(event)
+    assert await EventApi(server).write([event]) == [None]
     assert server.requests == [ASKED, *want]
 
 
 async def test_the_version_is_asked_for_once() -> None:
     server = a_server()
     events = EventApi(server)
-    await events.write(EVENT)
-    await events.write(EVENT)
+    assert await events.write([EVENT]) == [None]
+    assert await events.write([EVENT]) == [None]
     assert [request.method for request in server.requests] == ["GET", "POST", "POST"]
 
 
@@ -113,7 +113,23 @@ async def test_nothing_is_assumed_while_the_server_cannot_say() -> None:
     answers: list[bytes | Exception] = [UnavailableError("refused", sent=False), GONE, b"{}"]
     server = FakeApi(lambda request: answers.pop(0))
     events = EventApi(server)
-    with pytest.raises(UnavailableError):
-        await events.write(EVENT)
-    await events.write(EVENT)
+    (refused,) = await events.write([EVENT])
+    assert isinstance(refused, UnavailableError)
+    assert await events.write([EVENT]) == [None]
     assert server.requests == [ASKED, ASKED, Request("POST", CORE_EVENTS, CORE)]
+
+
+async def test_several_at_a_time() -> None:
+    """What is created goes first, so that a series may be of it; each has its own error."""
+    full = ServerError(500, "InternalError", "full")
+
+    def answer(request: Request) -> bytes | Exception:
+        if request == ASKED:
+            return GONE
+        return full if request.body.get("message") == "refused" else b"{}"
+
+    server = FakeApi(answer)
+    other = msgspec.structs.replace(EVENT, note="refused")
+
+    assert await EventApi(server).write([SERIES, other, EVENT]) == [None, full, None]
+    assert [request.method for request in server.requests] == ["GET", "POST", "POST", "PATCH"]

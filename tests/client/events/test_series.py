@@ -1,11 +1,10 @@
 """Series of events: nothing is lost, and little is written."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from berth.client.events.series import IDLE_LIMIT, EventSeriesCache, Occurrences, isomorphic_key
 from berth.clock import rfc3339_micro

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from berth.client.errors import FencedError, NotFoundError
-from berth.client.writes.lanes import Lane, LaneStats, Limits, WriteLanes
+from berth.client.writes.lanes import EVENTS_AT_ONCE, Lane, LaneStats, Limits, WriteLanes
 from berth.clock import FakeClock
-from tests.client.slow_server import Server, settle
+from tests.client.slow_server import Server, settle, submit_event
 
 ONE_AT_A_TIME = Limits(workers=1, status=0, event=0)
 
@@ -54,7 +54,7 @@ async def test_binds_go_before_status_patches_and_those_before_events(
     first = [binding(lanes, server.held(name)) for name in ("busy-1", "busy-2", "busy-3")]
     await settle()
 
-    lanes.submit_event(server.quick("event"))
+    submit_event(lanes, server.quick("event"))
     lanes.submit_status("pod", server.quick("status"))
     evicting = asyncio.create_task(lanes.evict(server.quick("evict")), name="evict")
     last = binding(lanes, server.quick("bind"))
@@ -77,7 +77,7 @@ async def test_a_flood_of_lesser_writes_leaves_workers_to_binds(
 ) -> None:
     lanes = start(Limits(workers=4, status=2, event=1))
     for number in range(10):
-        lanes.submit_event(server.held(f"event-{number}"))
+        submit_event(lanes, server.held(f"event-{number}"))
         lanes.submit_status(number, server.held(f"status-{number}"))
     await settle()
     assert sorted(server.began) == ["event-0", "status-0", "status-1"]
@@ -123,10 +123,10 @@ async def test_events_beyond_the_limit_are_dropped_and_counted(
     start: Start, server: Server
 ) -> None:
     lanes = start(Limits(workers=3, status=0, event=1, pending_events=2))
-    lanes.submit_event(server.held("busy"))
+    submit_event(lanes, server.held("busy"))
     await settle()
 
-    accepted = [lanes.submit_event(server.quick(name)) for name in "abc"]
+    accepted = [submit_event(lanes, server.quick(name)) for name in "abc"]
     server.release("busy")
     await settle()
 
@@ -153,12 +153,55 @@ async def test_status_writes_beyond_the_limit_push_out_the_oldest(
     assert lanes.stats[Lane.STATUS] == LaneStats(done=3, dropped=2)
 
 
-async def test_the_default_limits_keep_the_thousand_events_of_kube_scheduler() -> None:
+async def test_the_default_limits_keep_an_event_for_each_of_ten_thousand_pods() -> None:
     lanes = WriteLanes(clock=FakeClock())
 
-    accepted = [lanes.submit_event(Server().quick("e")) for _ in range(1001)]
+    accepted = [submit_event(lanes, Server().quick("e")) for _ in range(10_001)]
 
-    assert accepted == [True] * 1000 + [False]
+    assert accepted == [True] * 10_000 + [False]
+
+
+async def test_events_that_wait_are_written_several_at_a_time_by_each_writer(start: Start) -> None:
+    written: list[tuple[str, list[int]]] = []
+
+    async def first(events: list[int]) -> None:
+        written.append(("first", events))
+
+    async def second(events: list[int]) -> None:
+        written.append(("second", events))
+        raise ValueError("no such namespace")
+
+    lanes = start(Limits(workers=3, status=0, event=1))
+    for number in range(EVENTS_AT_ONCE + 2):
+        lanes.submit_event(number, first)
+    lanes.submit_event(98, second)
+    lanes.submit_event(99, second)
+    await settle()
+
+    assert written == [
+        ("first", list(range(EVENTS_AT_ONCE))),
+        ("first", [EVENTS_AT_ONCE, EVENTS_AT_ONCE + 1]),
+        ("second", [98, 99]),
+    ]
+    assert lanes.stats[Lane.EVENT] == LaneStats(done=EVENTS_AT_ONCE + 2, failed=2)
+
+
+async def test_events_that_fell_behind_binds_fall_behind_no_further(
+    start: Start, server: Server
+) -> None:
+    """Each bind makes an event: with as many of both under way, no more of them come to wait."""
+    limits = Limits(pending_events=20)
+    lanes = start(limits)
+    binds = [binding(lanes, server.held(f"bind-{n}")) for n in range(limits.event)]
+    await settle()
+    for number in range(20):
+        submit_event(lanes, server.held(f"event-{number}"))
+    await settle()
+
+    assert lanes.stats[Lane.EVENT].depth <= 10
+    for name in server.began:
+        server.release(name)
+    await asyncio.gather(*binds)
 
 
 async def test_who_awaits_a_write_gets_its_error(start: Start) -> None:
@@ -184,8 +227,8 @@ async def test_a_failed_write_that_nobody_awaits_is_logged_and_the_next_is_made(
     with caplog.at_level(logging.WARNING):
         lanes.submit_status("a", fails)
         lanes.submit_status("b", server.quick("b"))
-        lanes.submit_event(fails)
-        lanes.submit_event(server.quick("e"))
+        submit_event(lanes, fails)
+        submit_event(lanes, server.quick("e"))
         await settle()
 
     assert sorted(server.began) == ["b", "e"]
@@ -229,7 +272,7 @@ async def test_a_write_that_was_given_up_before_its_turn_is_never_made(
     assert lanes.idle
 
 
-async def test_a_write_that_was_given_up_after_it_began_runs_on(
+async def test_a_write_that_was_given_up_after_it_began_ends_with_its_caller(
     start: Start, server: Server
 ) -> None:
     lanes = start(ONE_AT_A_TIME)
@@ -237,12 +280,33 @@ async def test_a_write_that_was_given_up_after_it_began_runs_on(
     await settle()
 
     given_up.cancel()
-    await settle()
-    assert lanes.stats[Lane.BIND].in_flight == 1
-    server.release("begun")
-    await settle()
+    assert await binding(lanes, server.quick("next")) == "next done"
 
-    assert lanes.stats[Lane.BIND] == LaneStats(done=1)
+    assert given_up.cancelled()
+    assert lanes.stats[Lane.BIND] == LaneStats(done=1, failed=1)
+
+
+async def test_a_write_that_was_given_up_when_its_turn_came_leaves_it_to_the_next(
+    start: Start, server: Server
+) -> None:
+    lanes = start(ONE_AT_A_TIME)
+    held = server.held("busy")
+
+    async def ends_as_the_next_is_given_up() -> str:
+        done = await held()
+        asyncio.get_running_loop().call_soon(given_up.cancel)
+        return done
+
+    busy = binding(lanes, ends_as_the_next_is_given_up)
+    given_up = binding(lanes, server.quick("given up"))
+    following = binding(lanes, server.quick("next"))
+    await settle()
+    server.release("busy")
+
+    assert (await busy, await following) == ("busy done", "next done")
+    assert given_up.cancelled()
+    assert server.began == ["busy", "next"]
+    assert lanes.idle
 
 
 async def test_a_write_that_was_cancelled_from_within_does_not_end_its_worker(
@@ -262,13 +326,15 @@ async def test_a_write_that_was_cancelled_from_within_does_not_end_its_worker(
 async def test_when_the_lanes_end_nobody_waits_for_ever(server: Server, clock: FakeClock) -> None:
     lanes = WriteLanes(clock=clock, limits=ONE_AT_A_TIME)
     running = asyncio.create_task(lanes.run(), name="lanes")
-    waiting = [binding(lanes, server.held("begun")), binding(lanes, server.quick("queued"))]
+    begun, queued = binding(lanes, server.held("begun")), binding(lanes, server.quick("queued"))
     await settle()
 
     running.cancel()
-    await asyncio.gather(running, *waiting, return_exceptions=True)
+    await asyncio.gather(running, queued, return_exceptions=True)
 
-    assert all(task.cancelled() for task in waiting)
+    assert queued.cancelled()
+    server.release("begun")
+    assert await begun == "begun done"
     assert server.began == ["begun"]
 
 

@@ -14,7 +14,7 @@ from berth.objects.meta import Condition
 from berth.scheduler.api_writer import ApiWriter
 from tests.builders import pod
 from tests.client.fake_api import FakeApi
-from tests.client.slow_server import Server, running_lanes, settle
+from tests.client.slow_server import Server, running_lanes, settle, submit_event
 
 REFUSED = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="full")
 
@@ -26,7 +26,8 @@ async def test_while_there_are_binds_the_other_lanes_share_a_trickle() -> None:
         await settle()
         for n in range(4):
             lanes.submit_status(n, server.held(f"status-{n}"))
-            lanes.submit_event(server.held(f"event-{n}"))
+        for n in range(4):
+            submit_event(lanes, server.held(f"event-{n}"))
         await settle()
         assert server.began == ["bind", "status-0", "status-1"]
         server.release("status-0")
@@ -45,7 +46,7 @@ async def test_a_lane_that_is_half_full_gives_way_no_more() -> None:
     async with running_lanes(limits) as lanes:
         bind = asyncio.create_task(lanes.bind(server.held("bind")))
         await settle()
-        accepted = [lanes.submit_event(server.quick(f"event-{n}")) for n in range(4)]
+        accepted = [submit_event(lanes, server.quick(f"event-{n}")) for n in range(4)]
         lanes.submit_status("pod", server.quick("status"))
         await settle()
 
@@ -121,7 +122,7 @@ async def test_a_bind_that_is_held_ends_with_the_lanes() -> None:
 def test_lanes_tell_when_they_are_behind(binding: int, *, behind: bool) -> None:
     lanes = WriteLanes(clock=FakeClock())
     for _ in range(binding):
-        lanes.submit_event(Server().quick("event"))
+        submit_event(lanes, Server().quick("event"))
 
     assert (lanes.is_behind, lanes.is_binding) == (behind, False)
 

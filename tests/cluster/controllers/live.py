@@ -93,7 +93,7 @@ async def running() -> AsyncIterator[Cluster]:
     ]
     await kubelets.ready.wait()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             yield Cluster(client, registry)
     finally:
         for task in tasks:

@@ -118,7 +118,7 @@ async def test_a_machine_may_come_again_under_its_name(world: World) -> None:
 
 @pytest.mark.parametrize("world", [{"nodes": 0}], indirect=True)
 async def test_kubelets_without_nodes_are_ready_at_once(world: World) -> None:
-    await asyncio.wait_for(world.kubelets.registered.wait(), 10)
+    await asyncio.wait_for(world.kubelets.registered.wait(), 60)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,22 @@ def test_descriptions_are_of_fields_that_exist() -> None:
         assert builtin.descriptions(name).keys() <= schema.fields.keys()
 
 
+def test_fields_that_hold_an_object_are_described_too() -> None:
+    said = builtin.descriptions(CORE + "Pod")
+    assert said["metadata"].startswith("Standard object's metadata.")
+    assert said["spec"].startswith("Specification of the desired behavior of the pod.")
+
+
+def test_every_kind_says_what_it_is() -> None:
+    said = "Pod is a collection of containers that can run on a host."
+    assert builtin.description(CORE + "Pod").startswith(said)
+    for each in builtin.kinds():
+        schema = builtin.schema_of(each.group, each.version, each.kind)
+        assert schema is not None
+        assert builtin.description(schema.name), each
+    assert builtin.description(CORE + "Teapot") == ""
+
+
 def test_unknown_names_are_told_apart() -> None:
     assert builtin.schema_of("example.com", "v1", "Teapot") is None
     with pytest.raises(KeyError):

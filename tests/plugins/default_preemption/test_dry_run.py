@@ -22,7 +22,8 @@ from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
-from berth_plugins.default_preemption.dry_run import NO_VICTIMS, DryRun
+from berth_plugins.default_preemption.dry_run import DryRun
+from berth_plugins.default_preemption.known_selections import NO_VICTIMS_FOUND
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_fit import NodeResourcesFit
@@ -146,7 +147,7 @@ def test_nodes_are_tried_until_there_are_enough_candidates(
             break
         match select(run, [row])[row]:
             case _ if not any(PodInfo(p).priority < PRIORITY for p in on_node):
-                rejected[row] = NO_VICTIMS
+                rejected[row] = NO_VICTIMS_FOUND
             case (_, 0):
                 non_violating.append(row)
             case (_, _):

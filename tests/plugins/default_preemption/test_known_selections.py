@@ -13,9 +13,11 @@ from berth.framework.handle import Handle
 from berth.framework.interface import FilterPlugin, PreFilterPlugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
+from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.objects.meta import LabelSelector
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.plugin import ScalarFilter, Status
@@ -41,7 +43,7 @@ from tests.builders import (
 from tests.harness import Harness
 
 CPU, PRIORITY, SIZE = 4, 5, 4
-WEB = selector({"app": "web"})
+WEB, DB = selector({"app": "web"}), selector({"tier": "db"})
 FROM_NEW = pod_anti_affinity(required=[pod_term({"app": "new"}, key="zone")])
 """Of pods that may be in the way of preemptors, and in whole zones."""
 
@@ -60,7 +62,7 @@ class World:
 
     def __init__(self, size: int, *others: FilterPlugin) -> None:
         self.nodes = NodeTable()
-        self.nominated: dict[str, list[PodInfo]] = {}
+        self.nominations = Nominations()
         self.budgets: Lister[PodDisruptionBudget] = Lister([])
         self.count = 0
         for _ in range(size):
@@ -79,7 +81,7 @@ class World:
             },
             weights={},
         )
-        self._ranked, self._known = RankedPods(), KnownPreemptors(most_garbage=2)
+        self._ranked, self._known = RankedPods(), KnownPreemptors()
         self._of_budgets = DisruptionBudgets(self.budgets)
 
     def add_node(self) -> None:
@@ -97,12 +99,19 @@ class World:
 
     def nominate(self, row: int, priority: int) -> None:
         name = f"n{row}"
-        if self.nominated.pop(name, None) is None:
-            waiting = pod(f"nominated-{row}", cpu=2, priority=priority)
-            self.nominated[name] = [PodInfo(waiting)]
+        waiting = PodInfo(pod(f"nominated-{row}", cpu=2, priority=priority))
+        self.nominations.put(name, () if name in self.nominations else (waiting,))
 
-    def replace_budget(self, allows: int) -> None:
-        self.budgets.on_add(disruption_budget(selects=WEB, allows=allows))
+    def replace_budget(self, allows: int, number: int, selects: LabelSelector = WEB) -> None:
+        """A budget of some; it has granted the eviction of the first pod at times."""
+        granted = ["p1"] if number % 2 else []
+        budget = disruption_budget(
+            f"b{number // 2}", selects=selects, allows=allows, granted=granted
+        )
+        self.budgets.on_add(budget)
+
+    def remove_budget(self, number: int) -> None:
+        self.budgets.on_delete(disruption_budget(f"b{number // 2}"))
 
     def preempt(self, preemptor: Pod, *, enough: int, start: int, keeps: bool) -> Preemption:
         info, state = PodInfo(preemptor), CycleState()
@@ -110,7 +119,7 @@ class World:
         assert self.profile.run_pre_filter(state, info, self.nodes).status is None
         run = DryRun(
             *(info, self.nodes, state),
-            FiltersWithNominatedPods(self.profile, self.nominated),
+            FiltersWithNominatedPods(self.profile, self.nominations),
             self._ranked if keeps else RankedPods(),
             self._of_budgets,
             self._known if keeps else None,
@@ -132,18 +141,21 @@ running = st.fixed_dictionaries(
     {
         "cpu": st.integers(1, 2),
         "priority": st.sampled_from([0, 1, 1, 9]),
-        "labels": st.sampled_from([{}, {"app": "web"}]),
+        "labels": st.sampled_from([{}, {"app": "web"}, {"app": "web", "tier": "db"}]),
         "started": st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]),
         "ports": st.sampled_from([(), (), (80,)]),
         "affinity": st.sampled_from([None, None, None, FROM_NEW]),
     }
 )
 rows = st.integers(0, SIZE - 1)
+numbers = st.integers(0, 3)
 changes = st.one_of(
     st.tuples(st.just("add_pod"), rows, running),
     st.tuples(st.just("remove_pod"), rows),
     st.tuples(st.just("nominate"), rows, st.sampled_from([1, PRIORITY])),
-    st.tuples(st.just("replace_budget"), st.integers(0, 2)),
+    st.tuples(st.just("replace_budget"), st.integers(0, 2), numbers),
+    st.tuples(st.just("replace_budget"), st.integers(0, 2), numbers, st.sampled_from([WEB, DB])),
+    st.tuples(st.just("remove_budget"), numbers),
     st.tuples(st.just("add_node")),
 )
 preemptors = st.builds(
@@ -181,8 +193,39 @@ def test_what_is_known_is_what_asking_again_finds(
             apply(*args, **named)
 
 
-def test_only_nodes_that_have_changed_are_asked_about_again(
-    monkeypatch: pytest.MonkeyPatch,
+def change_row_2(world: World) -> None:
+    world.add_pod(2, priority=1)
+
+
+def nominate_to_row_2(world: World) -> None:
+    world.nominate(2, PRIORITY)
+
+
+def allow_one_eviction_more(world: World) -> None:
+    world.replace_budget(1, 0)
+
+
+def grant_an_eviction(world: World) -> None:
+    world.replace_budget(0, 1)
+
+
+def say_the_same_again(world: World) -> None:
+    world.replace_budget(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        pytest.param(lambda world: None, [], id="none if nothing happens"),
+        pytest.param(change_row_2, [2], id="the node of a pod that came"),
+        pytest.param(nominate_to_row_2, [2], id="the node that a pod is nominated to"),
+        pytest.param(allow_one_eviction_more, [0, 1], id="those where a budget ran out"),
+        pytest.param(say_the_same_again, [], id="none if a budget is as it was"),
+        pytest.param(grant_an_eviction, [0, 1], id="those of a budget that grants an eviction"),
+    ],
+)
+def test_only_nodes_with_changes_are_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[World], None], again: list[int]
 ) -> None:
     asked: list[list[int]] = []
     select = DryRun.select_victims_on_nodes
@@ -193,13 +236,15 @@ def test_only_nodes_that_have_changed_are_asked_about_again(
 
     monkeypatch.setattr(DryRun, "select_victims_on_nodes", counted)
     world = World(4)
+    world.replace_budget(0, 0)
     for row in range(4):
-        world.add_pod(row, cpu=4, priority=0)
-    for changes_row_2 in (False, False, True):
-        if changes_row_2:
-            world.add_pod(2, priority=1)
+        labels = {"app": "web"} if row < 2 else {}
+        world.add_pod(row, cpu=4, priority=0, labels=labels)
+    for _ in range(2):
         world.preempt(pod("new", cpu=3, priority=PRIORITY), enough=4, start=0, keeps=True)
-    assert asked == [[0, 1, 2, 3], [2]]
+    change(world)
+    world.preempt(pod("new", cpu=3, priority=PRIORITY), enough=4, start=0, keeps=True)
+    assert asked == [[0, 1, 2, 3], *([again] if again else [])]
 
 
 async def test_preemption_goes_on_when_a_node_has_gone() -> None:

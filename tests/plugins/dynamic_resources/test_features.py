@@ -1,10 +1,10 @@
 """What changes with a feature gate off that is on by default (spec G17)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from berth.objects.devices import ResourceClaim, ResourceSlice
 from berth.objects.node import Taint

@@ -10,7 +10,13 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.resources import Resources
 from berth_plugins.node_resources_balanced_allocation import balanced_allocation
-from berth_plugins.shared.cpu_and_memory import MOST, CpuAndMemory, weights_of
+from berth_plugins.shared.cpu_and_memory import (
+    MOST,
+    CpuAndMemory,
+    balanced_allocation_of,
+    least_allocated_of,
+    weights_of,
+)
 from berth_plugins.shared.resource_allocation import (
     ResourceSpec,
     least_allocated,
@@ -73,6 +79,17 @@ def plain_scores_of(
     ]
 
 
+def scores_row_by_row(
+    nodes: NodeTable, requests: Resources, of: tuple[int, int]
+) -> list[list[int | None]]:
+    found, rows = weights_of(resources(of)), [*nodes.row_of.values()]
+    assert found is not None
+    return [
+        [least_allocated_of(nodes, row, requests, found) for row in rows],
+        [balanced_allocation_of(nodes, row, requests) for row in rows],
+    ]
+
+
 def resources(of: tuple[int, int]) -> list[ResourceSpec]:
     return [
         ResourceSpec(name=name, weight=weight)
@@ -92,7 +109,9 @@ def test_amounts_in_range_have_the_same_scores(
     rows: list[Row], cpu: int, memory: int, of: tuple[int, int]
 ) -> None:
     nodes, requests = nodes_of(rows), Resources(cpu, memory)
-    assert scores_of(nodes, requests, of) == plain_scores_of(nodes, requests, of)
+    want = plain_scores_of(nodes, requests, of)
+    assert scores_of(nodes, requests, of) == want
+    assert scores_row_by_row(nodes, requests, of) == want
 
 
 @given(
@@ -107,6 +126,9 @@ def test_any_amounts_have_the_same_scores_or_none(rows: list[Row], cpu: int, mem
     plain = plain_scores_of(nodes, requests, (1, 1))
     for scores, want in zip(scores_of(nodes, requests, (1, 1)), plain, strict=True):
         assert scores in (want, None)
+    for by_row, scores in zip(scores_row_by_row(nodes, requests, (1, 1)), plain, strict=True):
+        assert scores is not None
+        assert all(one in (want, None) for one, want in zip(by_row, scores, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +154,7 @@ def test_one_odd_node_leaves_all_to_int64(odd: Row) -> None:
 )
 def test_a_pod_with_odd_requests_is_left_to_int64(requests: Resources) -> None:
     assert scores_of(nodes_of([ROOM]), requests, (1, 1)) == [None, None]
+    assert scores_row_by_row(nodes_of([ROOM]), requests, (1, 1)) == [[None], [None]]
 
 
 def test_a_node_that_becomes_odd_is_noticed_and_forgotten_again() -> None:

@@ -97,6 +97,7 @@ async def test_a_gang_starts_as_a_whole_or_not_at_all(*, faults: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 async def test_a_gang_starts_as_a_whole_in_a_thousand_clusters() -> None:
     for seed in range(1_000):
         await check_all_or_nothing(seed, faults=True)

@@ -71,7 +71,7 @@ async def test_a_bind_is_not_wanted_any_more_once_its_client_has_hung_up(
         f"Content-Length: {len(body)}",
         "\r\n",
     )
-    async with serving(world, encrypted=encrypted) as server, asyncio.timeout(20):
+    async with serving(world, encrypted=encrypted) as server, asyncio.timeout(60):
         _, writer = await asyncio.open_connection(
             LOOPBACK, server.port, ssl=anybody() if encrypted else None
         )

@@ -4,7 +4,6 @@ import logging
 import random
 import uuid
 from collections import deque
-from functools import partial
 from typing import Final
 
 from berth.client.errors import (
@@ -131,7 +130,7 @@ class EventRecorder:
             await self._clock.sleep(RETRY_INTERVAL * jitter)
             for _ in range(len(self._to_retry)):
                 event, tries = self._to_retry.popleft()
-                self._lanes.submit_event(partial(self._write, event, tries))
+                self._lanes.submit_event((event, tries), self._write)
             if self._clock.monotonic() >= next_refresh:
                 next_refresh += REFRESH_INTERVAL
                 self._submit(self._series.refresh())
@@ -149,21 +148,27 @@ class EventRecorder:
 
     def _submit(self, events: list[Event]) -> None:
         for event in events:
-            self._lanes.submit_event(partial(self._write, event, 0))
+            self._lanes.submit_event((event, 0), self._write)
 
-    async def _write(self, event: Event, tries: int) -> None:
-        """Write *event*; when the server may take it later, remember it for :meth:`run`."""
-        try:
-            await self._api.write(event)
-        except (UnavailableError, ServerError, TooManyRequestsError) as exc:
-            if tries + 1 >= MAX_TRIES:
-                log_failure(log, "event given up", exc, fields(event))
-            else:
-                self._to_retry.append((event, tries + 1))
-        except AlreadyExistsError:
-            pass  # an earlier try wrote it, and its answer was lost
-        except ApiError as exc:
-            log_failure(log, "event refused", exc, fields(event))
+    async def _write(self, tried: list[tuple[Event, int]]) -> None:
+        """Write events, each of which was tried so often before."""
+        errors = await self._api.write([event for event, _ in tried])
+        for (event, tries), error in zip(tried, errors, strict=True):
+            if error is not None:
+                self._failed(event, tries, error)
+
+    def _failed(self, event: Event, tries: int, error: ApiError) -> None:
+        """Remember *event* for :meth:`run` when the server may take it later."""
+        match error:
+            case UnavailableError() | ServerError() | TooManyRequestsError():
+                if tries + 1 >= MAX_TRIES:
+                    log_failure(log, "event given up", error, fields(event))
+                else:
+                    self._to_retry.append((event, tries + 1))
+            case AlreadyExistsError():
+                pass  # an earlier try wrote it, and its answer was lost
+            case _:
+                log_failure(log, "event refused", error, fields(event))
 
 
 def fields(event: Event) -> dict[str, object]:

@@ -3,7 +3,6 @@
 Synchronous and without I/O: methods return the events that are to be written.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -34,8 +33,7 @@ def isomorphic_key(event: Event) -> Key:
     )
 
 
-@dataclass(slots=True)
-class Occurrences:
+class Occurrences(msgspec.Struct):
     """An event as first seen, how often it was, and when last (unix seconds)."""
 
     event: Event

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from berth.client.api import Api
 from berth.client.writes.async_calls import POD_STATUS_PATCH, AsyncCalls, executed
@@ -13,8 +14,7 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What the status of *pod* is to say; None leaves as is."""
 
     pod: Pod

@@ -1,7 +1,8 @@
 """Request bodies: objects and patches, read into what the writes take, or refused.
 
-What comes out has no nulls, says its type, and has every field that its kind knows in the right
-JSON type, and no other: those are dropped, and talked about if the client wants that.
+What comes out has no nulls and no empty lists that are not written, says its type, and has every
+field that its kind knows in the right JSON type, and no other: those are dropped, and talked about
+if the client wants that.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ from berth.cluster.go_text import plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import builtin, checks, protobuf
+from berth.cluster.schemas import builtin, checks, empties, protobuf
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
@@ -41,6 +42,8 @@ class Patch(msgspec.Struct, frozen=True):
     media_type: str
     value: Json
     has_nulls: bool
+    may_empty: bool = True
+    """Whether it may leave an empty list or map behind."""
 
     @property
     def brings_null_items(self) -> bool:
@@ -92,7 +95,10 @@ def read_patch(content: bytes, content_type: str) -> Patch:
     media_type = negotiation.media_type(content_type)
     if media_type not in PATCH_TYPES:
         raise errors.unsupported_media_type(PATCH_TYPES)
-    return Patch(media_type, negotiation.decode_json(content), b"null" in content)
+    has_nulls = b"null" in content
+    removes = has_nulls or b'"$' in content or media_type == JSON_PATCH
+    may_empty = removes or empties.has_empties(content)
+    return Patch(media_type, negotiation.decode_json(content), has_nulls, may_empty)
 
 
 def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
@@ -159,6 +165,8 @@ class Bodies:
         self._warnings += found
         if b"null" in json:
             self._fill_nulls(obj)
+        if empties.has_empties(json):
+            self._drop_empties(obj)
         return obj
 
     def applied(self, content: bytes) -> Object:
@@ -191,6 +199,8 @@ class Bodies:
         self._warnings += found
         if patch.brings_null_items and self._resource.structural is None:
             checks.fill_nulls(self._resource.schema, obj)
+        if patch.may_empty:
+            self._drop_empties(obj)
         return obj
 
     def _unknown_of_patch(self, patch: Patch, obj: Object) -> list[str]:
@@ -246,6 +256,12 @@ class Bodies:
             drop_nulls(obj, keep=NULL_TIMES)
         else:
             drop_nulls(obj["metadata"], keep=NULL_TIMES)
+
+    def _drop_empties(self, obj: Object) -> None:
+        if self._resource.structural is None:
+            empties.drop_empties(self._resource.schema, obj)
+        else:
+            empties.drop_empties(builtin.meta("ObjectMeta"), obj["metadata"])
 
 
 def typed(resource: ResourceType, body: Any) -> Object:

@@ -277,6 +277,8 @@ def _schema(schema: Schema) -> Object:
     said = builtin.descriptions(schema.name)
     properties = {name: _property(each, said.get(name, "")) for name, each in schema.fields.items()}
     found: Object = {"type": "object", "properties": properties}
+    if description := builtin.description(schema.name):
+        found["description"] = description
     required = [name for name, field in schema.fields.items() if field.is_required]
     if required:
         found["required"] = required

@@ -86,9 +86,15 @@ def meta(name: str) -> Schema:
     return schema(META + name)
 
 
+def description(name: str) -> str:
+    """Return what an object type is; "" if nothing is said."""
+    found: str = _descriptions()["types"].get(name, "")
+    return found
+
+
 def descriptions(name: str) -> Mapping[str, str]:
     """Return what the fields of an object type are for."""
-    found: Mapping[str, str] = _descriptions().get(name, {})
+    found: Mapping[str, str] = _descriptions()["fields"].get(name, {})
     return found
 
 

@@ -5,15 +5,17 @@
 The three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
 (``schemas``), what a server serves by default with the columns of its tables (``resources``,
 ``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
-the served kinds lead to is kept. Descriptions of fields come from the models of kubernetes-asyncio,
-which are generated from the same OpenAPI document (Apache License 2.0).
+the served kinds lead to is kept. Descriptions of fields come from the models of kubernetes-asyncio;
+those of object types, and of fields that hold one, from lightkube's. Both are generated from the
+same OpenAPI document (Apache License 2.0).
 """
 
 import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -273,7 +275,40 @@ INLINE: Final = frozenset(
 
 
 def descriptions(schemas: Mapping[str, Json]) -> Json:
-    """Return what is said of the fields, by schema and field."""
+    """Return what is said of object types, and of their fields by type and field."""
+    types: Json = {}
+    fields = _said_of_fields(schemas)
+    for name, schema in schemas.items():
+        text, _, parameters = _docstring(name).partition("**parameters**")
+        if text := _in_paragraphs(text):
+            types[name] = text
+        for field, said in _PARAMETER.findall(parameters):
+            if field in schema["fields"]:
+                fields.setdefault(name, {}).setdefault(field, _in_paragraphs(said))
+    return {"types": types, "fields": fields}
+
+
+_PARAMETER: Final = re.compile(
+    r"^ *\* \*\*(\w+)\*\* ``[^`]*`` - (.*?)(?=^ *\* \*\*|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+def _docstring(schema: str) -> str:
+    """Return what lightkube's model of an object type says; "" without a model."""
+    *_, group, version, kind = schema.split(".")
+    try:
+        module = import_module(f"lightkube.models.{group}_{version}")
+    except ModuleNotFoundError:
+        return ""
+    return getattr(module, kind, None).__doc__ or ""
+
+
+def _in_paragraphs(text: str) -> str:
+    paragraphs = (" ".join(each.split()) for each in text.split("\n\n"))
+    return "\n\n".join(each for each in paragraphs if each)
+
+
+def _said_of_fields(schemas: Iterable[str]) -> Json:
     from kubernetes_asyncio.client import models
 
     found: Json = {}

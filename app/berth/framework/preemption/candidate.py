@@ -1,17 +1,18 @@
 """What preemption found: nodes where it would help, and those where it would not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, overload
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.importance import started
-from berth.framework.verdict import Ints, Mask, Rows
+from berth.framework.verdict import Ints, Rows
 from berth.objects.pod import Pod
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
@@ -19,8 +20,7 @@ PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 """Type and reason of the condition that a victim gets before it is deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A node that takes the pod once *victims* are gone."""
 
     row: int
@@ -29,91 +29,6 @@ class Candidate:
     """Most important first; never empty."""
     pdb_violations: int
     """How many of them their disruption budgets would rather keep."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates(Sequence[Candidate]):
-    """Candidates as columns: hundreds are compared, and few of them are ever looked at."""
-
-    rows: Rows
-    nodes: Sequence[str]
-    pdb_violations: Ints
-    num_victims: Rows
-    victims: Sequence[PodInfo]
-    """Those of the first candidate, then those of the second, and so on."""
-    priorities: Ints
-    """One for each of ``victims``."""
-    starts: NDArray[np.float64]
-    """When each of ``victims`` started, in unix seconds; inf: it has not."""
-
-    @classmethod
-    def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
-        if isinstance(candidates, Candidates):
-            return candidates
-        victims = [victim for candidate in candidates for victim in candidate.victims]
-        return cls(
-            np.array([candidate.row for candidate in candidates], np.intp),
-            [candidate.node for candidate in candidates],
-            np.array([candidate.pdb_violations for candidate in candidates], np.int64),
-            np.array([len(candidate.victims) for candidate in candidates], np.intp),
-            victims,
-            np.array([victim.priority for victim in victims], np.int64),
-            np.array([started(victim) for victim in victims], np.float64),
-        )
-
-    @property
-    def first_victims(self) -> Rows:
-        """Where in ``victims`` those of each candidate begin."""
-        return np.cumsum(self.num_victims) - self.num_victims
-
-    def __add__(self, more: "Candidates") -> "Candidates":
-        return Candidates(
-            np.concatenate([self.rows, more.rows]),
-            [*self.nodes, *more.nodes],
-            np.concatenate([self.pdb_violations, more.pdb_violations]),
-            np.concatenate([self.num_victims, more.num_victims]),
-            [*self.victims, *more.victims],
-            np.concatenate([self.priorities, more.priorities]),
-            np.concatenate([self.starts, more.starts]),
-        )
-
-    def take(self, index: Rows | Mask) -> "Candidates":
-        """Return the candidates at *index*, in that order."""
-        at: Rows = (
-            np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp, copy=False)
-        )
-        counts = self.num_victims[at]
-        victims = ranges(self.first_victims[at], counts)
-        return Candidates(
-            self.rows[at],
-            [self.nodes[i] for i in at.tolist()],
-            self.pdb_violations[at],
-            counts,
-            [self.victims[i] for i in victims.tolist()],
-            self.priorities[victims],
-            self.starts[victims],
-        )
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, at: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, at: slice) -> "Candidates": ...
-    def __getitem__(self, at: int | slice) -> "Candidate | Candidates":
-        if isinstance(at, slice):
-            return self.take(np.arange(len(self))[at])
-        first = int(self.first_victims[at])
-        return Candidate(
-            int(self.rows[at]),
-            self.nodes[at],
-            tuple(self.victims[first : first + int(self.num_victims[at])]),
-            int(self.pdb_violations[at]),
-        )
-
-
-NO_CANDIDATES: Final = Candidates.of(())
 
 
 class Criterion(StrEnum):
@@ -131,6 +46,84 @@ class Criterion(StrEnum):
     """Of the victims with the highest priority, the one that started first started latest."""
 
 
+_EVERY_VICTIM: Final = 2**31
+"""Added to each priority, so that a victim of negative priority counts, too."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates(Sequence[Candidate]):
+    """Candidates as columns: hundreds are compared, and few of them are ever looked at."""
+
+    rows: Rows
+    nodes: Sequence[str]
+    costs: NDArray[np.float64]
+    """What each costs by each criterion, the less the better; shape (criteria, candidates)."""
+    victims: NDArray[np.object_]
+    """The victims of each, a tuple."""
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
+        if isinstance(candidates, Candidates):
+            return candidates
+        victims = [victim for candidate in candidates for victim in candidate.victims]
+        costs = costs_of(
+            pdb_violations=np.array([each.pdb_violations for each in candidates], np.int64),
+            num_victims=np.array([len(each.victims) for each in candidates], np.intp),
+            priorities=np.array([victim.priority for victim in victims], np.int64),
+            starts=np.array([started(victim) for victim in victims], np.float64),
+        )
+        return cls(
+            np.array([candidate.row for candidate in candidates], np.intp),
+            [candidate.node for candidate in candidates],
+            costs,
+            np.fromiter((each.victims for each in candidates), object, len(candidates)),
+        )
+
+    def costs_by(self, criterion: Criterion) -> NDArray[np.float64]:
+        """Return what each candidate costs by *criterion*."""
+        costs: NDArray[np.float64] = self.costs[PLACE_OF[criterion]]
+        return costs
+
+    def take(self, at: Rows) -> "Candidates":
+        """Return the candidates at *at*, in that order."""
+        nodes = [self.nodes[i] for i in at.tolist()]
+        return Candidates(self.rows[at], nodes, self.costs[:, at], self.victims[at])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Candidates": ...
+    def __getitem__(self, at: int | slice) -> "Candidate | Candidates":
+        if isinstance(at, slice):
+            nodes = self.nodes[at]
+            return Candidates(self.rows[at], nodes, self.costs[:, at], self.victims[at])
+        violations = int(self.costs_by(Criterion.PDB_VIOLATIONS)[at])
+        return Candidate(int(self.rows[at]), self.nodes[at], self.victims[at], violations)
+
+
+PLACE_OF: Final = {criterion: place for place, criterion in enumerate(Criterion)}
+
+
+def costs_of(
+    *, pdb_violations: Ints, num_victims: Rows, priorities: Ints, starts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what candidates cost by each criterion; shape (criteria, candidates).
+
+    *priorities* and *starts*, in unix seconds, are those of the victims of the first candidate, the
+    most important one first, then those of the second, and so on. Each has victims.
+    """
+    first = np.cumsum(num_victims) - num_victims
+    highest = priorities[first]
+    # Of the victims with the highest priority, the one that started first should be young.
+    are_highest = priorities == np.repeat(highest, num_victims)
+    oldest = np.minimum.reduceat(np.where(are_highest, starts, np.inf), first)
+    total = np.add.reduceat(priorities + _EVERY_VICTIM, first)
+    return np.array([pdb_violations, highest, total, num_victims, -oldest], np.float64)
+
+
 class Round(NamedTuple):
     """A criterion, and how many candidates it left."""
 
@@ -138,15 +131,14 @@ class Round(NamedTuple):
     num_left: int
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(msgspec.Struct, frozen=True):
     """One attempt to make room for a pod."""
 
     candidates: Sequence[Candidate]
     """Those without budget violations first; else as they were tried."""
     rejected: Diagnosis
     """Why preemption would not help on the nodes that were tried in vain. Rows are the table's."""
-    equals: Sequence[Candidate] = field(default=())
+    equals: Sequence[Candidate] = msgspec.field(default=())
     """The best candidates, among which no rule decides."""
     chosen: Candidate | None = None
     """The one of them that the pod is nominated to."""

@@ -1,12 +1,10 @@
 """The node whose victims are missed least (spec §6.6)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from random import Random
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
 from berth.framework.preemption.candidate import (
     Candidate,
@@ -16,9 +14,6 @@ from berth.framework.preemption.candidate import (
     Round,
 )
 from berth.framework.verdict import Rows
-
-_EVERY_VICTIM: Final = 2**31
-"""Added to each priority, so that a victim of negative priority counts, too."""
 
 
 def select_candidate(found: Preemption, rng: Random) -> Preemption:
@@ -50,9 +45,10 @@ def equally_good(candidates: Sequence[Candidate]) -> Candidates:
 def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | None]:
     """Return the best, what each criterion left, and the best of those left out last."""
     left, rounds, runner_up = np.arange(len(candidates)), [], None
-    for criterion, costs in _criteria(candidates):
+    for criterion in Criterion:
         if len(left) < 2:
             break
+        costs = candidates.costs_by(criterion)
         of_left = costs[left]
         is_best = of_left == of_left.min()
         others = left[~is_best]
@@ -61,19 +57,3 @@ def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | No
         left = left[is_best]
         rounds.append(Round(criterion, len(left)))
     return left, tuple(rounds), runner_up if len(left) == 1 else None
-
-
-def _criteria(
-    candidates: Candidates,
-) -> Iterator[tuple[Criterion, NDArray[np.int64] | NDArray[np.float64]]]:
-    """Yield what each candidate costs, by one criterion after the other."""
-    priorities, first = candidates.priorities, candidates.first_victims
-    yield Criterion.PDB_VIOLATIONS, candidates.pdb_violations
-    highest = priorities[first]
-    yield Criterion.HIGHEST_PRIORITY, highest
-    yield Criterion.SUM_OF_PRIORITIES, np.add.reduceat(priorities + _EVERY_VICTIM, first)
-    yield Criterion.NUM_VICTIMS, candidates.num_victims
-    # Of the victims with the highest priority, the one that started first should be young.
-    are_highest = priorities == np.repeat(highest, candidates.num_victims)
-    starts = np.where(are_highest, candidates.starts, np.inf)
-    yield Criterion.START_TIME, -np.minimum.reduceat(starts, first)

@@ -6,7 +6,8 @@ not in 1.36: for them every pod is a unit, also one of a group with ``disruption
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from berth.framework.listers import Lister
 from berth.framework.pod_groups import PodGroups
@@ -15,8 +16,7 @@ from berth.framework.preemption.importance import started
 from berth.objects.pod_group import DisruptionMode, GroupKey, PodGroup, group_of
 
 
-@dataclass(slots=True, eq=False)
-class VictimUnit:
+class VictimUnit(msgspec.Struct, eq=False):
     """Pods that stay together or go together."""
 
     pods: tuple[PodInfo, ...]

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from berth.client.writes.lanes import Lane, WriteLanes
 from berth.clock import Clock, rfc3339
@@ -22,8 +23,7 @@ RECENT: Final = 60
 """Samples in which errors count as recent."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """What there is to know about a process beside its scheduler."""
 
     is_synced: Callable[[], bool]

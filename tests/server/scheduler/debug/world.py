@@ -1,6 +1,7 @@
 """The debug endpoints of a scheduler in process."""
 
 from collections.abc import AsyncGenerator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import httpx
@@ -134,9 +135,15 @@ def client(app: FastAPI) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://berth")
 
 
+@lru_cache(maxsize=1)
+def _application(harness: Harness) -> FastAPI:
+    """Return the application of *harness*, which takes longer to put together than to ask."""
+    return application(harness)
+
+
 async def get(harness: Harness, path: str) -> Object:
     """Return what is at *path*, which must be there."""
-    async with client(application(harness)) as asking:
+    async with client(_application(harness)) as asking:
         answer = await asking.get(path)
     assert answer.status_code == 200, answer.text
     told: Object = answer.json()

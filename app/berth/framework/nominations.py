@@ -1,0 +1,124 @@
+"""Which pods are nominated where: by node, and by row for those who must leave them room."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.verdict import Ints
+
+KEPT: Final = 4
+"""Priorities for which it is kept who is beside."""
+
+_versions = count(1)
+
+
+class Beside(NamedTuple):
+    """The nominated pods that a pod must leave room for; valid in an attempt."""
+
+    pods: dict[int, tuple[PodInfo, ...]]
+    """By row, as if they were there."""
+    version: Ints
+    """By row, a number that stays while its pods do, and never comes again; 0: there are none."""
+
+    def put(self, row: int, pods: tuple[PodInfo, ...]) -> None:
+        """Have *pods* be those on *row*; only :class:`Nominations` calls this."""
+        self.version[row] = next(_versions) if pods else 0
+        if pods:
+            self.pods[row] = pods
+        else:
+            self.pods.pop(row, None)
+
+
+class Nominations(Mapping[str, tuple[PodInfo, ...]]):
+    """Nominated pods by node, in order of nomination, as if they were there.
+
+    What filters ask of them is kept, and follows each change.
+    """
+
+    def __init__(self, by_node: Mapping[str, Sequence[PodInfo]] | None = None) -> None:
+        self._by_node: dict[str, tuple[PodInfo, ...]] = {}
+        self._node_of: dict[str, str] = {}
+        self._nodes: NodeTable | None = None
+        self._node_generation = -1
+        self._beside: dict[int, Beside] = {}
+        """By priority; of the rows of ``_nodes`` as of that generation."""
+        for node, pods in (by_node or {}).items():
+            self.put(node, tuple(pods))
+
+    @classmethod
+    def of(cls, by_node: Mapping[str, Sequence[PodInfo]]) -> "Nominations":
+        """Return *by_node* as nominations; itself if that is what it is."""
+        return by_node if isinstance(by_node, Nominations) else cls(by_node)
+
+    def put(self, node: str, pods: tuple[PodInfo, ...]) -> None:
+        """Have *pods*, which are nominated nowhere else, be all that are nominated to *node*."""
+        for pod in self._by_node.get(node, ()):
+            del self._node_of[pod.uid]
+        if pods:
+            pods = tuple(pod if pod.node_name == node else pod.on_node(node) for pod in pods)
+            self._by_node[node] = pods
+            self._node_of |= {pod.uid: node for pod in pods}
+        else:
+            self._by_node.pop(node, None)
+        if self._nodes is None or self._nodes.node_generation != self._node_generation:
+            self._beside.clear()
+        elif (row := self._nodes.row_of.get(node)) is not None:
+            for priority, beside in self._beside.items():
+                beside.put(row, _at_least(priority, pods))
+
+    def node_of(self, uid: str) -> str | None:
+        """Return the node that the pod is nominated to."""
+        return self._node_of.get(uid)
+
+    def beside(self, pod: PodInfo, nodes: NodeTable) -> Beside:
+        """Return who *pod* must leave room for on *nodes*: others of at least its priority."""
+        if self._nodes is not nodes or self._node_generation != nodes.node_generation:
+            self._nodes, self._node_generation = nodes, nodes.node_generation
+            self._beside.clear()
+        priority = pod.priority
+        beside = self._beside.get(priority)
+        if beside is None:
+            if len(self._beside) >= KEPT:
+                del self._beside[next(iter(self._beside))]
+            beside = self._beside[priority] = Beside({}, np.zeros(nodes.size, np.int64))
+            for node, pods in self._by_node.items():
+                if node in nodes.row_of:
+                    beside.put(nodes.row_of[node], _at_least(priority, pods))
+        own = nodes.row_of.get(self._node_of.get(pod.uid, ""))
+        if own in beside.pods:
+            others = tuple(other for other in beside.pods[own] if other.uid != pod.uid)
+            beside = Beside(beside.pods.copy(), beside.version.copy())
+            beside.put(own, others)
+        return beside
+
+    def copy(self) -> "Nominations":
+        return Nominations(self._by_node)
+
+    @property
+    def num_pods(self) -> int:
+        return len(self._node_of)
+
+    def __getitem__(self, node: str) -> tuple[PodInfo, ...]:
+        return self._by_node[node]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_node)
+
+    def __len__(self) -> int:
+        """The number of nodes that pods are nominated to."""
+        return len(self._by_node)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if two views disagree; for tests and debugging."""
+        by_node = [(pod.uid, node) for node, pods in self._by_node.items() for pod in pods]
+        assert dict(by_node) == self._node_of
+        assert len(by_node) == len(self._node_of)
+        assert all(self._by_node.values())
+
+
+def _at_least(priority: int, pods: tuple[PodInfo, ...]) -> tuple[PodInfo, ...]:
+    return tuple(pod for pod in pods if pod.priority >= priority)
