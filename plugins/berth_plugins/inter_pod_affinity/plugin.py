@@ -1,6 +1,6 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -301,20 +301,18 @@ class InterPodAffinity(
             return QueueingHint.QUEUE
         if not (changed.spec.node_name or changed.status.nominated_node_name):
             return QueueingHint.SKIP
-        written = compile_terms(pod)
-        affinity = [self._terms.matcher(term) for term in written.required_affinity]
-        anti_affinity = [self._terms.matcher(term) for term in written.required_anti_affinity]
+        required = self._terms.read(compile_terms(pod)).required
         if new is None:
             theirs = compile_terms(changed).required_anti_affinity
-            freed = _all_match(anti_affinity, changed) or (
+            freed = _is_in_the_way(required, changed) or (
                 bool(theirs) and all(self._terms.is_about(term, pod) for term in theirs)
             )
             return QueueingHint.QUEUE if freed else QueueingHint.SKIP
-        attracts = _all_match(affinity, new)
+        attracts = _attracts(required, new)
         if old is None:
             return QueueingHint.QUEUE if attracts else QueueingHint.SKIP
-        helps = (attracts and not _all_match(affinity, old)) or (
-            _all_match(anti_affinity, old) and not _all_match(anti_affinity, new)
+        helps = (attracts and not _attracts(required, old)) or (
+            _is_in_the_way(required, old) and not _is_in_the_way(required, new)
         )
         return QueueingHint.QUEUE if helps else QueueingHint.SKIP
 
@@ -402,11 +400,16 @@ def _matches(matcher: PodMatcher, template: PodTemplate) -> bool:
     return matcher.matches(meta.namespace, meta.labels)
 
 
-def _all_match(matchers: Iterable[PodMatcher], pod: Pod) -> bool:
-    """Whether all match; none at all do not."""
-    matchers = list(matchers)
+def _attracts(required: RequiredTerms, pod: Pod) -> bool:
+    """Whether there is affinity, and all of it is to *pod*."""
     meta = pod.metadata
-    return bool(matchers) and all(m.matches(meta.namespace, meta.labels) for m in matchers)
+    return required.affinity is not None and required.affinity.matches(meta.namespace, meta.labels)
+
+
+def _is_in_the_way(required: RequiredTerms, pod: Pod) -> bool:
+    """Whether there is anti-affinity, and all of it is to *pod*."""
+    terms, meta = required.anti_affinity, pod.metadata
+    return bool(terms) and all(about.matches(meta.namespace, meta.labels) for _, about in terms)
 
 
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
