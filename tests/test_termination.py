@@ -65,6 +65,8 @@ async def python(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=start_new_session,
+        # The jobs that a shell has in the background ignore it, and so would this.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     await says(process, "up")
     try:
