@@ -13,6 +13,7 @@ from berth.objects.devices import Device, DeviceId, ResourceSlice, ResourceSlice
 from berth.objects.node import Node
 from berth.objects.pod import NodeSelector
 from berth.objects.selectors import NodeSelectorMatcher, compile_node_selector
+from berth_plugins.dynamic_resources.changes import Changes
 from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
 from berth_plugins.dynamic_resources.features import Features
 
@@ -146,8 +147,8 @@ class ResourcePools:
 
     def __init__(self, listers: Listers, tracker: ResourceSliceTracker | None = None) -> None:
         """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules."""
-        self.version = 0
-        """Changes with every change."""
+        self.changes: Changes[frozenset[str] | None] = Changes()
+        """The names of the nodes that see another pool than before; None: maybe all."""
         self._pools: dict[PoolId, dict[str, _Slice]] = {}
         self._local: dict[str, dict[PoolId, int]] = {}
         """Node name to the pools with slices for that node alone, and how many slices."""
@@ -205,15 +206,21 @@ class ResourcePools:
 
     def _touch(self, id_: PoolId, changed: _Slice) -> None:
         """Forget what those saw who saw the pool."""
-        self.version += 1
         if id_ in self._shared:
             self._shared_version += 1
         if id_ in self._with_counters:
             self._elsewhere = None
-        for found in (changed, *self._pools[id_].values()):
-            self._seen.pop(found.slice.spec.node_name or "", None)
+        names = _node_names((changed, *self._pools[id_].values()))
+        for name in names:
+            self._seen.pop(name, None)
+        matters_everywhere = id_ in self._shared or id_ in self._with_counters
+        self.changes.add(None if matters_everywhere else names)
 
     # Views.
+
+    def nodes_of(self, id_: PoolId) -> frozenset[str] | None:
+        """Return the names of the nodes that see devices of a pool; None: maybe all."""
+        return None if id_ in self._shared else _node_names(self._pools.get(id_, {}).values())
 
     def pools_of(self, node: Node) -> tuple[Pool, ...]:
         """Return the pools that *node* sees, in the order in which they are tried.
@@ -288,6 +295,10 @@ def _tracked_pools(listers: Listers) -> ResourcePools:
 
 _MOST_SEEN: Final = 100_000
 """So many nodes are remembered; names of deleted ones must not pile up for ever."""
+
+
+def _node_names(slices: Iterable[_Slice]) -> frozenset[str]:
+    return frozenset(found.slice.spec.node_name or "" for found in slices)
 
 
 def _pool_id(slice_: ResourceSlice) -> PoolId:
