@@ -37,16 +37,17 @@ from berth.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
+from berth.framework.known_rows import KnownRows
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import decide_by_signature
 from berth.framework.scoring import normalizes
 from berth.framework.status import Code, Status
+from berth.framework.template_cache import TemplateCache
 from berth.framework.verdict import Ints, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
-from berth.profile.known_beside import KnownTemplatesBeside
 from berth.profile.pre_bind_groups import parallel_groups
 from berth.profile.results import Columns, PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
@@ -84,7 +85,7 @@ class Profile:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.weights, self.placement_weights = dict(weights), placement_weights
-        self.known_beside = KnownTemplatesBeside()
+        self.known_beside: TemplateCache[KnownRows] = TemplateCache()
 
         def at(point: str, kind: type[P]) -> list[P]:
             assert EXTENSION_POINTS[point] is kind
