@@ -6,19 +6,28 @@ from hypothesis import strategies as st
 from berth.explain.explanation import Evaluation
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from tests.builders import node, pod, taint
+from tests.builders import ZONE, node, node_affinity, pod, requirement, taint, term
 from tests.explain.asking import explain
 from tests.harness import Harness
 
 GPU = "example.com/gpu"
 
+TERMS = (
+    term(requirement(ZONE, "In", "z1")),
+    term(requirement(ZONE, "In", "z2"), requirement("disk", "NotIn", "ssd")),
+    term(requirement("disk", "Exists"), fields=[requirement("metadata.name", "In", "n1")]),
+    term(),
+)
+
+disks = st.sampled_from(["ssd", "hdd"])
+zones = st.sampled_from(["z1", "z2"])
 sizes = st.sampled_from(["1", "2", "4"])
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> list[Node | Pod]:
     """Nodes of few sizes, so that many are equally near; some tainted, some without room for pods,
-    some with GPUs."""
+    some with GPUs or disks."""
     objects: list[Node | Pod] = []
     for number in range(draw(st.integers(1, 12))):
         name = f"n{number}"
@@ -29,6 +38,8 @@ def clusters(draw: st.DrawFn) -> list[Node | Pod]:
                 memory=f"{draw(sizes)}Gi",
                 pods=draw(st.sampled_from([0, 1, 2, 110])),
                 taints=[taint("a")] if draw(st.integers(0, 3)) == 0 else [],
+                zone=draw(zones),
+                labels={"disk": draw(disks)} if draw(st.booleans()) else {},
                 allocatable={GPU: draw(sizes)} if draw(st.booleans()) else {},
             )
         )
@@ -45,7 +56,14 @@ def pods(draw: st.DrawFn) -> Pod:
         "memory": draw(st.sampled_from(["0", "1Gi", "3Gi", "8Gi"])),
         GPU: draw(st.sampled_from(["0", "1", "3"])),
     }
-    return pod("asked", requests=requests)
+    selector = {"disk": draw(disks)} if draw(st.booleans()) else {}
+    terms = draw(st.lists(st.sampled_from(TERMS), max_size=2))
+    return pod(
+        "asked",
+        requests=requests,
+        node_selector=selector,
+        affinity=node_affinity(required=terms) if terms else None,
+    )
 
 
 def evaluated(harness: Harness, limit: int | None) -> Evaluation:
@@ -54,7 +72,7 @@ def evaluated(harness: Harness, limit: int | None) -> Evaluation:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(clusters(), pods(), st.integers(1, 4))
 def test_the_nearest_of_few_are_the_first_of_all(
     objects: list[Node | Pod], asked: Pod, limit: int

@@ -99,7 +99,10 @@ class ExplainsColumns(Explains):
 
     @abstractmethod
     def objections(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Iterable[Objection]:
-        """Tell what :meth:`explain` holds against each row, in the order of its details."""
+        """Tell what :meth:`explain` holds against each row, in the order of its details.
+
+        Rows without an objection are asked about one by one.
+        """
 
 
 SummingUp: TypeAlias = Generator[None, None, str]
