@@ -51,11 +51,14 @@ class AttemptTimeoutError(SearchTimeoutError):
     """The time for the attempt is over: not for this node in particular."""
 
 
-class _Answer(NamedTuple):
+class _Answer(msgspec.Struct):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
     in_use_version: int
+    """Of the last change of a device of the pools."""
+    checked_version: int
+    """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
     timeout: type[SearchTimeoutError] | None = None
     """When this node alone takes too long: it would again."""
@@ -65,7 +68,7 @@ class _Question(NamedTuple):
     """What is known of the answers to one question."""
 
     answers: dict[str, _Answer]
-    """By node name, the last ones."""
+    """The last ones, by a node of those that see the same."""
     rows: WeakKeyDictionary[NodeTable, KnownRows]
     """Which of them hold without a look at what they follow from."""
 
@@ -117,14 +120,16 @@ class NodeSearch:
         Raises as :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is
         over.
         """
-        pools, in_use = self._pools.pools_of(node), self._claims.in_use
-        version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
-        answers = self._question(claims).answers
-        known = answers.get(node.name)
-        if known is None or known.pools is not pools or known.in_use_version != version:
-            search = partial(allocate, claims, node, pools, in_use, features=self._features)
-            picks, timeout = self._within_time(devices, search)
-            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        (pools, name), in_use = self._pools.view_of(node), self._claims.in_use
+        answers, last = self._question(claims).answers, in_use.changes.version
+        known = answers.get(name)
+        if known is None or known.pools is not pools or known.checked_version != last:
+            version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
+            if known is None or known.pools is not pools or known.in_use_version != version:
+                search = partial(allocate, claims, node, pools, in_use, features=self._features)
+                picks, timeout = self._within_time(devices, search)
+                known = answers[name] = _Answer(pools, version, last, picks, timeout)
+            known.checked_version = last
         if known.timeout is not None:
             raise known.timeout()
         return known.picks
