@@ -30,8 +30,9 @@ from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, r
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
-QUESTIONS_KEPT: Final = 16
-
+MOST_ANSWERS: Final = 100_000
+"""So many are kept of all questions together, but all of the last question."""
+MOST_QUESTIONS: Final = 1_024
 
 MAX_TIME: Final = 1.0
 """Seconds that the searches of one attempt may take, on all nodes together.
@@ -152,11 +153,16 @@ class NodeSearch:
         question = self._questions.get(key)
         if question is None:
             question = self._questions[key] = _Question({}, WeakKeyDictionary())
-            if len(self._questions) > QUESTIONS_KEPT:
-                self._questions.popitem(last=False)
+            self._forget_oldest()
         else:
             self._questions.move_to_end(key)
         return question
+
+    def _forget_oldest(self) -> None:
+        answers = sum(len(question.answers) for question in self._questions.values())
+        while answers > MOST_ANSWERS or len(self._questions) > MOST_QUESTIONS:
+            _, oldest = self._questions.popitem(last=False)
+            answers -= len(oldest.answers)
 
     def _claim_for(
         self, extended: ExtendedResources, pod: Pod, lacking: frozenset[str]
