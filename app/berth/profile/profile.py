@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
@@ -70,8 +70,7 @@ T = TypeVar("T")
 class Profile:
     """The plugins of one schedulerName, sorted by extension point once, at start.
 
-    *points* gives, per extension point of ``EXTENSION_POINTS``, its plugins in order; *weights*
-    the weight of each score plugin.
+    *points* gives the plugins at each of ``EXTENSION_POINTS``, in order, *weights* those of scores.
     """
 
     def __init__(
@@ -431,7 +430,7 @@ class Profile:
 
     async def run_pre_binds(
         self,
-        plugins: Iterable[PreBindPlugin],
+        plugins: Sequence[PreBindPlugin],
         state: CycleState,
         pod: PodInfo,
         node_name: str,
@@ -449,8 +448,9 @@ class Profile:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        groups = parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
-        for group in groups:
+        if not plugins:
+            return None
+        for group in parallel_groups(plugins) if side_by_side else [[each] for each in plugins]:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:
