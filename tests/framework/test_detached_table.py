@@ -56,8 +56,10 @@ class World:
         self.table.remove_pods([row] * len(on_it), on_it)
 
     def set_node(self, row: int, kind: int) -> None:
-        if self.table.exists[row]:
-            self.table.set_node(row, node(f"n{row}", cpu=8, labels={ZONE: f"z{kind}"}))
+        current = self.table.nodes[row]
+        if current is not None:
+            name = current.metadata.name
+            self.table.set_node(row, node(name, cpu=8, labels={ZONE: f"z{kind}"}))
 
     def remove_node(self, row: int, _: int) -> None:
         if self.table.exists[row]:
