@@ -15,7 +15,14 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, label_change
+from berth.framework.explanation import (
+    Detail,
+    ExplainsColumns,
+    Objection,
+    SummingUp,
+    SumsUp,
+    label_change,
+)
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     NOTHING_ELSE,
@@ -94,7 +101,13 @@ class Preference(NamedTuple):
 
 
 class NodeAffinity(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains, SumsUp
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    EnqueueExtensions,
+    ExplainsColumns,
+    SumsUp,
 ):
     """Rejects nodes that ``nodeSelector`` or required node affinity rule out (spec §5.6).
 
@@ -149,6 +162,22 @@ class NodeAffinity(
             yield from _unmet(required.selector.requirements, node)
             if required.affinity is not None:
                 yield from _unmet_by_terms(required.affinity, node)
+
+    def objections(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Iterator[Objection]:
+        """Tell of labels that every node must have; of several terms, each node has its nearest."""
+        required = pod.template.required_node_affinity
+        if self._added is not None or required is None:
+            return
+        demands = [*required.selector.requirements]
+        if required.affinity is not None:
+            terms = required.affinity.terms
+            if len(terms) != 1 or terms[0].fields or terms[0].error:
+                return
+            demands += terms[0].labels
+        for demand in demands:
+            change = label_change(demand.key, "")
+            unmet = ~nodes.labels.where(demand.key, demand.matches)
+            yield Objection(unmet, None if change is None else change.kind)
 
     def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
         """Tell which demands no node meets."""

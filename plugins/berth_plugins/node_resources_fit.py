@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, field_validator, model_validator
@@ -16,15 +16,12 @@ from berth.framework.events import (
     QueueingHint,
 )
 from berth.framework.explanation import (
-    Change,
     ChangeKind,
     Detail,
-    Explains,
+    ExplainsColumns,
+    Objection,
     SummingUp,
     SumsUp,
-    amount_in_words,
-    counted,
-    listed,
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
@@ -37,7 +34,7 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
+from berth.framework.node_table import NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
@@ -62,10 +59,17 @@ from berth_plugins.shared.resource_allocation import (
     requested_to_capacity_ratio,
     scored_resources,
 )
+from berth_plugins.shared.resource_shortage import (
+    NATIVE_INDEX,
+    NOTHING,
+    Need,
+    in_all,
+    lack,
+    lacks_in_columns,
+    too_many_pods,
+)
 
 TOO_MANY_PODS: Final = "Too many pods"
-_NATIVE_INDEX: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE}
-"""What every node has some of."""
 NO_NEED: Final = int(np.iinfo(np.int64).min)
 """As little is left everywhere."""
 
@@ -170,14 +174,6 @@ class NodeResourcesFitArgs(PluginArgs):
         return groups
 
 
-class Need(NamedTuple):
-    """How much of a resource must be left, and what to say where it is not."""
-
-    name: str
-    amount: int
-    reason: str
-
-
 class NodeResourcesFit(
     PreFilterPlugin,
     FilterPlugin,
@@ -185,7 +181,7 @@ class NodeResourcesFit(
     ScorePlugin,
     PlacementScorePlugin,
     EnqueueExtensions,
-    Explains,
+    ExplainsColumns,
     SumsUp,
 ):
     """Rejects nodes that lack what the pod requests, telling each lack (spec §5.8).
@@ -232,7 +228,7 @@ class NodeResourcesFit(
         if is_short and short[0].any():
             rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, short[0]))
         for need in self._needs_of(pod):
-            index = _NATIVE_INDEX.get(need.name)
+            index = NATIVE_INDEX.get(need.name)
             if index is None:
                 backed = self._is_backed(need)
                 rejections.extend(_lacks_of_scalar(nodes, need, backed_by_devices=backed))
@@ -257,21 +253,21 @@ class NodeResourcesFit(
     ) -> Iterator[Detail]:
         count, allowed = int(nodes.pod_count[row]), int(nodes.allowed_pods[row])
         if count >= allowed:
-            yield _too_many_pods(count, allowed)
+            yield too_many_pods(count, allowed)
         for need in self._needs_of(pod):
             rows = nodes.resource_rows(need.name)
             allocatable, requested = (int(rows[0][row]), int(rows[1][row])) if rows else (0, 0)
             if self._is_backed(need) and not allocatable:
                 continue
             if allocatable - requested < need.amount:
-                yield _lack(need, allocatable, free=allocatable - requested)
+                yield lack(need, allocatable, free=allocatable - requested)
 
     def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
         """Tell of what only some nodes have, such as GPUs, how much there is and who has it."""
         clauses = []
         for need in self._needs_of(pod):
             yield
-            if need.name in _NATIVE_INDEX or self._is_backed(need):
+            if need.name in NATIVE_INDEX or self._is_backed(need):
                 continue
             rows = nodes.resource_rows(need.name)
             having = nodes.no_rows() if rows is None else nodes.exists & (rows[0] > 0)
@@ -286,7 +282,7 @@ class NodeResourcesFit(
                 holders += [p.key for p in pods if p.template.requested.amount(need.name)]
                 yield
             total, taken = int(rows[0][having].sum()), int(rows[1][having].sum())
-            clauses.append(_in_all(need.name, total, total - taken, int(having.sum()), holders))
+            clauses.append(in_all(need.name, total, total - taken, int(having.sum()), holders))
         return "; ".join(clauses)
 
     def _needs_of(self, pod: PodInfo) -> tuple[Need, ...]:
@@ -296,6 +292,12 @@ class NodeResourcesFit(
         for name, amount in _amounts(pod.template.incoming_requested):
             if not self._is_ignored(name):
                 yield Need(name, amount, f"Insufficient {name}")
+
+    def objections(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Iterator[Objection]:
+        yield Objection(nodes.pod_count >= nodes.allowed_pods, ChangeKind.FREE_POD_SLOT)
+        for need in self._needs_of(pod):
+            rows = nodes.resource_rows(need.name) or (NOTHING, NOTHING)
+            yield from lacks_in_columns(need, *rows, is_backed=self._is_backed(need))
 
     def _is_backed(self, need: Need) -> bool:
         """Whether devices stand for the resource on nodes that have none of it (spec §5.8)."""
@@ -396,45 +398,6 @@ def _lacks(short: Mask, allocatable: Ints, need: Need) -> Iterator[Rejection]:
         yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, never)
         short = short & ~never
     yield Rejection(need.reason, Code.UNSCHEDULABLE, short)
-
-
-def _too_many_pods(count: int, allowed: int) -> Detail:
-    missing = count - allowed + 1
-    change = Change(
-        kind=ChangeKind.FREE_POD_SLOT,
-        what="pods",
-        amount=missing,
-        words=f"take {missing} pod(s) away" if allowed else f"let it take {missing} pod(s) more",
-    )
-    return Detail(f"has {count} pods, takes {allowed}", change)
-
-
-def _in_all(name: str, total: int, free: int, nodes: int, holders: Sequence[str]) -> str:
-    there, left = amount_in_words(name, total), amount_in_words(name, free)
-    held = f", {'the others ' * bool(free)}held by {listed(holders)}" if holders else ""
-    have = "has" if nodes == 1 else "have"
-    return f"{counted(nodes, 'node')} {have} {there} {name} in all, {left} free{held}"
-
-
-def _lack(need: Need, allocatable: int, *, free: int) -> Detail:
-    """Tell how much of a resource is missing, and whether other pods could give it back."""
-    name, missing = need.name, need.amount - free
-    needed = amount_in_words(name, need.amount, round_up=True)
-    lacking = amount_in_words(name, missing, round_up=True)
-    if not allocatable and name not in _NATIVE_INDEX:
-        return Detail(f"has no {name}")
-    is_too_small = allocatable < need.amount
-    change = Change(
-        kind=ChangeKind.REQUEST_LESS if is_too_small else ChangeKind.FREE_RESOURCE,
-        what=name,
-        amount=missing,
-        shortfall=missing / need.amount,
-        words=f"request {lacking} {name} less, or have a larger node"
-        if is_too_small
-        else f"free {lacking} more {name}",
-    )
-    there = f"free {amount_in_words(name, free)} of {amount_in_words(name, allocatable)}"
-    return Detail(f"needs {name} {needed}, {there}", change)
 
 
 def _amounts(requests: Resources) -> Iterator[tuple[str, int]]:

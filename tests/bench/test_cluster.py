@@ -10,7 +10,7 @@ from berth.clock import RealClock
 @pytest.mark.slow
 async def test_every_measurement_is_made() -> None:
     settings = Settings(
-        nodes=5, pods=60, watchers=3, changes=4, gets=10, idle_seconds=0.5, is_kept=True
+        nodes=5, pods=60, watchers=3, changes=70, gets=10, idle_seconds=0.5, is_kept=True
     )
 
     figures = [each async for each in measure(settings, clock=RealClock())]

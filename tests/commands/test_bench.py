@@ -39,6 +39,41 @@ def test_instructions_are_shown_or_it_is_told_once_why_not(
     assert ("instructions" in shown.out) == (not reason)
 
 
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["engine", "--pods=-5"], "--pods: -5 must be at least 1"),
+        (["scale", "--nodes=5,0"], "--nodes: 0 must be at least 1"),
+        (["steady", "--rate=0"], "--rate: 0 must be a number above 0"),
+        (["steady", "--seconds=nan"], "--seconds: nan must be a number above 0"),
+    ],
+)
+def test_an_argument_that_cannot_be_measured_is_wrong_usage(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["bench", *argv])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "name a test case of scheduler_perf; --list lists them"),
+        (["Unknown"], "Unknown: there are SchedulingBasic, "),
+        (["SchedulingBasic/no"], "no: SchedulingBasic has 5Nodes, "),
+    ],
+)
+def test_an_unknown_workload_is_told_before_the_head_of_the_table(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["bench", "scheduler_perf", *argv]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert not shown.out
+
+
 def test_decisions_are_measured_at_each_size(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["scale", "--nodes=9,12", "--pods=0,3", "--repetitions=1", "--runs=1", "--output=json"]
     assert cli.execute("bench", argv) == 0

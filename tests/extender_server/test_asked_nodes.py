@@ -96,9 +96,9 @@ async def test_without_nodes_of_our_own_those_that_were_sent_are_all_there_are()
 
 async def test_images_stay_as_known(world: World) -> None:
     """What a version of a node that was sent says of images is neither counted nor remembered."""
-    world.harness.put(node("n3", images={"i": 2**30}, version="1"))
+    world.harness.put(node("n3", images={"i:latest": 2**30}, version="1"))
     as_known = whole(node("n3", version="1"), node("n2", version="6"))
-    newer = whole(node("n3", version="2"), node("n2", version="6", images={"i": 2**30}))
+    newer = whole(node("n3", version="2"), node("n2", version="6", images={"i:latest": 2**30}))
     asked = pod(image="i")
 
     before = await world.priorities(asked, **as_known)
@@ -106,3 +106,10 @@ async def test_images_stay_as_known(world: World) -> None:
     after = await world.priorities(asked, **as_known)
 
     assert before == meanwhile == after == {"n3": 10, "n2": 0}
+
+
+async def test_a_node_that_nobody_told_of_has_no_images(world: World) -> None:
+    world.harness.put(node("n3", images={"i:latest": 2**30}, version="1"))
+    sent = whole(node("n3", version="1"), node("new", images={"i:latest": 2**30}))
+
+    assert await world.priorities(pod(image="i"), **sent) == {"n3": 10, "new": 0}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.framework.last_changes import MOST
 from berth.framework.node_table import CPU, MEMORY, NodeTable
 from berth.framework.pod_info import PodInfo
 from tests.builders import ZONE, node, pod, taint
@@ -181,6 +182,32 @@ def test_the_rows_that_have_changed_since(changes: list[list[int]], data: st.Dat
         seen.append(table.last_generation)
     since = data.draw(st.sampled_from(seen))
     assert table.rows_changed_since(since) == np.flatnonzero(table.generation > since).tolist()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([*range(4), None]), max_size=300), st.data())
+def test_the_rows_whose_load_has_changed_since(
+    changes: list[int | None], data: st.DataObject
+) -> None:
+    """A pod comes to the row, or (None) the one on the first row says that it is running."""
+    table = NodeTable()
+    for number in range(4):
+        table.add_node(node(f"n{number}"))
+    table.add_pod(0, running := PodInfo(pod("running")))
+    seen, rows = [table.last_generation], list[int | None]()
+    for at, row in enumerate(changes):
+        if row is None:
+            table.update_pod(0, running)
+        else:
+            table.add_pod(row, PodInfo(pod(f"p{at}")))
+        seen.append(table.last_generation)
+        rows.append(row)
+    since = data.draw(st.integers(0, len(changes)))
+    loaded = table.rows_loaded_since(seen[since])
+    assert {row for row in rows[since:] if row is not None} <= set(loaded)
+    assert set(loaded) <= set(table.rows_changed_since(seen[since]))
+    if len(changes) - since < MOST:
+        assert loaded == sorted({row for row in rows[since:] if row is not None})
 
 
 @settings(max_examples=60)

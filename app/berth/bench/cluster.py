@@ -216,7 +216,7 @@ class _Bench:
             took = []
             for number in range(settings.changes):
                 changed = self._clock.monotonic()
-                await self._change(number)
+                await self._change(number % settings.pods)
                 await asyncio.gather(*(watcher.seen(number + 1) for watcher in watchers))
                 took.append(self._clock.monotonic() - changed)
             seconds = self._clock.monotonic() - started

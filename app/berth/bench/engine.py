@@ -3,7 +3,7 @@
 import gc
 import random
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,27 +20,21 @@ from berth.bench.workloads import (
     pod,
     running_pods,
 )
-from berth.cache.cache import Cache
 from berth.clock import Clock, RealClock
 from berth.config.load import default_configuration
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import SchedulerCore
-from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.cluster import Namespace
 from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Pod
-from berth.profile.build import Registry, args_models, build_profiles
-from berth.profile.profile import Profile
+from berth.profile.build import Registry, args_models
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Outcome, Placed
 from berth.scheduler.schedule_pod import schedule_pod
 
-NO_OBJECTS = Listers()
-NO_PODS: Mapping[str, Pod] = {}
 WARM_UP: Final = 20
 """Decisions that are made first and not counted."""
 TEMPLATES: Final = 10
@@ -170,17 +164,3 @@ def _core(registry: Registry, *, num_nodes: int, num_pods: int, seed: int) -> Sc
     for running in running_pods(num_pods, num_nodes=num_nodes, rng=random.Random(seed)):
         core.cache.add_pod(PodInfo(running))
     return core
-
-
-def default_profile(
-    cache: Cache,
-    registry: Registry,
-    *,
-    listers: Listers = NO_OBJECTS,
-    pods: Mapping[str, Pod] = NO_PODS,
-) -> Profile:
-    """Make the default profile on the nodes of *cache*; *pods* are those that wait."""
-    handle = Handle(cache.table, listers=listers, pod=pods.get)
-    profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
-    (profile,) = profiles.values()
-    return profile

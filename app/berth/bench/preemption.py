@@ -2,23 +2,27 @@
 
 import gc
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
-from berth.bench.engine import WARM_UP, Result, default_profile
+from berth.bench.engine import WARM_UP, Result
 from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
 from berth.cache.cache import Cache
 from berth.clock import Clock, rfc3339
+from berth.config.load import default_configuration
+from berth.framework.handle import Handle
+from berth.framework.listers import Listers
 from berth.framework.nominations import Nominations
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import node_allocatable
-from berth.profile.build import Registry
+from berth.profile.build import Registry, args_models, build_profiles
+from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Outcome, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
@@ -83,7 +87,7 @@ def run(
     """
     cache = _full(num_nodes)
     pods: dict[str, Pod] = {}
-    profile, select = default_profile(cache, registry, pods=pods), Random(0).choice
+    profile, select = _default_profile(cache, registry, pods), Random(0).choice
     for workload in WORKLOADS:
         took, helped = [], 0
         nominated = Nominations()
@@ -107,6 +111,14 @@ def run(
                 nominated.put(node, (*nominated.get(node, ()), info))
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), helped)
+
+
+def _default_profile(cache: Cache, registry: Registry, pods: Mapping[str, Pod]) -> Profile:
+    """Make the default profile on the nodes of *cache*; *pods* are those that wait."""
+    handle = Handle(cache.table, listers=Listers(), pod=pods.get)
+    profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
+    (profile,) = profiles.values()
+    return profile
 
 
 def _nominated_node(outcome: Outcome) -> str:

@@ -52,13 +52,13 @@ class Fence(NamedTuple):
     otherwise: str
 
 
-def check_fences(fences: Iterable[Fence], method: str, what: str) -> None:
-    """Raise FencedError if a request, which errors call *what*, may not leave now."""
+def check_fences(fences: Iterable[Fence], method: str, path: str) -> None:
+    """Raise FencedError if a request may not leave now."""
     if method == "GET":
         return
     for fence in fences:
         if not fence.may_write():
-            raise FencedError(f"{what}: not sent, {fence.otherwise}")
+            raise FencedError(f"{method} {path}: not sent, {fence.otherwise}")
 
 
 Authorization = Callable[[], Awaitable[str]]
@@ -172,41 +172,35 @@ class ApiClient:
         body: bytes | None = None,
         content_type: str = "application/json",
         timeout: float | None = None,
+        retries: int = THROTTLED_RETRIES,
     ) -> bytes:
         """Send one request and return the body of its answer.
 
-        Waits for the rate limiter first. An answer 429 with a Retry-After is obeyed a few times,
-        whatever the verb: it says that the server did not begin to work on the request. Nothing
-        else is tried again here. *timeout* is in seconds, ``REQUEST_TIMEOUT`` when None.
+        Waits for the rate limiter first. An answer 429 with a Retry-After is obeyed *retries*
+        times, whatever the verb: it says that the server did not begin to work on the request.
+        Nothing else is tried again here. *timeout* is in seconds, ``REQUEST_TIMEOUT`` when None.
         """
-        return await self._request(
-            method, path, params=params, body=body, content_type=content_type, timeout=timeout
-        )
-
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        timeout: float | None = None,
-        retries: int = THROTTLED_RETRIES,
-    ) -> bytes:
+        target = target_of(path, params)
+        guard = partial(check_fences, self._fences, method, path)
         while True:
-            # what will not leave takes no turn
-            check_fences(self._fences, method, f"{method} {path}")
+            guard()  # what will not leave takes no turn
             await self._take_turn(method)
+            headers = await self._headers_with(None if body is None else content_type)
+            started = self._clock.monotonic()
+            answer: Response | UnavailableError
             try:
-                return await self._send(
+                answer = await self._transport.exchange(
                     method,
-                    path,
-                    params=params,
+                    target,
+                    headers=headers,
                     body=body,
-                    content_type=content_type,
                     timeout=REQUEST_TIMEOUT if timeout is None else timeout,
+                    guard=guard,
                 )
+            except UnavailableError as exc:
+                answer = exc
+            try:
+                return self._received(method, path, body, answer, started=started)
             except TooManyRequestsError as exc:
                 if exc.retry_after is None or retries == 0:
                     raise
@@ -224,7 +218,7 @@ class ApiClient:
         while len(answers) < len(posts):
             left = posts[len(answers) :]
             try:
-                check_fences(self._fences, "POST", f"POST {left[0][0]}")
+                check_fences(self._fences, "POST", left[0][0])
                 await self._take_turn("POST")
                 count = 1 + self.limiter.take_spare(len(left) - 1)
                 for _ in range(count - 1):
@@ -238,7 +232,6 @@ class ApiClient:
     async def _post(self, posts: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Send requests whose turn it is."""
         headers = await self._headers_with("application/json")
-        what = f"POST {posts[0][0]}"
         started = self._clock.monotonic()
         answers: list[bytes | ApiError] = []
         try:
@@ -246,7 +239,7 @@ class ApiClient:
                 [(target_of(path, None), body) for path, body in posts],
                 headers=headers,
                 timeout=REQUEST_TIMEOUT,
-                guard=partial(check_fences, self._fences, "POST", what),
+                guard=partial(check_fences, self._fences, "POST", posts[0][0]),
             )
         except UnavailableError as exc:
             exchanged = [exc] * len(posts)
@@ -271,7 +264,7 @@ class ApiClient:
         for n in delays:
             path, body = posts[n]
             try:
-                answers[n] = await self._request(
+                answers[n] = await self.request(
                     "POST", path, body=body, retries=THROTTLED_RETRIES - 1
                 )
             except ApiError as exc:
@@ -307,32 +300,6 @@ class ApiClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._transport.close()
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
-        timeout: float,
-    ) -> bytes:
-        headers = await self._headers_with(None if body is None else content_type)
-        started = self._clock.monotonic()
-        answer: Response | UnavailableError
-        try:
-            answer = await self._transport.exchange(
-                method,
-                target_of(path, params),
-                headers=headers,
-                body=body,
-                timeout=timeout,
-                guard=partial(check_fences, self._fences, method, f"{method} {path}"),
-            )
-        except UnavailableError as exc:
-            answer = exc
-        return self._received(method, path, body, answer, started=started)
 
     def _received(
         self,

@@ -74,14 +74,14 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _measure(given: argparse.Namespace) -> int:
-    machine, is_table = Machine.here(), given.output == "table"
+    steps, machine, is_table = STEPS[given.what](given), Machine.here(), given.output == "table"
     if is_table:
         say(f"{machine}; runs: {given.runs}")
     if reason := why_not():
         note(f"Instructions are not counted: {reason}")
     if is_table:
         say(HEADER)
-    for step in STEPS[given.what](given):
+    for step in steps:
         async for measured in repeated(step, given.runs):
             at_most = target(given.what, measured.label, given.nodes)
             each = msgspec.structs.replace(measured, at_most=at_most)

@@ -109,7 +109,7 @@ class InProcessApi:
     ) -> bytes:
         """Make one request and return the body of its answer."""
         await self._turns.take()
-        check_fences(self._fences, method, f"{method} {path}")
+        check_fences(self._fences, method, path)
         started = self._clock.monotonic()
         exchange = _Exchange(body or b"")
         scope = self._scope(method, path, params, None if body is None else content_type)

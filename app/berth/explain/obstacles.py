@@ -2,18 +2,18 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 from functools import cached_property
 from heapq import nsmallest
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from berth.explain.distances import Columns, Distance, Hold, distance_of
 from berth.explain.explanation import NearestMiss, Obstacle
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import PluginVerdict
-from berth.framework.explanation import ChangeKind, Detail, Explains, SumsUp
+from berth.framework.explanation import Detail, Explains, ExplainsColumns, SumsUp
 from berth.framework.interface import FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.overlay import Overlay
@@ -27,26 +27,8 @@ from berth.tasks import Steps
 
 log = logging.getLogger(__name__)
 
-UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
-UNSCHEDULABLE: Final = Code.UNSCHEDULABLE.label
-
 MORE_KEPT: Final = 256
 """Rows that are kept beside twice the number of nearest ones, before others are forgotten."""
-EFFORT: Final = {
-    ChangeKind.FREE_RESOURCE: 0,
-    ChangeKind.FREE_POD_SLOT: 0,
-    ChangeKind.FREE_PORT: 0,
-    ChangeKind.FREE_DEVICE: 0,
-    ChangeKind.DETACH_VOLUME: 0,
-    ChangeKind.REMOVE_TAINT: 1,
-    ChangeKind.UNCORDON: 1,
-    ChangeKind.MOVE_PODS: 1,
-    ChangeKind.LABEL_NODE: 2,
-    ChangeKind.REQUEST_LESS: 3,
-    ChangeKind.EDIT_POD: 3,
-}
-"""What an operator does first: room comes back by itself as pods end, or another node has it; a
-taint can be tolerated, pods can be moved, a label can be set; then the pod itself has to change."""
 
 
 class Obstacles:
@@ -135,21 +117,28 @@ class Obstacles:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
 
         A step for each row whose details are asked for: only where they can matter, which may be
-        everywhere. Rows with few reasons come first, until enough are found that could be changed.
+        everywhere that a plugin objects that does not explain columns. Rows with few reasons come
+        first, until enough are found that could be changed.
         """
         nodes = self._nodes
         rejected = np.flatnonzero(self._in_question & ~self._found.feasible)
         if not len(rejected) or count < 1:
             return []
         ranks = yield from self._coarse_ranks()
+        columns = self._columns()
+        yield
         coarse = ranks[rejected]
         found: list[tuple[Distance, str, int, tuple[Obstacle, ...]]] = []
         enough = 0
         for rank in sorted(set(coarse.tolist())):
-            for row in rejected[coarse == rank].tolist():
+            rows = rejected[coarse == rank]
+            known = rows[columns.known[rows]]
+            enough += columns.num_changeable(known)
+            unknown = rows[~columns.known[rows]].tolist()
+            for row in columns.nearest(known, count) + unknown:
                 obstacles = self.of(row)
-                distance = _distance(obstacles)
-                enough += distance.hold is Hold.CHANGEABLE
+                distance = distance_of(obstacles)
+                enough += distance.hold is Hold.CHANGEABLE and not columns.known[row]
                 found.append((distance, nodes.name(row), row, obstacles))
                 if len(found) > 2 * count + MORE_KEPT:
                     found = nsmallest(count, found, key=itemgetter(0, 1))
@@ -163,7 +152,7 @@ class Obstacles:
         """Say what the nearest node would need; None if nobody could change it."""
         if not self._were_filtered or self._found.diagnosis.error() is not None:
             return None
-        if _distance(obstacles).hold is Hold.FIXED:
+        if distance_of(obstacles).hold is Hold.FIXED:
             return None
         return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
 
@@ -193,10 +182,24 @@ class Obstacles:
         ranks = 2 * reasons + unresolvable
         absent = self._in_question & ~self._found.feasible & ~diagnosis.rejected(nodes)
         for row in (*self._singular, *np.flatnonzero(absent).tolist()):
-            distance = _distance(self.of(row))
+            distance = distance_of(self.of(row))
             ranks[row] = 2 * distance.reasons + distance.is_unresolvable
             yield
         return ranks
+
+    def _columns(self) -> Columns:
+        """Return the distances of the rows that plugins reject which explain columns."""
+        columns = Columns(self._nodes)
+        if self._found.diagnosis.error() is not None:
+            return columns
+        for name, verdict in self._verdicts:
+            plugin, where = self._filters[name], _where(verdict, self._nodes)
+            if isinstance(plugin, ExplainsColumns):
+                columns.add(plugin.objections(self._state, self._pod, self._nodes), where)
+            else:
+                columns.leave_out(where)
+        columns.leave_out([*self._singular])
+        return columns
 
     def sums(self) -> Steps[tuple[str, ...]]:
         """Return what plugins say of all the nodes together that they keep the pod off."""
@@ -277,61 +280,6 @@ def _details(
     except Exception:  # a plugin's bug costs the details only
         log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
         return ()
-
-
-class Hold(IntEnum):
-    """Whether what stands in the way could be changed."""
-
-    CHANGEABLE = 0
-    UNKNOWN = 1
-    """A plugin says that evicting pods would not help, and not what would."""
-    FIXED = 2
-
-
-class Distance(NamedTuple):
-    """How far a node is from fitting, to be compared; the package gives the order."""
-
-    hold: Hold
-    """That of the firmest obstacle."""
-    reasons: int
-    is_unresolvable: bool
-    """No eviction helps."""
-    effort: int
-    """That of the hardest change."""
-    shortfall: float
-    """What is missing in proportion to what is needed, summed over all objections."""
-
-
-def _distance(obstacles: tuple[Obstacle, ...]) -> Distance:
-    """Say how far a node is that *obstacles* keep the pod off; without any it was not evaluated.
-
-    An objection without details counts as if all of something were missing; whether it could be
-    changed is not known, unless the plugin says that evicting pods may help.
-    """
-    hold = Hold.CHANGEABLE if obstacles else Hold.FIXED
-    effort, shortfall = 0, 0.0
-    for obstacle in obstacles:
-        for detail in obstacle.details:
-            if detail.change is None:
-                hold = Hold.FIXED
-                shortfall += 1.0
-            else:
-                effort = max(effort, EFFORT[detail.change.kind])
-                shortfall += detail.change.shortfall
-        if not obstacle.details:
-            if not obstacle.plugin:  # left out by PreFilter, for what the node is
-                hold = Hold.FIXED
-            elif obstacle.code != UNSCHEDULABLE:
-                hold = max(hold, Hold.UNKNOWN)
-            effort = max(EFFORT.values())
-            shortfall += len(obstacle.reasons)
-    return Distance(
-        hold,
-        sum(len(obstacle.reasons) for obstacle in obstacles),
-        any(obstacle.code == UNRESOLVABLE for obstacle in obstacles),
-        effort,
-        shortfall,
-    )
 
 
 def _miss(node: str, obstacles: tuple[Obstacle, ...], *, beside: tuple[str, ...]) -> NearestMiss:

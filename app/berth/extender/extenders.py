@@ -33,6 +33,12 @@ class Extenders:
 
     def __init__(self, extenders: Iterable[Extender] = ()) -> None:
         self._all = sorted(extenders, key=lambda extender: extender.is_ignorable)
+        self._deciding = [
+            e
+            for e in self._all
+            if e.config.filter_verb or e.config.prioritize_verb or e.config.preempt_verb
+        ]
+        self._binding = [e for e in self._all if e.config.bind_verb]
 
     def __iter__(self) -> Iterator[Extender]:
         """Give them in the order in which they are asked."""
@@ -45,11 +51,7 @@ class Extenders:
 
     def have_a_say(self, pod: Pod) -> bool:
         """Whether *pod* cannot be placed without asking; having it bound is another matter."""
-        return any(
-            (e.config.filter_verb or e.config.prioritize_verb or e.config.preempt_verb)
-            and e.is_interested(pod)
-            for e in self._all
-        )
+        return bool(self._deciding) and any(e.is_interested(pod) for e in self._deciding)
 
     def preempting(self, pod: Pod) -> list[Extender]:
         """Return those that want to be asked whom to evict for *pod*."""
@@ -57,8 +59,10 @@ class Extenders:
 
     def binder(self, pod: Pod) -> Extender | None:
         """Return the one that binds *pod* in place of the Bind plugins."""
-        binding = (e for e in self._all if e.config.bind_verb and e.is_interested(pod))
-        return next(binding, None)
+        for extender in self._binding:
+            if extender.is_interested(pod):
+                return extender
+        return None
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """Register for all events: nobody can know what an extender goes by (spec §3.9)."""

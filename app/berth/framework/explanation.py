@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import Plugin
 from berth.framework.node_table import NodeTable
@@ -77,6 +80,28 @@ class Explains(Plugin):
 
         Called when somebody asks, never in a scheduling attempt, with the *state* that PreFilter
         of the same question has written. As in Filter, the table that is given is evaluated.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """One detail of many rows at once, without its words."""
+
+    where: Mask
+    kind: ChangeKind | None
+    """Of the change that would help; None: nothing short of another node or another pod would."""
+    shortfall: NDArray[np.float64] | float = 1.0
+    """Of each row, or of all."""
+
+
+class ExplainsColumns(Explains):
+    """A Filter plugin that can also tell how far off all rows are, faster than one by one."""
+
+    @abstractmethod
+    def objections(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Iterable[Objection]:
+        """Tell what :meth:`explain` holds against each row, in the order of its details.
+
+        Rows without an objection are asked about one by one.
         """
 
 

@@ -90,10 +90,13 @@ class ImageStates:
         if self._rows is None:
             onto[state.index()] += scaled
         else:
-            onto[np.isin(self._rows, state.index())] += scaled
+            onto[np.flatnonzero(np.isin(self._rows, state.index()))] += scaled
 
     def take(self, rows: NDArray[np.intp]) -> "ImageStates":
-        """Return the same states seen through *rows*; node counts stay those of the whole."""
+        """Return the same states seen through *rows*; node counts stay those of the whole.
+
+        Rows that come to the part later have no images.
+        """
         part = ImageStates()
         part._states = self._states
         part._rows = rows if self._rows is None else self._rows[rows]

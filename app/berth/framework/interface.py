@@ -17,6 +17,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.events import ClusterEventWithHint
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable, RowIndex
+from berth.framework.nominations import Beside
 from berth.framework.overlay import Overlay
 from berth.framework.placement import Placement, PodGroupPlacement
 from berth.framework.pod_batch import PodBatch
@@ -85,6 +86,9 @@ class Plugin(ABC):
         While the value stays equal, so do the answers of PreFilter, Filter, PreScore and Score, and
         they are not asked for again; with :data:`NOTHING_ELSE` not even this is. None: more than
         can be told, so the plugin is asked about every pod.
+
+        What a filter says of one node must not follow from what other nodes are, unless the value
+        has their :attr:`~berth.framework.node_table.NodeTable.node_generation`.
         """
         return None
 
@@ -219,13 +223,13 @@ class PostFilterResult:
 class RowByRow(NamedTuple):
     """The answers of overlays about a row, and pods of one template, follow from that row alone.
 
-    As long as nodes neither come, go nor change; and beside what is said here.
+    That is, from its node and the pods there; and beside what is said here.
     """
 
     follows_from: Hashable
     """What else they follow from: while it stays equal, so do they."""
-    beside: Ints
-    """By row, the version of the pods nominated to it, from which they follow, too."""
+    beside: Beside
+    """The pods nominated to each row, from which they follow, too."""
 
 
 class FilterRunner(Protocol):

@@ -71,6 +71,11 @@ class NodeColumns(NamedTuple):
         requested, non_zero = self.requested[:, row], self.non_zero_requested[:, row]
         return b"".join([requested.tobytes(), non_zero.tobytes(), self.pod_count[row].tobytes()])
 
+    def loads(self, rows: int) -> Ints:
+        """Return by row, of so many, what :meth:`load` has the bytes of; the last are the pods."""
+        parts = self.requested, self.non_zero_requested, self.pod_count[np.newaxis]
+        return np.ascontiguousarray(np.concatenate(parts)[:, :rows].T)
+
     def copy(self) -> "NodeColumns":
         return NodeColumns._make([column.copy() for column in self])
 

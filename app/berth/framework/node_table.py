@@ -1,17 +1,16 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
 import copy
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.image_states import ImageStates
 from berth.framework.label_columns import LabelColumns
+from berth.framework.last_changes import LastChanges
 from berth.framework.node_columns import NodeColumns
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_counters import PodCounters
@@ -34,8 +33,6 @@ _MANY = 8
 """From so many pods on arrays are worth making."""
 _MOST_KEPT = 1_000
 """Answers kept at once; at 5,000 nodes a mask is 5 kB and a column of scores 40 kB."""
-LAST_CHANGED: Final = 256
-"""How many changes are remembered beside their generations."""
 
 T = TypeVar("T")
 
@@ -69,8 +66,7 @@ class NodeTable:
         self.last_generation = 0
         self.node_generation = 0
         """Bumped whenever a node comes, goes or changes, whatever pods do."""
-        self._last_changed: deque[int] = deque(maxlen=LAST_CHANGED)
-        """The rows of the last changes, one for each generation."""
+        self._last_changed, self._last_loaded = LastChanges.none(), LastChanges.none()
         self.labels = LabelColumns(self.nodes)
         self.ports = PortIndex()
         self.images = ImageStates()
@@ -175,9 +171,8 @@ class NodeTable:
     def kept(self, key: Hashable, build: Callable[[], T]) -> T:
         """Return what *build* made for *key*, until a node comes, goes or changes.
 
-        For what follows from nodes alone, whatever pods they run: most of what a pod's demands on
-        nodes come to is the same for pod after pod. Not to be changed by anybody; an array cannot
-        be. *key* must say all that the answer depends on beside the nodes.
+        For what follows from nodes alone, whatever pods they run. Not to be changed by anybody; an
+        array cannot be. *key* must say all that the answer depends on beside the nodes.
         """
         try:
             found: T = self._kept[key]
@@ -338,6 +333,7 @@ class NodeTable:
         self._columns.generation[index] = np.arange(len(index)) + (self.last_generation + 1)
         self.last_generation += len(index)
         self._last_changed.clear()
+        self._last_loaded.clear()
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         template, columns = pod.template, self._columns
@@ -359,6 +355,7 @@ class NodeTable:
         else:
             self.pod_counters.remove(row, pod)
         self._touch(row)
+        self._last_loaded.append((self.last_generation, row))
 
     def _count_special(self, row: int, template: PodTemplate, sign: int) -> None:
         """Count what few pods have: other resources than the native ones, and host ports."""
@@ -373,15 +370,19 @@ class NodeTable:
     def _touch(self, row: int) -> None:
         self.last_generation += 1
         self._columns.generation[row] = self.last_generation
-        self._last_changed.append(row)
+        self._last_changed.append((self.last_generation, row))
 
     def rows_changed_since(self, generation: int) -> list[int]:
         """Return the rows whose generation is higher, in ascending order."""
-        count = self.last_generation - generation
-        if count <= len(self._last_changed):
-            return sorted(set(islice(reversed(self._last_changed), count)))
-        changed: list[int] = np.flatnonzero(self.generation > generation).tolist()
+        changed = self._last_changed.since(generation)
+        if changed is None:
+            changed = np.flatnonzero(self.generation > generation).tolist()
         return changed
+
+    def rows_loaded_since(self, generation: int) -> list[int]:
+        """Return those of them on which pods came or went, in ascending order; maybe some more."""
+        loaded = self._last_loaded.since(generation)
+        return self.rows_changed_since(generation) if loaded is None else loaded
 
     def _resource_index(self, name: str) -> int:
         index = self.resources.get(name)
@@ -433,7 +434,7 @@ class NodeTable:
         part._taint_sets, part._shares_taint_sets = self._taint_sets, True
         part.last_generation = self.last_generation
         part.node_generation = self.node_generation
-        part._last_changed = deque(maxlen=LAST_CHANGED)
+        part._last_changed, part._last_loaded = LastChanges.none(), LastChanges.none()
         part.labels = self.labels.take(index, part.nodes)
         part.ports = self.ports.take(index)
         part.images = self.images.take(index)
@@ -460,8 +461,7 @@ class NodeTable:
 
     def loads(self) -> Ints:
         """Return by row what :meth:`load` has the bytes of; the last is the number of pods."""
-        parts = self.requested, self.non_zero_requested, self.pod_count[np.newaxis]
-        return np.ascontiguousarray(np.concatenate(parts).T)
+        return self._columns.loads(self.size)
 
     def detached(self) -> "NodeTable":
         """Return a copy of a whole table that stays as it is when this one changes.
@@ -474,7 +474,7 @@ class NodeTable:
         twin.order, twin.row_of = self.order.copy(), self.row_of.copy()
         twin.nodes, twin._names = self.nodes.copy(), self._names.copy()
         twin.pods, twin.resources = self.pods.copy(), self.resources.copy()
-        twin._last_changed = self._last_changed.copy()
+        twin._last_changed, twin._last_loaded = self._last_changed.copy(), self._last_loaded.copy()
         twin.labels = self.labels.copy(twin.nodes)
         twin.ports = self.ports.copy()
         twin.images = self.images.take(np.arange(self.size))

@@ -22,11 +22,16 @@ class Beside(NamedTuple):
     pods: dict[int, tuple[PodInfo, ...]]
     """By row, as if they were there."""
     version: Ints
-    """By row, a number that stays while its pods do, and never comes again; 0: there are none."""
+    """By row, a number that stays while its pods do, and never comes again; 0: there are none.
 
-    def put(self, row: int, pods: tuple[PodInfo, ...]) -> None:
+    It is about those of at least one priority.
+    """
+    own: int | None = None
+    """The row that the pod is nominated to itself. ``version`` is not about its pods."""
+
+    def put(self, row: int, pods: tuple[PodInfo, ...], version: int) -> None:
         """Have *pods* be those on *row*; only :class:`Nominations` calls this."""
-        self.version[row] = next(_versions) if pods else 0
+        self.version[row] = version if pods else 0
         if pods:
             self.pods[row] = pods
         else:
@@ -42,6 +47,8 @@ class Nominations(Mapping[str, tuple[PodInfo, ...]]):
     def __init__(self, by_node: Mapping[str, Sequence[PodInfo]] | None = None) -> None:
         self._by_node: dict[str, tuple[PodInfo, ...]] = {}
         self._node_of: dict[str, str] = {}
+        self._version_of: dict[str, int] = {}
+        """By node, since when the same pods are nominated there, whatever becomes of its row."""
         self._nodes: NodeTable | None = None
         self._node_generation = -1
         self._beside: dict[int, Beside] = {}
@@ -60,15 +67,17 @@ class Nominations(Mapping[str, tuple[PodInfo, ...]]):
             del self._node_of[pod.uid]
         if pods:
             pods = tuple(pod if pod.node_name == node else pod.on_node(node) for pod in pods)
-            self._by_node[node] = pods
+            self._by_node[node], self._version_of[node] = pods, next(_versions)
             self._node_of |= {pod.uid: node for pod in pods}
         else:
             self._by_node.pop(node, None)
+            self._version_of.pop(node, None)
         if self._nodes is None or self._nodes.node_generation != self._node_generation:
             self._beside.clear()
         elif (row := self._nodes.row_of.get(node)) is not None:
+            version = self._version_of.get(node, 0)
             for priority, beside in self._beside.items():
-                beside.put(row, _at_least(priority, pods))
+                beside.put(row, _at_least(priority, pods), version)
 
     def node_of(self, uid: str) -> str | None:
         """Return the node that the pod is nominated to."""
@@ -87,13 +96,16 @@ class Nominations(Mapping[str, tuple[PodInfo, ...]]):
             beside = self._beside[priority] = Beside({}, np.zeros(nodes.size, np.int64))
             for node, pods in self._by_node.items():
                 if node in nodes.row_of:
-                    beside.put(nodes.row_of[node], _at_least(priority, pods))
+                    version = self._version_of[node]
+                    beside.put(nodes.row_of[node], _at_least(priority, pods), version)
         own = nodes.row_of.get(self._node_of.get(pod.uid, ""))
-        if own in beside.pods:
-            others = tuple(other for other in beside.pods[own] if other.uid != pod.uid)
-            beside = Beside(beside.pods.copy(), beside.version.copy())
-            beside.put(own, others)
-        return beside
+        if own is None or own not in beside.pods:
+            return beside
+        by_row = beside.pods.copy()
+        others = tuple(other for other in by_row.pop(own) if other.uid != pod.uid)
+        if others:
+            by_row[own] = others
+        return Beside(by_row, beside.version, own)
 
     def copy(self) -> "Nominations":
         return Nominations(self._by_node)
@@ -118,6 +130,7 @@ class Nominations(Mapping[str, tuple[PodInfo, ...]]):
         assert dict(by_node) == self._node_of
         assert len(by_node) == len(self._node_of)
         assert all(self._by_node.values())
+        assert self._version_of.keys() == self._by_node.keys()
 
 
 def _at_least(priority: int, pods: tuple[PodInfo, ...]) -> tuple[PodInfo, ...]:

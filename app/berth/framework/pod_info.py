@@ -296,6 +296,11 @@ class QueuedPodInfo(msgspec.Struct, eq=False):
     gate_hints_by_signature: bool = False
     """Whether the hints of the gating plugin give pods of one signature the same answers."""
     was_flushed_from_unschedulable: bool = False
+    key: str = ""
+    """``namespace/name`` of the pod."""
+
+    def __post_init__(self) -> None:
+        self.key = self.pod_info.key
 
     @property
     def pod(self) -> Pod:
@@ -306,11 +311,6 @@ class QueuedPodInfo(msgspec.Struct, eq=False):
     def uid(self) -> str:
         """``metadata.uid`` of the pod."""
         return self.pod_info.uid
-
-    @property
-    def key(self) -> str:
-        """``namespace/name`` of the pod."""
-        return self.pod_info.key
 
     @property
     def pending_since(self) -> float:

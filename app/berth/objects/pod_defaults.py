@@ -8,12 +8,25 @@ Pods are changed in place; the fields that :class:`berth.objects.pod.Pod` reads 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from berth.objects.quantity import parse
+import msgspec
+
+from berth.objects.pod import Pod
+from berth.objects.quantity import canonical, is_binary, parse
+from berth.objects.resources import pod_limits, pod_requests
+from berth.objects.volume_defaults import default_reference, default_volume, fill
 
 Object: TypeAlias = dict[str, Any]
 
-PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-FILE_MODE = 0o644
+PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+PROBE: Final = {
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+}
+CONTAINERS: Final = ("initContainers", "containers")
+HUGEPAGES: Final = "hugepages-"
+HTTP_GET: Final = {"path": "/", "scheme": "HTTP"}
 
 SYSTEM_PRIORITIES: Final[Mapping[str, int]] = {
     "system-cluster-critical": 2_000_000_000,
@@ -37,13 +50,18 @@ def default_template(spec: Object) -> None:
             container["imagePullPolicy"] = pull_policy(container.get("image") or "")
         for port in container.get("ports") or []:
             port.setdefault("protocol", "TCP")
-        for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
-            if probe in container:
-                container[probe] = {**PROBE, **container[probe]}
+        for variable in container.get("env") or []:
+            _default_variable(variable.get("valueFrom") or {})
+        for probe in PROBES:
+            if container.get(probe):
+                _default_probe(container[probe])
+        for hook in (container.get("lifecycle") or {}).values():
+            if isinstance(hook, dict) and hook.get("httpGet"):
+                fill(hook["httpGet"], HTTP_GET)
     for volume in spec.get("volumes") or []:
-        for source in ("configMap", "secret", "projected"):
-            if source in volume:
-                volume[source].setdefault("defaultMode", FILE_MODE)
+        default_volume(volume)
+        if volume.get("image"):
+            fill(volume["image"], {"pullPolicy": pull_policy(volume["image"].get("reference", ""))})
 
 
 def default_pod(spec: Object) -> None:
@@ -56,7 +74,59 @@ def default_pod(spec: Object) -> None:
                 if not port.get("hostPort") and "containerPort" in port:
                     port["hostPort"] = port["containerPort"]
     if spec.get("resources"):
-        _default_requests(spec)
+        _default_pod_level(spec)
+
+
+def _default_pod_level(spec: Object) -> None:
+    """Complete the resources of the pod as a whole by what its containers come to.
+
+    Requests for cpu and memory are those of the containers, else the limit; huge pages are limited
+    to what the containers may use.
+    """
+    resources = spec["resources"] or {}
+    limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
+    if not limits and not requests:
+        return
+    written = {field: spec.get(field) or [] for field in CONTAINERS}
+    try:
+        containers = msgspec.convert({"spec": written}, Pod)
+    except msgspec.ValidationError:  # a malformed quantity, which validation refuses
+        return
+    allowed = pod_limits(containers)
+    asked = pod_requests(containers, use_status=False, pod_level=False)
+    for name, nanos in allowed.items():
+        if name.startswith(HUGEPAGES) and name not in requests and name not in limits:
+            limits[name] = _written(nanos, name, spec, "limits")
+    if not limits:
+        return
+    for name, nanos in asked.items():
+        if name in ("cpu", "memory") and name not in requests:
+            requests[name] = _written(nanos, name, spec, "requests")
+    for name, limit in limits.items():
+        if name in ("cpu", "memory") or name.startswith(HUGEPAGES):
+            requests.setdefault(name, limit)
+    spec["resources"] = {**resources, "limits": limits, "requests": requests}
+
+
+def _written(nanos: int, name: str, spec: Object, field: str) -> str:
+    """Write a sum over the containers as the first of them is written."""
+    lists = ((each.get("resources") or {}).get(field) or {} for each in _containers(spec))
+    first = next(each[name] for each in lists if name in each)
+    return canonical(nanos, binary=is_binary(first))
+
+
+def _default_variable(source: Object) -> None:
+    default_reference(source)
+    if source.get("fileKeyRef"):
+        source["fileKeyRef"].setdefault("optional", False)
+
+
+def _default_probe(probe: Object) -> None:
+    fill(probe, PROBE)
+    if probe.get("httpGet"):
+        fill(probe["httpGet"], HTTP_GET)
+    if probe.get("grpc"):
+        probe["grpc"].setdefault("service", "")
 
 
 def pull_policy(image: str) -> str:
@@ -103,8 +173,8 @@ def merge_match_label_keys(obj: Object) -> None:
 
 
 def _containers(spec: Object) -> Iterator[Object]:
-    yield from spec.get("initContainers") or []
-    yield from spec.get("containers") or []
+    for field in CONTAINERS:
+        yield from spec.get(field) or []
 
 
 def _default_requests(holder: Object) -> None:

@@ -1,6 +1,7 @@
 """The arguments of ``berth bench``."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -42,11 +43,13 @@ def _parser() -> argparse.ArgumentParser:
             added.set_defaults(nodes=None)
         elif nodes:
             added.add_argument(
-                "--nodes", type=numbers, default=nodes, metavar="NODES[,NODES...]",
+                "--nodes", type=node_counts, default=nodes, metavar="NODES[,NODES...]",
                 help=f"sizes of the cluster; default: {','.join(map(str, nodes))}",
             )  # fmt: skip
         else:
-            added.add_argument("--nodes", type=positive, default=5_000, help="default: 5000")
+            added.add_argument(
+                "--nodes", type=positive, default=5_000, help="size of the cluster; default: 5000"
+            )
         added.add_argument(
             "--runs", type=positive, default=runs,
             help=f"measure so many times, and print medians; default: {runs}",
@@ -58,13 +61,17 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     one = kind("engine", "measure decisions in one process", runs=FEW)
-    one.add_argument("--pods", type=int, default=10_000, help="number of running pods")
-    one.add_argument("--repetitions", type=positive, default=300)
+    _add_running_pods(one)
+    _add_repetitions(one, "decisions of each row", default=300)
     many = kind("throughput", "measure a scheduler process", runs=ONE)
-    many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument(
-        "--workload", default="plain", choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all"]
+        "--pods", type=positive, default=3_000, help="number of pending pods; default: 3000"
     )
+    many.add_argument(
+        "--workload", default="plain", choices=[*WORKLOADS, CROWDED, CROWDED_DIFFERENT, "all"],
+        help="kind of pending pods; crowded: plain ones, and ten times as many that fit nowhere;"
+        " crowded-different: no two of those are equal; all: each but these; default: plain",
+    )  # fmt: skip
     _add_kubeconfig(many)
     _add_cmd(many)
     upstream = kind(
@@ -79,16 +86,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_kubeconfig(upstream)
     _add_cmd(upstream)
     at_rate = kind("steady", "measure how long pods wait at a given rate", runs=ONE)
-    at_rate.add_argument("--rate", type=float, default=300.0, help="pods per second; default: 300")
-    at_rate.add_argument("--seconds", type=float, default=60.0, help="default: 60")
+    at_rate.add_argument("--rate", type=amount, default=300.0, help="pods per second; default: 300")
     at_rate.add_argument(
-        "--lifetime", type=float, default=10.0, metavar="SECONDS",
+        "--seconds", type=amount, default=60.0, help="how long pods are created; default: 60"
+    )
+    at_rate.add_argument(
+        "--lifetime", type=amount, default=10.0, metavar="SECONDS",
         help="delete each pod after so long; default: 10",
     )  # fmt: skip
     at_rate.add_argument(
         "--poisson", action="store_true", help="create pods at random moments, not evenly"
     )
-    at_rate.add_argument("--seed", type=int, default=1, help="of the random moments")
+    at_rate.add_argument("--seed", type=int, default=1, help="of the random moments; default: 1")
     _add_cmd(at_rate)
     first = kind("startup", "measure from process start, or Lease, to the first bind", runs=FEW)
     _add_cmd(first)
@@ -96,10 +105,10 @@ def _parser() -> argparse.ArgumentParser:
         "scale", "measure decisions at several sizes of the cluster", runs=FEW, nodes=SIZES
     )
     sizes.add_argument(
-        "--pods", type=numbers, default=[10_000], metavar="PODS[,PODS...]",
+        "--pods", type=pod_counts, default=[10_000], metavar="PODS[,PODS...]",
         help="numbers of running pods; default: 10000",
     )  # fmt: skip
-    sizes.add_argument("--repetitions", type=positive, default=100)
+    _add_repetitions(sizes, "decisions of each row", default=100)
     urgent = kind("preemption", "measure a scheduler process whose pods preempt", runs=ONE)
     urgent.add_argument(
         "--preemptors", type=positive, default=1_000, help="number of pending pods; default: 1000"
@@ -107,15 +116,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_kubeconfig(urgent)
     _add_cmd(urgent)
     asked = kind("extender", "measure the extender over HTTP", runs=ONE)
-    asked.add_argument("--repetitions", type=positive, default=300)
+    _add_repetitions(asked, "requests of each row", default=300)
     together = kind("groups", "measure pod groups", runs=ONE)
-    together.add_argument("--pods", type=int, default=10_000, help="number of running pods")
+    _add_running_pods(together)
     large = kind("cluster", "measure a large `berth up`", runs=ONE)
-    large.add_argument("--pods", type=positive, default=CLUSTER_PODS)
-    large.add_argument("--watchers", type=positive, default=CLUSTER_WATCHERS)
     large.add_argument(
-        "--keep", action="store_true", help="with `--data-dir`, and start it again at the end"
-    )
+        "--pods", type=positive, default=CLUSTER_PODS,
+        help=f"number of pods to create; default: {CLUSTER_PODS}",
+    )  # fmt: skip
+    large.add_argument(
+        "--watchers", type=positive, default=CLUSTER_WATCHERS,
+        help=f"clients that watch all pods; default: {CLUSTER_WATCHERS}",
+    )  # fmt: skip
+    large.add_argument(
+        "--keep", action="store_true",
+        help="start `berth up` with `--data-dir`, and start it again at the end",
+    )  # fmt: skip
     sized = kind("size", "measure the memory of a scheduler of a large cluster", runs=ONE)
     sized.add_argument(
         "--pods", type=positive, default=150_000, help="number of running pods; default: 150000"
@@ -139,6 +155,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_running_pods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pods", type=pod_count, default=10_000, help="number of running pods; default: 10000"
+    )
+
+
+def _add_repetitions(parser: argparse.ArgumentParser, what: str, *, default: int) -> None:
+    parser.add_argument(
+        "--repetitions", type=positive, default=default, help=f"{what}; default: {default}"
+    )
+
+
 def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubeconfig", type=Path, metavar="FILE",
@@ -153,6 +181,24 @@ def _add_cmd(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def numbers(text: str) -> list[int]:
-    """Read numbers with commas between them."""
-    return [int(each) for each in text.split(",")]
+def pod_count(text: str) -> int:
+    """Read how many pods run, which may be none."""
+    return positive(text) if text != "0" else 0
+
+
+def pod_counts(text: str) -> list[int]:
+    """Read numbers of running pods, with commas between them."""
+    return [pod_count(each) for each in text.split(",")]
+
+
+def node_counts(text: str) -> list[int]:
+    """Read sizes of clusters, with commas between them."""
+    return [positive(each) for each in text.split(",")]
+
+
+def amount(text: str) -> float:
+    """Read a rate or a duration."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} must be a number above 0")
+    return number

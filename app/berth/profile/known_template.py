@@ -42,8 +42,6 @@ MANY: Final = 8
 """When more than one row in so many has changed, all plugins are asked again."""
 _FRONTS: Final = 4
 """The answers about the best rows that are kept. Those of a zone come back when it is its turn."""
-_MOST_LOADS: Final = 4096
-"""Of so many rows the last load is remembered, to tell whether a change has changed it."""
 _WORTH: Final = 64
 """For each placement since the last time, plugins may be asked about so many rows at once."""
 
@@ -91,8 +89,6 @@ class KnownTemplate:
         self.pod = pod
         self._nodes = nodes
         self._epoch = nodes.kept(KnownTemplate, object)
-        self._load_of: dict[int, bytes] = {}
-        """The loads that the answers are for, of rows that have changed lately."""
         self.pre_filtered = self._run_pre_filter()
         """The plugins that had a say in PreFilter."""
         self.filters = KnownFilters(eligible)
@@ -229,21 +225,15 @@ class KnownTemplate:
             return
         if nodes.last_generation == self._generation:
             return
-        changed = nodes.rows_changed_since(self._generation)
+        changed = nodes.rows_loaded_since(self._generation)
         if len(changed) > FEW + nodes.size // MANY:
             raise NotKnownError
         self._generation = nodes.last_generation
-        if len(self._load_of) > _MOST_LOADS:
-            self._load_of.clear()
         unforeseen = []
         for row in changed:
-            load = nodes.load(row)
-            if load == self._load_of.get(row):
-                continue
-            self._load_of[row] = load
             if self.filters.is_ruled_out(row) or (self._goes_by_row and self._look_at_row(row)):
                 continue
-            found = self._foreseen(row, load) if row == self._chosen else None
+            found = self._foreseen(row) if row == self._chosen else None
             if found is None:
                 unforeseen.append(row)
             else:
@@ -252,8 +242,8 @@ class KnownTemplate:
         if unforeseen:
             self._look_at(unforeseen)
 
-    def _foreseen(self, row: int, load: bytes) -> tuple[LookAhead, int] | None:
-        count = self._nodes.pod_count.item(row)
+    def _foreseen(self, row: int) -> tuple[LookAhead, int] | None:
+        count, load = self._nodes.pod_count.item(row), self._nodes.load(row)
         of_row = self._row_ahead.get(row)
         for ahead in self._best_ahead if of_row is None else (*self._best_ahead, of_row):
             place = ahead.place_of(row, count, load)

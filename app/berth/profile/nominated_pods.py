@@ -1,19 +1,19 @@
 """The filters of one attempt, which must pass with and without nominated pods (spec §2.5)."""
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.framework.diagnosis import Diagnosis
 from berth.framework.interface import RowByRow
+from berth.framework.known_rows import PASSES, UNKNOWN, KnownRows
 from berth.framework.node_table import NodeTable, RowIndex
 from berth.framework.nominations import Beside, Nominations
 from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Rows, Verdict
-from berth.profile.known_beside import KnownBeside
+from berth.framework.verdict import Rows
 from berth.profile.profile import Profile
 
 NominatedPods = Mapping[str, Sequence[PodInfo]]
@@ -67,39 +67,43 @@ class FiltersWithNominatedPods:
 
         Why is added to *diagnosis*.
         """
-        profile, follows_from = self._profile, self._follow_from(pod, nodes)
-        if follows_from is None:
-            known = KnownBeside(nodes)
-        else:
-            known = profile.known_beside.of(pod, nodes, follows_from)
-        is_known = known.is_known(rows, beside.version)
+        known = self._known_rows(pod, nodes)
+        known.catch_up(beside)
+        is_known = known.outcomes[rows] != UNKNOWN
+        self._count(rows[is_known], known, state)
         unknown = rows[~is_known]
         if len(unknown):
             of_rows = {i: beside.pods[row] for i, row in enumerate(unknown.tolist())}
-            overlay = Overlay(profile, state.clone(), pod, nodes.take(unknown), of_rows)
+            overlay = Overlay(self._profile, state.clone(), pod, nodes.take(unknown), of_rows)
             overlay.add_nominated_pods()
-            known.learn(unknown, overlay.run_filters(), beside.version)
-        for status, of_status in known.statuses(rows[is_known]):
-            self._count(len(of_status), state, status)
-        rejected = nodes.no_rows()
-        for status, of_status in known.statuses(rows):
-            if status is None:
-                continue
-            rejected[of_status] = True
-            if status.code is Code.ERROR:
-                diagnosis.statuses |= dict.fromkeys(of_status.tolist(), status)
-                continue
-            where = nodes.no_rows()
-            where[of_status] = True
-            diagnosis.verdicts.append(PluginVerdict(status.plugin, Verdict.reject(status, where)))
-        return np.flatnonzero(rejected)
+            known.learn(unknown, overlay.run_filters())
+        outcomes = known.outcomes[rows]
+        known.diagnose(rows, outcomes, diagnosis)
+        rejected: Rows = rows[outcomes != PASSES]
+        return rejected
 
-    def _count(self, number: int, state: CycleState, status: Status | None) -> None:
-        """Count so many nodes as evaluated, up to the filter that rejects them with *status*."""
+    def _known_rows(self, pod: PodInfo, nodes: NodeTable) -> KnownRows:
+        """Return what is known of rows beside nominated pods, which may be nothing."""
+        follows_from = self._follow_from(pod, nodes)
+        if follows_from is None:
+            return KnownRows(nodes)
+        return self._profile.known_beside.get(
+            pod.template,
+            depends_on=(follows_from, pod.priority, nodes),
+            build=lambda: KnownRows(nodes),
+        )
+
+    def _count(self, rows: Rows, known: KnownRows, state: CycleState) -> None:
+        """Count each of *rows* as evaluated, up to the filter that rejects it."""
+        left = len(rows)
+        rejected: Counter[str] = Counter()
+        for status, of_status in known.rejected(rows, known.outcomes[rows]):
+            rejected[status.plugin] += len(of_status)
         for plugin in self._profile.filters:
             if plugin.NAME not in state.skip_filter:
-                self._profile.evaluations["Filter"][plugin.NAME] += number
-            if status is not None and status.plugin == plugin.NAME:
+                self._profile.evaluations["Filter"][plugin.NAME] += left
+            left -= rejected[plugin.NAME]
+            if not left:
                 return
 
     def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
@@ -120,7 +124,7 @@ class FiltersWithNominatedPods:
         follows_from = self._follow_from(pod, nodes)
         if follows_from is None:
             return None
-        return RowByRow(follows_from, self._nominations.beside(pod, nodes).version)
+        return RowByRow((follows_from, pod.priority), self._nominations.beside(pod, nodes))
 
     def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
         """Return what the answers of all filters follow from beside rows; None: more than that."""

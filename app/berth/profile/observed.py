@@ -1,7 +1,7 @@
 """A profile that somebody watches from outside; its plugins know nothing of it."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -114,7 +114,7 @@ class ObservedProfile(Profile):
 
     async def run_pre_binds(
         self,
-        plugins: Iterable[PreBindPlugin],
+        plugins: Sequence[PreBindPlugin],
         state: CycleState,
         pod: PodInfo,
         node_name: str,

@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
@@ -37,16 +37,17 @@ from berth.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
+from berth.framework.known_rows import KnownRows
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import decide_by_signature
 from berth.framework.scoring import normalizes
 from berth.framework.status import Code, Status
+from berth.framework.template_cache import TemplateCache
 from berth.framework.verdict import Ints, Rows, Verdict, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
-from berth.profile.known_beside import KnownTemplatesBeside
 from berth.profile.pre_bind_groups import parallel_groups
 from berth.profile.results import Columns, PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
@@ -69,8 +70,7 @@ T = TypeVar("T")
 class Profile:
     """The plugins of one schedulerName, sorted by extension point once, at start.
 
-    *points* gives, per extension point of ``EXTENSION_POINTS``, its plugins in order; *weights*
-    the weight of each score plugin.
+    *points* gives the plugins at each of ``EXTENSION_POINTS``, in order, *weights* those of scores.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Profile:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.weights, self.placement_weights = dict(weights), placement_weights
-        self.known_beside = KnownTemplatesBeside()
+        self.known_beside: TemplateCache[KnownRows] = TemplateCache()
 
         def at(point: str, kind: type[P]) -> list[P]:
             assert EXTENSION_POINTS[point] is kind
@@ -430,7 +430,7 @@ class Profile:
 
     async def run_pre_binds(
         self,
-        plugins: Iterable[PreBindPlugin],
+        plugins: Sequence[PreBindPlugin],
         state: CycleState,
         pod: PodInfo,
         node_name: str,
@@ -448,8 +448,9 @@ class Profile:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        groups = parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
-        for group in groups:
+        if not plugins:
+            return None
+        for group in parallel_groups(plugins) if side_by_side else [[each] for each in plugins]:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:

@@ -57,7 +57,7 @@ class ActiveQueue(PodHeap):
                 return queued
         while (queued := self.peek()) is not None:
             if not self._is_bound_to_fail(queued):
-                return super().pop()
+                return self._pop_peeked()
             if not self._passed_over:
                 self._since = self._clock.monotonic()
             heappush(self._passed_over, heappop(self._heap))

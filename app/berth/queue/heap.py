@@ -56,10 +56,12 @@ class PodHeap:
 
     def pop(self) -> QueuedPodInfo | None:
         """Take out the first pod."""
-        queued = self.peek()
-        if queued is not None:
-            heappop(self._heap)
-            del self._entries[queued.key]
+        return None if self.peek() is None else self._pop_peeked()
+
+    def _pop_peeked(self) -> QueuedPodInfo:
+        """Take out the pod that :meth:`peek` has just returned."""
+        queued = heappop(self._heap)[2]
+        del self._entries[queued.key]
         return queued
 
     def remove(self, key: str) -> QueuedPodInfo | None:

@@ -197,10 +197,11 @@ class BindingCycle:
             waited=0.0 if first_tried is None else self._clock.now() - first_tried,
             after_flush=queued.was_flushed_from_unschedulable,
         )
-        log.debug(
-            "pod bound",
-            extra={"pod": pod.key, "node": pod.node_name, "attempts": queued.attempts},
-        )
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(
+                "pod bound",
+                extra={"pod": pod.key, "node": pod.node_name, "attempts": queued.attempts},
+            )
         self._reporter.event(
             pod.pod,
             profile=reservation.profile.name,

@@ -47,7 +47,7 @@ class RankedNode(msgspec.Struct, frozen=True):
     """What extenders added to the total."""
 
 
-class DecisionRecord(msgspec.Struct, frozen=True):
+class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, with names instead of table rows, so that it stays true when rows are reused."""
 
     pod: str
@@ -61,21 +61,21 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     """When it began, on the scheduler's monotonic clock, in seconds."""
     took: float
     """Seconds from begin to end of the attempt."""
-    node: str
-    message: str
+    node: str = ""
+    message: str = ""
     num_nodes: int
     num_feasible: int
-    reasons: dict[str, int]
+    reasons: dict[str, int] = {}
     """Reason to the number of nodes it holds for."""
-    plugins: tuple[str, ...]
+    plugins: tuple[str, ...] = ()
     """Who rejected the pod, by name."""
-    nominated_node: str
+    nominated_node: str = ""
     """What the pod was nominated to by this attempt; empty: nothing."""
-    equals: int
+    equals: int = 0
     """How many other nodes had the same total as the chosen one."""
-    weights: Mapping[str, int]
+    weights: Mapping[str, int] = {}
     """By plugin, those that applied to scores."""
-    top: list[RankedNode]
+    top: list[RankedNode] = []
     """The best nodes, best first; the chosen one is the first of its equals."""
     gang: str = ""
     """The name of the gang that the pod was tried with; empty if alone."""
@@ -118,11 +118,9 @@ class Decisions:
 
         Returns the record, in which the best nodes are not named yet.
         """
-        failure = None if isinstance(outcome, Placed) else outcome
         placed = outcome if isinstance(outcome, Placed) else outcome.refused
         node_name = outcome.node_name if isinstance(outcome, Placed) else ""
-        scores = placed.scores if placed else None
-        diagnosis = outcome.found.diagnosis
+        scores, found = placed.scores if placed else None, outcome.found
         self._added += 1
         record = DecisionRecord(
             pod=outcome.pod.key,
@@ -134,18 +132,21 @@ class Decisions:
             at=at,
             took=self._monotonic() - at,
             node=node_name,
-            message=failure.message if failure else "",
-            num_nodes=diagnosis.num_all_nodes,
-            num_feasible=int(np.count_nonzero(outcome.found.feasible)),
-            reasons=dict(diagnosis.reasons()) if failure else {},
-            plugins=_rejectors(diagnosis) if failure else (),
-            nominated_node=(failure.nomination.override or "") if failure else "",
+            num_nodes=found.diagnosis.num_all_nodes,
+            num_feasible=found.num_feasible,
             equals=placed.equals if placed else 0,
             weights=scores.weights if scores else {},
-            top=[],
             gang=outcome.gang,
-            preemption=preemption_record(outcome),
         )
+        if not isinstance(outcome, Placed):
+            record = structs.replace(
+                record,
+                message=outcome.message,
+                reasons=dict(found.diagnosis.reasons()),
+                plugins=_rejectors(found.diagnosis),
+                nominated_node=outcome.nomination.override or "",
+                preemption=preemption_record(outcome),
+            )
         if placed and scores and self._ranks_nodes:
             scores = _best_of(placed, scores, nodes.row_of.get(node_name, -1))
             self._records.append(_Kept(record, scores, [*map(nodes.name, scores.rows.tolist())]))
@@ -167,16 +168,11 @@ class Decisions:
             result=Result.UNSCHEDULABLE,
             at=at,
             took=self._monotonic() - at,
-            node="",
             message=failure.message,
             num_nodes=failure.num_nodes,
             num_feasible=0,
             reasons=dict(failure.reasons),
             plugins=tuple(sorted(failure.rejectors)),
-            nominated_node="",
-            equals=0,
-            weights={},
-            top=[],
             answered_by=failure.pod,
         )
         self._records.append(_Kept(record))

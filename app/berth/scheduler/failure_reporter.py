@@ -1,6 +1,7 @@
 """Reports why pods were not scheduled: first the event, then the condition (spec §2.10)."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -47,7 +48,8 @@ class FailureReporter:
         self._pods = pods
         self._reporter = reporter
         self._clock = clock
-        self._deferred: dict[str, Failure] = {}
+        self._deferred: OrderedDict[str, Failure] = OrderedDict()
+        # no dict: it walks to its oldest entry over the gaps of those before it
         self._some = asyncio.Event()
 
     def record_event(self, pod: Pod, profile: Profile, note: str) -> None:
@@ -94,8 +96,7 @@ class FailureReporter:
         if not self._deferred:
             self._some.clear()
             return False
-        uid = next(iter(self._deferred))
-        failure = self._deferred.pop(uid)
+        uid, failure = self._deferred.popitem(last=False)
         pod = self._pods.get(failure.key)
         if pod is not None and pod.metadata.uid == uid and not pod.spec.node_name:
             self.record_event(pod, failure.profile, failure.message)

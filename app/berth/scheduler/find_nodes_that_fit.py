@@ -3,6 +3,7 @@
 Named after the functions of kube-scheduler's ``schedule_one.go``.
 """
 
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -19,7 +20,7 @@ from berth.scheduler.sampling import Sampling
 NO_ROWS: Final = np.empty(0, np.intp)
 
 
-class FeasibleNodes(msgspec.Struct, frozen=True):
+class FeasibleNodes(msgspec.Struct, frozen=True, dict=True):
     """Which nodes can take a pod, and why the others cannot. Rows are those of the table."""
 
     diagnosis: Diagnosis
@@ -37,6 +38,11 @@ class FeasibleNodes(msgspec.Struct, frozen=True):
     def candidates(self) -> NDArray[np.intp]:
         """The rows to choose from, in the order of the search; fewer than feasible if sampled."""
         return np.flatnonzero(self.feasible) if self.sample is None else self.sample
+
+    @cached_property
+    def num_feasible(self) -> int:
+        """How many rows passed everything."""
+        return int(np.count_nonzero(self.feasible))
 
     @classmethod
     def nowhere(cls, diagnosis: Diagnosis) -> "FeasibleNodes":

@@ -55,7 +55,7 @@ class KnownTemplates:
         if (
             profile.plugins_by_others & profile.deciding.keys()
             or profile.percentage_of_nodes_to_score
-            or cycle.filters.nominated_to(pod, nodes)
+            or (cycle.nominated_pods and cycle.filters.nominated_to(pod, nodes))
             or pod.pod.status.nominated_node_name
         ):
             return None

@@ -133,7 +133,6 @@ class Scheduler:
         self.clock = clock
         self.groups = groups
         self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
-        self._binding_tasks: set[asyncio.Task[None]] = set()
         self._journal = journal
 
     async def run(self) -> None:
@@ -144,7 +143,8 @@ class Scheduler:
                 if turn >= 1.0:
                     turn = 0.0
                     await asyncio.sleep(0)
-                await self.binding_cycle.until_room()
+                if not self.binding_cycle.has_room:
+                    await self.binding_cycle.until_room()
                 queued = self.next_pod()
                 if queued is None:
                     await self.queue.wait_ready()
@@ -157,9 +157,7 @@ class Scheduler:
                         self._begin_binding_cycle(binding, tasks)
 
     def _begin_binding_cycle(self, binding: Binding, tasks: asyncio.TaskGroup) -> None:
-        task = tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
-        self._binding_tasks.add(task)
-        task.add_done_callback(self._binding_tasks.discard)
+        tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
 
     def next_pod(self) -> QueuedPodInfo | None:
         """Take the pod to try next from the queue; None if none is ready."""
@@ -174,7 +172,7 @@ class Scheduler:
     @property
     def binding_count(self) -> int:
         """How many binding cycles are under way."""
-        return len(self._binding_tasks)
+        return len(self.bindings)
 
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
         """Let a popped pod fail without an attempt, if one of its signature has just failed.

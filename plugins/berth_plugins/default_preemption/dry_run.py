@@ -13,6 +13,7 @@ import numpy as np
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import FilterRunner
+from berth.framework.known_rows import UNKNOWN
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
@@ -22,7 +23,6 @@ from berth.framework.status import Status
 from berth.framework.verdict import Mask, Rows
 from berth_plugins.default_preemption.known_selections import (
     NO_VICTIMS,
-    UNKNOWN,
     KnownPreemptors,
     KnownSelections,
     Selected,
@@ -76,9 +76,7 @@ class DryRun(msgspec.Struct, frozen=True):
         row_by_row = self.filters.row_by_row(self.pod, self.nodes) if self.known else None
         if self.known is None or row_by_row is None:
             return KnownSelections(self.nodes, self.budgets)
-        known = self.known.of(self.pod, self.nodes, self.budgets, row_by_row.follows_from)
-        known.catch_up(row_by_row.beside)
-        return known
+        return self.known.of(self.pod, self.nodes, self.budgets, row_by_row)
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:
         """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.

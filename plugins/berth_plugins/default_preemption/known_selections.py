@@ -1,36 +1,31 @@
 """Whose eviction would let a pod in, kept from one preemptor of a template to the next.
 
-Of a thousand replicas that preempt one after the other, each changes one or two nodes for the next.
-Where filters go by each node alone, the victims on all other nodes stay the same.
-
-Exact: what is known of a row is used only while nothing changes on it, while the same pods are
-nominated to it, while what disruption budgets say of its pods stays, and while all else that the
-answers of the filters follow from stays equal.
+Exact as :class:`~berth.framework.known_rows.KnownRows` is, and while what disruption budgets say of
+the pods of a row stays.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from berth.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.interface import RowByRow
+from berth.framework.known_rows import KnownRows, Outcomes
 from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.nominations import Beside
+from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidates, Criterion
 from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth.framework.status import Status
+from berth.framework.template_cache import TemplateCache
+from berth.framework.verdict import Mask, Rows
 from berth.objects.policy import PodDisruptionBudgetStatus
 
-KEPT: Final = 8
-"""Templates that are known at once; at 5,000 nodes with four pods each takes a megabyte."""
-UNKNOWN, CANDIDATE, NO_VICTIMS, FAILED = -2, -1, 0, np.iinfo(np.int32).max
-"""Outcomes of rows, beside the other indexes of statuses. What failed is tried again next time."""
+NO_VICTIMS: Final = 0
+"""The index of the status of rows without pods of lower priority."""
 NO_VICTIMS_FOUND: Final = Status.unresolvable("No preemption victims found for incoming pod")
-
-Outcomes = NDArray[np.int32]
 
 
 class Selected(NamedTuple):
@@ -58,36 +53,43 @@ class KnownSelections:
 
     def __init__(self, nodes: NodeTable, budgets: DisruptionBudgets) -> None:
         self._nodes = nodes
-        self._generation = nodes.last_generation
         self._budgets = budgets
         self._budgets_version = budgets.version
         self._charged: dict[BudgetKey, _Charged] = {}
         self._budgets_of: dict[int, Mapping[BudgetKey, int]] = {}
-        self._beside: Ints = np.zeros(nodes.size, np.int64)
-        self.outcomes: Outcomes = np.full(nodes.size, UNKNOWN, np.int32)
-        """By row: UNKNOWN, CANDIDATE, FAILED, or the index of a status."""
-        self.break_budgets: Mask = np.zeros(nodes.size, bool)
+        self._rows = KnownRows(nodes)
+        assert self._rows.index_of(NO_VICTIMS_FOUND) == NO_VICTIMS
+        self.break_budgets: Mask = np.empty(0, bool)
         """By row: it has victims that budgets would rather keep, if it is a candidate."""
-        self._costs = np.zeros((len(Criterion), nodes.size))
-        self._victims = np.empty(nodes.size, object)
-        self._statuses = [NO_VICTIMS_FOUND]
-        self._index_of = {NO_VICTIMS_FOUND: NO_VICTIMS}
-        self._failed: dict[int, Status] = {}
+        self._costs = np.empty((len(Criterion), 0))
+        self._victims = np.empty(0, object)
+        self._cover_all_rows()
 
-    def catch_up(self, beside: Ints) -> None:
+    def _cover_all_rows(self) -> None:
+        new = self._nodes.size - len(self._victims)
+        if new:
+            self.break_budgets = np.concatenate([self.break_budgets, np.zeros(new, bool)])
+            self._costs = np.concatenate([self._costs, np.zeros((len(self._costs), new))], axis=1)
+            self._victims = np.concatenate([self._victims, np.empty(new, object)])
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """By row: as :attr:`KnownRows.outcomes`; those that pass are candidates."""
+        return self._rows.outcomes
+
+    def catch_up(self, beside: Beside) -> None:
         """Forget the rows whose outcome may be another now.
 
-        *beside* are the versions of the pods nominated to them.
+        *beside* are the pods nominated to them.
         """
-        rows = [*self._nodes.rows_changed_since(self._generation), *self._failed]
-        self._generation = self._nodes.last_generation
-        self._failed.clear()
-        rows += np.flatnonzero(self._beside != beside).tolist()
-        self._beside = beside.copy()
+        self._cover_all_rows()
+        rows = self._rows.catch_up(beside)
         if self._budgets_version != self._budgets.version:
             self._budgets_version = self._budgets.version
-            rows += self._rows_of_changed_budgets()
-        self.outcomes[rows], self.break_budgets[rows] = UNKNOWN, False
+            of_budgets = [*self._rows_of_changed_budgets()]
+            self._rows.forget(of_budgets)
+            rows += of_budgets
+        self.break_budgets[rows] = False
 
     def _rows_of_changed_budgets(self) -> Iterator[int]:
         """Yield the rows of whose pods a budget may say something else now.
@@ -105,10 +107,8 @@ class KnownSelections:
 
     def learn(self, rows: Rows, selected: Selected) -> None:
         """Take in what came of *rows*."""
+        self._rows.learn(rows, selected.statuses)
         candidates = selected.candidates
-        for status, places in selected.statuses.rows_by_status():
-            self._reject(rows[places], status)
-        self.outcomes[candidates.rows] = CANDIDATE
         violations = candidates.costs_by(Criterion.PDB_VIOLATIONS)
         self.break_budgets[candidates.rows] = violations > 0
         self._costs[:, candidates.rows] = candidates.costs
@@ -116,17 +116,6 @@ class KnownSelections:
         if self._budgets_of or selected.charged:
             for place, row in enumerate(rows.tolist()):
                 self._charge(row, selected.charged.get(place, {}))
-
-    def _reject(self, rows: Rows, status: Status) -> None:
-        if status.code is Code.ERROR:
-            self.outcomes[rows] = FAILED
-            self._failed |= dict.fromkeys(rows.tolist(), status)
-            return
-        index = self._index_of.get(status)
-        if index is None:
-            index = self._index_of[status] = len(self._statuses)
-            self._statuses.append(status)
-        self.outcomes[rows] = index
 
     def _charge(self, row: int, charged: Mapping[BudgetKey, int]) -> None:
         for key in self._budgets_of.pop(row, ()):
@@ -147,21 +136,9 @@ class KnownSelections:
         return Candidates(rows, names, self._costs[:, rows], self._victims[rows])
 
     def rejected(self, rows: Rows, outcomes: Outcomes, *, absent: Status) -> Diagnosis:
-        """Put into words which of *rows* are no candidates."""
-        nodes = self._nodes
-        diagnosis = Diagnosis(len(nodes), absent=absent)
-        is_rejected = outcomes >= 0
-        if not is_rejected.any():
-            return diagnosis
-        rows, outcomes = rows[is_rejected], outcomes[is_rejected]
-        for index in np.unique(outcomes).tolist():
-            of_index = rows[outcomes == index]
-            if index == FAILED:
-                diagnosis.statuses |= {row: self._failed[row] for row in of_index.tolist()}
-                continue
-            status, where = self._statuses[index], nodes.no_rows()
-            where[of_index] = True
-            diagnosis.verdicts.append(PluginVerdict(status.plugin, Verdict.reject(status, where)))
+        """Put into words which of *rows* are no candidates, by their *outcomes*."""
+        diagnosis = Diagnosis(len(self._nodes), absent=absent)
+        self._rows.diagnose(rows, outcomes, diagnosis)
         return diagnosis
 
 
@@ -169,25 +146,16 @@ class KnownPreemptors:
     """What is known for the templates that have preempted last."""
 
     def __init__(self) -> None:
-        self._known: dict[PodTemplate, tuple[Hashable, KnownSelections]] = {}
+        self._known: TemplateCache[KnownSelections] = TemplateCache()
 
     def of(
-        self, pod: PodInfo, nodes: NodeTable, budgets: DisruptionBudgets, follows_from: Hashable
+        self, pod: PodInfo, nodes: NodeTable, budgets: DisruptionBudgets, row_by_row: RowByRow
     ) -> KnownSelections:
-        """Return what is known for *pod*; nothing yet unless *follows_from* is what it was.
-
-        It is what the answers follow from, beside the template of *pod* and each row.
-        """
-        value = (
-            *(follows_from, budgets.selection_version),
-            *(pod.priority, nodes, nodes.node_generation),
+        """Return what is known for *pod*, whose answers follow from rows as told, and budgets."""
+        known = self._known.get(
+            pod.template,
+            depends_on=(row_by_row.follows_from, budgets.selection_version, nodes),
+            build=lambda: KnownSelections(nodes, budgets),
         )
-        kept = self._known.pop(pod.template, None)
-        if kept is not None and kept[0] == value:
-            known = kept[1]
-        else:
-            known = KnownSelections(nodes, budgets)
-        if len(self._known) >= KEPT:
-            del self._known[next(iter(self._known))]
-        self._known[pod.template] = (value, known)
+        known.catch_up(row_by_row.beside)
         return known

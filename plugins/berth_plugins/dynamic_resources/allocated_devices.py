@@ -6,6 +6,7 @@ from typing import Final
 from berth.objects.devices import AllocationResult, DeviceId
 from berth.objects.quantity import parse
 from berth_plugins.dynamic_resources.capacity import Consumed
+from berth_plugins.dynamic_resources.changes import Changes
 
 _NOTHING: Final[Consumed] = {}
 
@@ -14,12 +15,13 @@ class AllocatedDevices:
     """Devices in use, counted; admin access does not count (spec §5.17)."""
 
     def __init__(self) -> None:
+        self.changes: Changes[tuple[str, str]] = Changes()
+        """Driver and pool of each device that came or went."""
         self.pool_versions: dict[tuple[str, str], int] = {}
-        """Driver and pool to a number that changes whenever one of its devices comes or goes."""
+        """Driver and pool to the version of the last change."""
         self._dedicated: Counter[DeviceId] = Counter()
         self._shares: Counter[DeviceId] = Counter()
         self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._version = 0
 
     def is_dedicated(self, id_: DeviceId) -> bool:
         """Whether somebody has the device alone."""
@@ -48,8 +50,8 @@ class AllocatedDevices:
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
-            self._version += 1
-            self.pool_versions[result.driver, result.pool] = self._version
+            self.changes.add((result.driver, result.pool))
+            self.pool_versions[result.driver, result.pool] = self.changes.version
             counter = self._dedicated if result.share_id is None else self._shares
             counter[result.id] += sign
             if not counter[result.id]:

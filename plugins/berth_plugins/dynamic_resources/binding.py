@@ -68,7 +68,7 @@ class ClaimBinding:
         share and whose devices are given up by now; None if there is none.
         """
         timestamp = rfc3339(self._clock.now())
-        find = devices.found.get(node_name, NodeFind())
+        find = devices.found.get(node_name) or NodeFind()
         for requests, picks in zip(find.claims, find.picks, strict=True):
             uid = requests.claim.metadata.uid
             allocation = allocation_of(

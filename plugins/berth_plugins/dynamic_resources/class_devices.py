@@ -53,13 +53,15 @@ class ClassDevices:
         if (
             known is None
             or known.node is not node
-            or known.pools_version != self._pools.version
+            or known.pools_version != self._pools.changes.version
             or known.device_class is not device_class
         ):
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             devices = tuple(self._matching(device_class, node))
-            known = self._known[key] = _Known(node, self._pools.version, device_class, devices)
+            known = self._known[key] = _Known(
+                node, self._pools.changes.version, device_class, devices
+            )
         return known.devices
 
     def _matching(self, device_class: DeviceClass, node: Node) -> Iterator[DeviceId]:

@@ -5,10 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from berth.clock import Clock
+from berth.framework.node_table import NodeTable
 from berth.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     DeviceClaim,
@@ -22,16 +24,15 @@ from berth_plugins.dynamic_resources.allocator import ClaimPicks, SearchTimeoutE
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.known_rows import KnownRows
 from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
 from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, requests_of
-from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources, NodeFind
+from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
-Answers = dict[str, "_Answer"]
-"""Node name to the last answer to one question."""
-
-QUESTIONS_KEPT: Final = 16
-
+MOST_ANSWERS: Final = 100_000
+"""So many are kept of all questions together, but all of the last question."""
+MOST_QUESTIONS: Final = 1_024
 
 MAX_TIME: Final = 1.0
 """Seconds that the searches of one attempt may take, on all nodes together.
@@ -51,14 +52,26 @@ class AttemptTimeoutError(SearchTimeoutError):
     """The time for the attempt is over: not for this node in particular."""
 
 
-class _Answer(NamedTuple):
+class _Answer(msgspec.Struct):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
     in_use_version: int
+    """Of the last change of a device of the pools."""
+    checked_version: int
+    """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
     timeout: type[SearchTimeoutError] | None = None
     """When this node alone takes too long: it would again."""
+
+
+class _Question(NamedTuple):
+    """What is known of the answers to one question."""
+
+    answers: dict[str, _Answer]
+    """The last ones, by a node of those that see the same."""
+    rows: WeakKeyDictionary[NodeTable, KnownRows]
+    """Which of them hold without a look at what they follow from."""
 
 
 class NodeSearch:
@@ -85,54 +98,71 @@ class NodeSearch:
         self._clock = clock
         self._timeout = timeout
         self._features = features
-        self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
+        self._questions: OrderedDict[tuple[object, ...], _Question] = OrderedDict()
         self._wasted = 0.0
         """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
         self._wasted_at = 0.0
 
-    def on_node(
-        self, devices: DevicesOfPod, pod: Pod, node: Node, lacking: frozenset[str]
-    ) -> NodeFind | None:
-        """Find devices on *node* for all claims of *pod*, None if there are none.
+    def known_rows(self, claims: Sequence[ClaimRequests], nodes: NodeTable) -> KnownRows:
+        """Return what is known about all *claims* on the rows of *nodes* without searching."""
+        rows = self._question(claims).rows
+        known = rows.get(nodes)
+        if known is None:
+            known = rows[nodes] = KnownRows(nodes, self._pools, self._claims.in_use)
+        else:
+            known.refresh(nodes)
+        return known
 
-        *lacking* are the extended resources that the node does not offer by other means. Raises as
-        :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is over.
+    def on_node(
+        self, devices: DevicesOfPod, claims: Sequence[ClaimRequests], node: Node
+    ) -> tuple[ClaimPicks, ...] | None:
+        """Find devices on *node* for all *claims* of the pod, None if there are none.
+
+        Raises as :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is
+        over.
         """
-        claims, mappings = self.claims_for(devices, pod, lacking)
-        if not claims:
-            return NodeFind()
-        pools, in_use = self._pools.pools_of(node), self._claims.in_use
-        version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
-        answers = self._answers_to(claims)
-        known = answers.get(node.name)
-        if known is None or known.pools is not pools or known.in_use_version != version:
-            search = partial(allocate, claims, node, pools, in_use, features=self._features)
-            picks, timeout = self._within_time(devices, search)
-            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        (pools, name), in_use = self._pools.view_of(node), self._claims.in_use
+        answers, last = self._question(claims).answers, in_use.changes.version
+        known = answers.get(name)
+        if known is None or known.pools is not pools or known.checked_version != last:
+            version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
+            if known is None or known.pools is not pools or known.in_use_version != version:
+                search = partial(allocate, claims, node, pools, in_use, features=self._features)
+                picks, timeout = self._within_time(devices, search)
+                known = answers[name] = _Answer(pools, version, last, picks, timeout)
+            known.checked_version = last
         if known.timeout is not None:
             raise known.timeout()
-        return None if known.picks is None else NodeFind(claims, known.picks, mappings)
+        return known.picks
 
     def claims_for(
         self, devices: DevicesOfPod, pod: Pod, lacking: frozenset[str]
     ) -> tuple[tuple[ClaimRequests, ...], tuple[RequestMapping, ...]]:
-        """Return what is to be found for *pod* on a node that lacks *lacking*."""
+        """Return what is to be found for *pod* on a node that lacks *lacking*.
+
+        These are the extended resources that it does not offer by other means than devices.
+        """
         claims = devices.to_allocate
         if devices.extended is None or not lacking:
             return claims, ()
         claim, mappings = self._claim_for(devices.extended, pod, lacking)
         return (claims if claim is None else (*claims, claim)), mappings
 
-    def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
-        question = (self._classes.version, *(claim.question for claim in claims))
-        answers = self._answers.get(question)
-        if answers is None:
-            answers = self._answers[question] = {}
-            if len(self._answers) > QUESTIONS_KEPT:
-                self._answers.popitem(last=False)
+    def _question(self, claims: Sequence[ClaimRequests]) -> _Question:
+        key = (self._classes.version, *(claim.question for claim in claims))
+        question = self._questions.get(key)
+        if question is None:
+            question = self._questions[key] = _Question({}, WeakKeyDictionary())
+            self._forget_oldest()
         else:
-            self._answers.move_to_end(question)
-        return answers
+            self._questions.move_to_end(key)
+        return question
+
+    def _forget_oldest(self) -> None:
+        answers = sum(len(question.answers) for question in self._questions.values())
+        while answers > MOST_ANSWERS or len(self._questions) > MOST_QUESTIONS:
+            _, oldest = self._questions.popitem(last=False)
+            answers -= len(oldest.answers)
 
     def _claim_for(
         self, extended: ExtendedResources, pod: Pod, lacking: frozenset[str]

@@ -33,11 +33,10 @@ from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import default_normalize
-from berth.framework.status import SKIP, Code, Status
+from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Mask, Verdict, everywhere
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod
-from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
@@ -47,27 +46,20 @@ from berth_plugins.dynamic_resources.deallocation import Deallocation
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
-from berth_plugins.dynamic_resources.node_search import (
-    AttemptTimeoutError,
-    NodeSearch,
-    claim_in_memory,
-)
+from berth_plugins.dynamic_resources.node_search import NodeSearch, claim_in_memory
 from berth_plugins.dynamic_resources.pools import shared_pools
 from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
-from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedError, claims_of
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
+from berth_plugins.dynamic_resources.row_search import search_rows
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
 
-CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 CANNOT_FIT: Final = "cannot fit resource"
-INVALID_POOLS: Final = "invalid resource pools were encountered"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
-STOPPED: Final = "asked by caller to stop allocating devices: the time for one attempt is over"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 NO_STATE: Final = Status.error("not found")
@@ -199,7 +191,7 @@ class DynamicResources(
         if devices.extended is not None:
             self._check_extended_resources(devices.extended, rejections)
         if devices.to_allocate or devices.extended is not None:
-            self._search_rows(devices, pod, rejections)
+            search_rows(self._search, devices, pod, rejections)
         elsewhere = nodes.no_rows()
         for index, where in self._not_there(devices, nodes):
             held_back = rejections.left & where
@@ -221,47 +213,6 @@ class DynamicResources(
             if self._classes.get_device_class(name) is None:
                 rejections.reject(CANNOT_FIT, rejections.left & ~_offers(rejections.nodes, name))
 
-    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, rejections: RowRejections) -> None:
-        """Look for devices on every node that is left; remember what was found."""
-        nodes = rejections.nodes
-        rows = np.flatnonzero(rejections.left).tolist()
-        late: list[int] = []
-        for row in rows:
-            node = nodes.nodes[row]
-            assert node is not None, f"row {row} is empty"
-            lacking = _lacking(devices.extended, nodes, row)
-            try:
-                found = self._search.on_node(devices, pod.pod, node, lacking)
-            except AllocationError as exc:
-                rejections.reject_row(row, str(exc), Code.ERROR)
-            except InvalidPoolsError:
-                rejections.reject_row(row, INVALID_POOLS)
-            except AttemptTimeoutError:
-                late.append(row)  # what is known of others takes no time
-            except SearchTimeoutError:
-                # The attempt has failed; other nodes would only take as long.
-                rejections.reject_row(row, _timed_out(node.name), Code.ERROR)
-                return
-            else:
-                if found is None:
-                    rejections.reject_row(row, CANNOT_ALLOCATE)
-                else:
-                    devices.found[node.name] = found
-        self._reject_late_rows(late, rows, rejections)
-
-    def _reject_late_rows(
-        self, late: list[int], rows: list[int], rejections: RowRejections
-    ) -> None:
-        """Make do with the nodes that were found in time, or fail the attempt."""
-        if not late:
-            return
-        if rejections.left[rows].sum() > len(late):
-            for row in late:
-                rejections.reject_row(row, STOPPED)
-        else:
-            first = late[0]
-            rejections.reject_row(first, _timed_out(rejections.nodes.name(first)), Code.ERROR)
-
     def _not_there(self, devices: DevicesOfPod, nodes: NodeTable) -> list[tuple[int, Mask]]:
         """Return which allocated claims cannot be used on which rows."""
         return [
@@ -277,18 +228,16 @@ class DynamicResources(
         devices: DevicesOfPod = state.read(KEY)
         node = nodes.nodes[row]
         assert node is not None, f"row {row} is empty"
-        is_searched = bool(devices.to_allocate or devices.extended)
-        if not is_searched or node.name in devices.found:
+        if devices.extended is not None and devices.extended.is_left_over:
+            return
+        lacking = _lacking(devices.extended, nodes, row)
+        claims, _ = self._search.claims_for(devices, pod.pod, lacking)
+        if not claims or node.name in devices.found:
             for index, where in self._not_there(devices, nodes):
                 if where[row]:
                     key = devices.claims[index].metadata.key
                     yield Detail(f"claim {key} has its devices on other nodes")
             return
-        if devices.extended is not None and devices.extended.is_left_over:
-            return
-        claims, _ = self._search.claims_for(
-            devices, pod.pod, _lacking(devices.extended, nodes, row)
-        )
         counts = counts_for(claims)
         for count in counts:
             count.add(node, self._pools.pools_of(node), self._claims.in_use)
@@ -454,10 +403,6 @@ def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> 
         return frozenset()
     node = NodeInfo(nodes, row)
     return frozenset(name for name in extended.amounts if not node.allocatable(name))
-
-
-def _timed_out(node_name: str) -> str:
-    return f"node {node_name}: timed out trying to allocate devices"
 
 
 def _offers(nodes: NodeTable, resource: str) -> Mask:

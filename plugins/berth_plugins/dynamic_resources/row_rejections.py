@@ -19,12 +19,12 @@ class RowRejections:
         self.left = rows.copy()
         self._rejected: dict[tuple[str, Code], Mask] = {}
 
-    def reject(self, reason: str, where: Mask) -> None:
-        """Reject rows *where*, if any, for a reason that evicting pods cannot change."""
+    def reject(self, reason: str, where: Mask, code: Code = UNRESOLVABLE) -> None:
+        """Reject rows *where*, if any; by default evicting pods cannot change the reason."""
         if not where.any():
             return
-        known = self._rejected.get((reason, UNRESOLVABLE))
-        self._rejected[reason, UNRESOLVABLE] = where if known is None else known | where
+        known = self._rejected.get((reason, code))
+        self._rejected[reason, code] = where if known is None else known | where
         self.left = self.left & ~where
 
     def reject_row(self, row: int, reason: str, code: Code = UNRESOLVABLE) -> None:

@@ -43,6 +43,44 @@ class NodeFind(msgspec.Struct, frozen=True):
     """For the claim for extended resources, which is the last one if there is one."""
 
 
+class NodeFinds:
+    """What was found, by node name. It stays as it is while others search."""
+
+    def __init__(self) -> None:
+        self._picks: dict[str, tuple[ClaimPicks, ...]] = {}
+        self._claims: tuple[ClaimRequests, ...] = ()
+        self._mappings: tuple[RequestMapping, ...] = ()
+        self._others: dict[str, NodeFind] = {}
+        """Where other claims are allocated than ``_claims``."""
+
+    def add_all(
+        self,
+        claims: tuple[ClaimRequests, ...],
+        mappings: tuple[RequestMapping, ...],
+        picks: Mapping[str, tuple[ClaimPicks, ...]],
+    ) -> None:
+        """Note what was found for *claims*, by node name."""
+        if not self._picks:
+            self._claims, self._mappings, self._picks = claims, mappings, dict(picks)
+        elif claims == self._claims:
+            self._picks.update(picks)
+        else:
+            self._others |= {name: NodeFind(claims, of, mappings) for name, of in picks.items()}
+
+    def get(self, node_name: str) -> NodeFind | None:
+        other = self._others.get(node_name)
+        if other is not None:
+            return other
+        picks = self._picks.get(node_name)
+        return None if picks is None else NodeFind(self._claims, picks, self._mappings)
+
+    def __contains__(self, node_name: str) -> bool:
+        return node_name in self._picks or node_name in self._others
+
+    def __bool__(self) -> bool:
+        return bool(self._picks or self._others)
+
+
 class DevicesOfPod(msgspec.Struct):
     """Written by PreFilter and, node by node, by Filter. Shared by copies of the cycle state."""
 
@@ -61,8 +99,8 @@ class DevicesOfPod(msgspec.Struct):
     """UIDs of claims for which another pod of the group has devices that are not written yet."""
     unavailable: set[int] = msgspec.field(default_factory=set)
     """Indexes of claims that kept the pod off some node."""
-    found: dict[str, NodeFind] = msgspec.field(default_factory=dict)
-    """By node name."""
+    found: NodeFinds = msgspec.field(default_factory=NodeFinds)
+    """Of the nodes that were searched, and of some that others had rejected before."""
     search_time: float | None = None
     """Seconds to search on all nodes of the attempt; None before the first search."""
     searched: float = 0.0

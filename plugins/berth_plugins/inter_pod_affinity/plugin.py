@@ -134,14 +134,17 @@ class InterPodAffinity(
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return which terms of running pods are about *pod* and, if any, how often these change.
 
-        A pod with terms of its own counts pods by their labels, which is too much to tell.
+        And the nodes, whose labels say how far terms reach. A pod with terms of its own counts
+        pods by their labels, which is too much to tell.
         """
         if terms_of(pod.template) is not NO_TERMS:
             return None
         if not nodes.pod_counters.may_have_terms:
             return _NONE_ABOUT
         about = tuple(self._terms_about(pod, kind, nodes) for kind in TermKind)
-        return about, nodes.pod_counters.terms_version if any(about) else None
+        if not any(about):
+            return about, None
+        return about, (nodes.pod_counters.terms_version, nodes.node_generation)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         written = terms_of(pod.template)

@@ -39,11 +39,13 @@ from tests.builders import (
     pod_anti_affinity,
     pod_term,
     selector,
+    taint,
 )
 from tests.harness import Harness
 
 CPU, PRIORITY, SIZE = 4, 5, 4
 WEB, DB = selector({"app": "web"}), selector({"tier": "db"})
+TAINT = taint("full")
 FROM_NEW = pod_anti_affinity(required=[pod_term({"app": "new"}, key="zone")])
 """Of pods that may be in the way of preemptors, and in whole zones."""
 
@@ -64,9 +66,9 @@ class World:
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.budgets: Lister[PodDisruptionBudget] = Lister([])
-        self.count = 0
-        for _ in range(size):
-            self.add_node()
+        self.count = self.num_nodes = 0
+        for number in range(size):
+            self.add_node(number % 2)
         plugins: list[Any] = [
             *(NodeName(), TaintToleration(), NodePorts(), NodeResourcesFit()),
             InterPodAffinity(None, Handle(self.nodes, listers=Listers())),
@@ -84,22 +86,36 @@ class World:
         self._ranked, self._known = RankedPods(), KnownPreemptors()
         self._of_budgets = DisruptionBudgets(self.budgets)
 
-    def add_node(self) -> None:
-        number = self.nodes.size
-        self.nodes.add_node(node(f"n{number}", cpu=CPU, labels={"zone": f"z{number % 2}"}))
-        self.nodes.order = np.arange(self.nodes.size)
+    def add_node(self, zone: int = 0) -> None:
+        self.num_nodes += 1
+        self.nodes.add_node(node(f"n{self.num_nodes}", cpu=CPU, labels={"zone": f"z{zone}"}))
+        self.nodes.order = np.flatnonzero(self.nodes.exists)
+
+    def remove_node(self, row: int) -> None:
+        if self.nodes.exists[row]:
+            self.nodes.remove_node(row)
+            self.nodes.order = np.flatnonzero(self.nodes.exists)
+
+    def change_node(self, row: int, zone: int, taints: Any) -> None:
+        if self.nodes.exists[row]:
+            name, labels = self.nodes.name(row), {"zone": f"z{zone}"}
+            self.nodes.set_node(row, node(name, cpu=CPU, labels=labels, taints=taints))
 
     def add_pod(self, row: int, **of_pod: Any) -> None:
-        self.count += 1
-        self.nodes.add_pod(row, PodInfo(pod(f"p{self.count}", node=f"n{row}", **of_pod)))
+        if self.nodes.exists[row]:
+            self.count += 1
+            name = self.nodes.name(row)
+            self.nodes.add_pod(row, PodInfo(pod(f"p{self.count}", node=name, **of_pod)))
 
     def remove_pod(self, row: int) -> None:
         for uid in [*self.nodes.pods[row]][:1]:
             self.nodes.remove_pod(row, self.nodes.pods[row][uid])
 
     def nominate(self, row: int, priority: int) -> None:
-        name = f"n{row}"
-        waiting = PodInfo(pod(f"nominated-{row}", cpu=2, priority=priority))
+        if not self.nodes.exists[row]:
+            return
+        name = self.nodes.name(row)
+        waiting = PodInfo(pod(f"nominated-to-{name}", cpu=2, priority=priority))
         self.nominations.put(name, () if name in self.nominations else (waiting,))
 
     def replace_budget(self, allows: int, number: int, selects: LabelSelector = WEB) -> None:
@@ -156,7 +172,9 @@ changes = st.one_of(
     st.tuples(st.just("replace_budget"), st.integers(0, 2), numbers),
     st.tuples(st.just("replace_budget"), st.integers(0, 2), numbers, st.sampled_from([WEB, DB])),
     st.tuples(st.just("remove_budget"), numbers),
-    st.tuples(st.just("add_node")),
+    st.tuples(st.just("add_node"), st.integers(0, 1)),
+    st.tuples(st.just("remove_node"), rows),
+    st.tuples(st.just("change_node"), rows, st.integers(0, 1), st.sampled_from([[], [TAINT]])),
 )
 preemptors = st.builds(
     lambda cpu, ports, labels: pod("new", cpu=cpu, ports=ports, priority=PRIORITY, labels=labels),
@@ -193,8 +211,30 @@ def test_what_is_known_is_what_asking_again_finds(
             apply(*args, **named)
 
 
+def test_a_node_that_moves_to_another_zone_changes_what_the_others_there_take() -> None:
+    world, preemptor = World(4), pod("new", cpu=3, priority=PRIORITY, labels={"app": "new"})
+    for row in range(4):
+        world.add_pod(row, cpu=CPU, priority=0, affinity=FROM_NEW if row == 0 else None)
+    candidates = []
+    for zone in (0, 1):
+        world.change_node(0, zone, [])
+        found = world.preempt(preemptor, enough=4, start=0, keeps=True)
+        candidates.append([each.row for each in found.candidates])
+    assert candidates == [[0, 1, 3], [0, 2]]
+
+
 def change_row_2(world: World) -> None:
     world.add_pod(2, priority=1)
+
+
+def taint_row_2(world: World) -> None:
+    world.change_node(2, 0, [TAINT])
+
+
+def replace_row_2(world: World) -> None:
+    world.remove_node(2)
+    world.add_node()
+    world.add_pod(2, cpu=4, priority=0)
 
 
 def nominate_to_row_2(world: World) -> None:
@@ -218,6 +258,8 @@ def say_the_same_again(world: World) -> None:
     [
         pytest.param(lambda world: None, [], id="none if nothing happens"),
         pytest.param(change_row_2, [2], id="the node of a pod that came"),
+        pytest.param(taint_row_2, [2], id="a node that has changed"),
+        pytest.param(replace_row_2, [2], id="a node that has come in place of another"),
         pytest.param(nominate_to_row_2, [2], id="the node that a pod is nominated to"),
         pytest.param(allow_one_eviction_more, [0, 1], id="those where a budget ran out"),
         pytest.param(say_the_same_again, [], id="none if a budget is as it was"),

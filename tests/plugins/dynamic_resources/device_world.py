@@ -73,5 +73,6 @@ class World:
         devices: DevicesOfPod = self.state.read(KEY)
         return {
             name: [pick.found.id.device for of in find.picks for pick in of.picks]
-            for name, find in devices.found.items()
+            for name in self.nodes.row_of
+            if (find := devices.found.get(name)) is not None
         }

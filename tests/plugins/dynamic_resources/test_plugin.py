@@ -17,7 +17,7 @@ from berth.objects.devices import (
 from berth.objects.pod import Pod, PodResourceClaim
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.node_search import MAX_TIME, SHARE
-from berth_plugins.dynamic_resources.plugin import STOPPED
+from berth_plugins.dynamic_resources.row_search import STOPPED
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
 from tests.builders import pod
 from tests.device_builders import (

@@ -3,6 +3,7 @@
 Synchronous and without I/O: methods return the events that are to be written.
 """
 
+from collections import OrderedDict
 from typing import Final
 
 import msgspec
@@ -50,7 +51,8 @@ class EventSeriesCache:
     """Remembers recent events. Times handed in are unix seconds."""
 
     def __init__(self, *, capacity: int = MAX_REMEMBERED) -> None:
-        self._seen: dict[Key, Occurrences] = {}
+        self._seen: OrderedDict[Key, Occurrences] = OrderedDict()
+        """Not a dict, which walks to its oldest entry over the gaps of those before it."""
         self._capacity = capacity
 
     def __len__(self) -> int:
@@ -66,7 +68,9 @@ class EventSeriesCache:
         seen = self._seen.get(key)
         if seen is None:
             self._seen[key] = Occurrences(event, now)
-            return [event, *self._shrink()]
+            if len(self._seen) > self._capacity:
+                return [event, *self._forget([next(iter(self._seen))])]
+            return [event]
         seen.count += 1
         seen.last_at = now
         return [seen.as_series()] if seen.count == 2 else []
@@ -79,10 +83,6 @@ class EventSeriesCache:
         """Forget what has been idle for ``IDLE_LIMIT``; return its series, to be written last."""
         idle = [key for key, seen in self._seen.items() if now - seen.last_at > IDLE_LIMIT]
         return self._forget(idle)
-
-    def _shrink(self) -> list[Event]:
-        surplus = len(self._seen) - self._capacity
-        return self._forget([key for key, _ in zip(self._seen, range(surplus), strict=False)])
 
     def _forget(self, keys: list[Key]) -> list[Event]:
         forgotten = [self._seen.pop(key) for key in keys]

@@ -5,6 +5,7 @@ from berth.cluster.resources import Object
 from berth.cluster.strategies import plain
 from berth.cluster.strategies.quantities import validate_quantity
 from berth.field_errors import FieldError
+from berth.objects.volume_defaults import default_source
 
 FILESYSTEM = "Filesystem"
 
@@ -12,6 +13,7 @@ FILESYSTEM = "Filesystem"
 def _default_volume(spec: Object) -> None:
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", FILESYSTEM)
+    default_source(spec)
 
 
 def _check_volume(spec: Object) -> list[FieldError]:

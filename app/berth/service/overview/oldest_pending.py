@@ -49,8 +49,12 @@ class OldestPending:
             tried = [(each.pending_since, each) for each in some if not each.gating_plugin]
             num_long += sum(since < is_long for since, _ in tried)
             newest = found[-1].since if len(found) == TOLD else float("inf")
-            older = (_Found(at, each.key, each.uid) for at, each in tried if at < newest)
-            found = nsmallest(TOLD, chain(found, older))
+            older = [(since, each) for since, each in tried if since < newest]
+            oldest = sorted(since for since, _ in older)[:TOLD]
+            among = (
+                _Found(since, each.key, each.uid) for since, each in older if since <= oldest[-1]
+            )
+            found = nsmallest(TOLD, chain(found, among))
         self._found, self.long_pending = found, num_long
 
     def oldest(self) -> tuple[PendingPod, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +20,8 @@ from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Status
+from berth.framework.template_cache import TemplateCache
 from berth.objects.pod import Pod
-from berth.profile.known_beside import KnownTemplatesBeside
 from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
 from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -28,9 +29,10 @@ from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.taint_toleration import TaintToleration
-from tests.builders import node, pod, pod_anti_affinity, pod_term
+from tests.builders import node, pod, pod_anti_affinity, pod_term, taint
 
 SIZE, PRIORITY = 4, 5
+TAINT = taint("full")
 FROM_NEW = pod_anti_affinity(required=[pod_term({"app": "new"}, key="zone")])
 
 
@@ -50,10 +52,10 @@ class World:
 
     def __init__(self, *others: FilterPlugin) -> None:
         self.nodes = NodeTable()
-        for _ in range(SIZE):
-            self.add_node()
         self.nominations = Nominations()
         self.count = 0
+        for number in range(SIZE):
+            self.add_node(number % 2)
         plugins: list[Any] = [
             *(TaintToleration(), NodePorts(), NodeResourcesFit()),
             InterPodAffinity(None, Handle(self.nodes, listers=Listers())),
@@ -69,30 +71,44 @@ class World:
             weights={},
         )
 
-    def add_node(self) -> None:
-        number = self.nodes.size
-        self.nodes.add_node(node(f"n{number}", cpu=4, labels={"zone": f"z{number % 2}"}))
+    def add_node(self, zone: int = 0) -> None:
+        self.count += 1
+        self.nodes.add_node(node(f"n{self.count}", cpu=4, labels={"zone": f"z{zone}"}))
+
+    def remove_node(self, row: int) -> None:
+        if self.nodes.exists[row]:
+            self.nodes.remove_node(row)
+
+    def change_node(self, row: int, zone: int, taints: Any) -> None:
+        if self.nodes.exists[row]:
+            name, labels = self.nodes.name(row), {"zone": f"z{zone}"}
+            self.nodes.set_node(row, node(name, cpu=4, labels=labels, taints=taints))
 
     def add_pod(self, row: int, **of_pod: Any) -> None:
-        self.count += 1
-        self.nodes.add_pod(row, PodInfo(pod(f"p{self.count}", node=f"n{row}", **of_pod)))
+        if self.nodes.exists[row]:
+            self.count += 1
+            name = self.nodes.name(row)
+            self.nodes.add_pod(row, PodInfo(pod(f"p{self.count}", node=name, **of_pod)))
 
     def remove_pod(self, row: int) -> None:
         for uid in [*self.nodes.pods[row]][:1]:
             self.nodes.remove_pod(row, self.nodes.pods[row][uid])
 
     def nominate(self, row: int, **of_pod: Any) -> None:
-        self.count += 1
-        self.nominations.put(f"n{row}", (PodInfo(pod(f"waiting-{self.count}", **of_pod)),))
+        if self.nodes.exists[row]:
+            self.count += 1
+            waiting = PodInfo(pod(f"waiting-{self.count}", **of_pod))
+            self.nominations.put(self.nodes.name(row), (waiting,))
 
     def forget(self, row: int) -> None:
-        self.nominations.put(f"n{row}", ())
+        if self.nodes.exists[row]:
+            self.nominations.put(self.nodes.name(row), ())
 
     def attempt(self, tried: Pod, *, keeps: bool) -> tuple[Any, ...]:
         """Return all that is found out about *tried*, and counted meanwhile."""
         kept, before = self.profile.known_beside, dict(self.profile.evaluations["Filter"])
         if not keeps:
-            self.profile.known_beside = KnownTemplatesBeside()
+            self.profile.known_beside = TemplateCache()
         info, state = PodInfo(tried), CycleState()
         state.feasible = self.nodes.exists
         assert self.profile.run_pre_filter(state, info, self.nodes).status is None
@@ -128,7 +144,9 @@ changes = st.one_of(
     st.tuples(st.just("nominate"), rows, running),
     st.tuples(st.just("nominate"), rows, running),
     st.tuples(st.just("forget"), rows),
-    st.tuples(st.just("add_node")),
+    st.tuples(st.just("add_node"), st.integers(0, 1)),
+    st.tuples(st.just("remove_node"), rows),
+    st.tuples(st.just("change_node"), rows, st.integers(0, 1), st.sampled_from([[], [TAINT]])),
 )
 tried = st.builds(
     lambda cpu, ports, labels: pod("new", cpu=cpu, ports=ports, priority=PRIORITY, labels=labels),
@@ -152,6 +170,18 @@ def test_what_is_known_is_what_asking_again_finds(
         assert world.attempt(tried, keeps=True) == world.attempt(tried, keeps=False)
 
 
+def test_a_node_that_moves_to_another_zone_changes_what_the_others_there_take() -> None:
+    world, new = World(), pod("new", cpu=1, priority=PRIORITY, labels={"app": "new"})
+    for row in range(SIZE):
+        world.nominate(row, cpu=1, priority=PRIORITY)
+    world.add_pod(0, cpu=1, affinity=FROM_NEW)
+    feasible = []
+    for zone in (0, 1):
+        world.change_node(0, zone, [])
+        feasible.append(np.flatnonzero(world.attempt(new, keeps=True)[0]).tolist())
+    assert feasible == [[1, 3], [2]]
+
+
 def test_only_nodes_with_changes_are_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     run_filters = Overlay.run_filters
@@ -170,8 +200,12 @@ def test_only_nodes_with_changes_are_asked_about_again(monkeypatch: pytest.Monke
         lambda: world.nominate(3, cpu=1, priority=PRIORITY),
         lambda: world.add_pod(1, cpu=1),
         lambda: world.forget(0),
+        lambda: world.change_node(2, 0, [TAINT]),
+        lambda: world.change_node(0, 0, [TAINT]),
+        lambda: world.add_node(),
+        lambda: world.remove_node(0),
     ]
     for change in changes_of_attempts:
         change()
         world.attempt(new, keeps=True)
-    assert asked == [3, 1, 1]
+    assert asked == [3, 1, 1, 1]
