@@ -17,11 +17,13 @@ UNTOLD, BROKEN = "not answered", "broke off"
 Answers = list[Response | UnavailableError]
 
 
-async def posted(connections: Connections, count: int = 3) -> "asyncio.Task[Answers]":
+async def posted(
+    connections: Connections, count: int = 3, *, timeout: float = 10.0
+) -> "asyncio.Task[Answers]":
     """Begin to post "0", "1" and so on, and return that once they are sent."""
     posts = [(f"/{n}", str(n).encode()) for n in range(count)]
     posting = asyncio.create_task(
-        connections.post_all(posts, headers=Headers({}, b""), timeout=10, guard=lambda: None)
+        connections.post_all(posts, headers=Headers({}, b""), timeout=timeout, guard=lambda: None)
     )
     await asyncio.sleep(0)
     return posting
@@ -119,6 +121,17 @@ async def test_what_a_server_that_hangs_up_again_left_is_not_answered() -> None:
     wires[1].say(HANG_UP)
 
     assert known(await posting) == [ANSWERED, UNTOLD, UNTOLD]
+
+
+@pytest.mark.parametrize("in_time", [0, 1, 2])
+async def test_all_that_wait_behind_a_slow_one_are_given_up_with_it(in_time: int) -> None:
+    connections, wire = wired()
+    posting = await posted(connections, timeout=0.0)
+    wire.say(*[OK] * in_time)
+
+    assert known(await posting) == [ANSWERED] * in_time + [UNTOLD] * (3 - in_time)
+    assert wire.sent.count(b"POST") == 3, "nothing is sent again"
+    assert (wire.is_open, connections.idle) == (False, 0)
 
 
 async def test_a_connection_whose_posts_were_given_up_is_closed() -> None:

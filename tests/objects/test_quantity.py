@@ -14,6 +14,7 @@ from berth.objects.quantity import (
     NANO,
     Quantity,
     canonical,
+    canonical_text,
     is_binary,
     milli_value,
     parse,
@@ -183,3 +184,24 @@ def test_decoding_keeps_quantities_as_written() -> None:
 )
 def test_an_amount_is_written_as_kubernetes_does(written: str, want: str) -> None:
     assert canonical(parse(written), binary=is_binary(written)) == want
+
+
+@pytest.mark.parametrize(
+    ("written", "milli", "want"),
+    [
+        pytest.param("1000m", False, "1", id="thousandths"),
+        pytest.param("1024Mi", False, "1Gi", id="powers of 1024"),
+        pytest.param("1.0001Ki", False, "1024102400u", id="a fraction of a power of 1024"),
+        pytest.param("1e9", False, "1e9", id="an exponent stays one"),
+        pytest.param("1500e-3", False, "1500e-3", id="of thousands"),
+        pytest.param("10e3", False, "10e3", id="not of tens"),
+        pytest.param("1E", False, "1E", id="exa is no exponent"),
+        pytest.param(0.5, False, "500m", id="a number"),
+        pytest.param("1n", True, "1m", id="rounded up"),
+        pytest.param("1n", False, "1n", id="or not"),
+    ],
+)
+def test_a_quantity_is_rewritten_as_kubernetes_does(
+    written: Quantity, milli: bool, want: str
+) -> None:
+    assert canonical_text(written, milli=milli) == want

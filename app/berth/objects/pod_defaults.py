@@ -13,7 +13,7 @@ import msgspec
 from berth.objects.pod import Pod
 from berth.objects.quantity import canonical, is_binary, parse
 from berth.objects.resources import pod_limits, pod_requests
-from berth.objects.volume_defaults import FIELD_REF, default_volume, fill
+from berth.objects.volume_defaults import default_reference, default_volume, fill
 
 Object: TypeAlias = dict[str, Any]
 
@@ -116,8 +116,7 @@ def _written(nanos: int, name: str, spec: Object, field: str) -> str:
 
 
 def _default_variable(source: Object) -> None:
-    if source.get("fieldRef"):
-        fill(source["fieldRef"], FIELD_REF)
+    default_reference(source)
     if source.get("fileKeyRef"):
         source["fileKeyRef"].setdefault("optional", False)
 

@@ -42,6 +42,7 @@ _NOTATION: Final = re.compile(
     r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
 )
+_EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -91,14 +92,31 @@ def is_binary(quantity: Quantity) -> bool:
     return isinstance(quantity, str) and quantity.endswith("i")
 
 
+@lru_cache(maxsize=1 << 14)
+def canonical_text(quantity: Quantity, *, milli: bool = False) -> str:
+    """Write *quantity* as the API server does: in the same notation, by :func:`canonical`.
+
+    *milli*: rounded up to thousandths, as in resource lists. Raises ``ValueError`` as
+    :func:`parse` does.
+    """
+    nanos = parse(quantity)
+    if milli:
+        nanos = _divide_away_from_zero(nanos, NANO // 1000) * (NANO // 1000)
+    if nanos and isinstance(quantity, str) and _EXPONENT.search(quantity):
+        exponents = (f"e{power}" if power else "" for power in range(-_NANO_DIGITS, 19, 3))
+        return _suffixed(nanos, 1000, exponents)
+    return canonical(nanos, binary=is_binary(quantity))
+
+
 def canonical(nanos: int, *, binary: bool = False) -> str:
     """Return an amount as Kubernetes writes it: ``1500m``, ``2k``; with *binary* ``2Gi``.
 
-    The largest suffix that leaves a whole number. Below 1024 *binary* makes no difference.
+    The largest suffix that leaves a whole number. *binary* makes no difference below 1024, and for
+    fractions.
     """
     if not nanos:
         return "0"
-    if binary and abs(nanos) >= 1024 * NANO:
+    if binary and abs(nanos) >= 1024 * NANO and nanos % NANO == 0:
         return _suffixed(value(nanos), 1024, ("", *_BINARY_SUFFIXES))
     return _suffixed(nanos, 1000, _DECIMAL_SUFFIXES)
 

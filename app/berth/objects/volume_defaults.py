@@ -61,7 +61,14 @@ def fill(obj: Object, defaults: Mapping[str, Any]) -> None:
             obj[name] = value
 
 
+def default_reference(holder: Object) -> None:
+    """Fill in a reference to a field of the pod, or to a resource of a container."""
+    if holder.get("fieldRef"):
+        fill(holder["fieldRef"], FIELD_REF)
+    if holder.get("resourceFieldRef"):
+        holder["resourceFieldRef"].setdefault("divisor", "0")
+
+
 def _default_downward(volume: Object) -> None:
     for item in volume.get("items") or []:
-        if item.get("fieldRef"):
-            fill(item["fieldRef"], FIELD_REF)
+        default_reference(item)

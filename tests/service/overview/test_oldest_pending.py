@@ -33,6 +33,17 @@ async def test_oldest_first_and_gated_ones_left_out() -> None:
     assert oldest.long_pending == 1
 
 
+async def test_ten_of_many_and_of_the_same_age_by_name() -> None:
+    harness = Harness()
+    for age in range(15):
+        harness.put(pod(f"{age:02}z"), pod(f"{age:02}a"), pod(f"{age:02}m"))
+        harness.clock.advance(1)
+    oldest = watcher(harness)
+    await oldest.look()
+
+    assert names(oldest) == [f"{age:02}{last}" for age in range(4) for last in "amz"][:10]
+
+
 async def test_a_pod_that_waits_no_more_is_not_told() -> None:
     harness = Harness()
     harness.put(pod("a"), pod("b"))

@@ -15,7 +15,7 @@ from berth.cluster.go_text import plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import builtin, checks, empties, protobuf
+from berth.cluster.schemas import builtin, checks, empties, protobuf, quantities
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
@@ -146,7 +146,9 @@ class Bodies:
         """Decode an object; 400 when it is none of the kind, or has fields that it should not."""
         resource = self._resource
         if negotiation.media_type(content_type) == protobuf.MEDIA_TYPE:
-            return typed(resource, decode_protobuf(content, resource.schema))
+            obj = typed(resource, decode_protobuf(content, resource.schema))
+            self._write_canonically(obj)
+            return obj
         json = negotiation.as_json(content, content_type)
         body = negotiation.decode_json(json, resource.kind)
         # Before nulls go: of unknown fields those are spoken of too.
@@ -167,6 +169,7 @@ class Bodies:
             self._fill_nulls(obj)
         if empties.has_empties(json):
             self._drop_empties(obj)
+        self._write_canonically(obj)
         return obj
 
     def applied(self, content: bytes) -> Object:
@@ -201,6 +204,7 @@ class Bodies:
             checks.fill_nulls(self._resource.schema, obj)
         if patch.may_empty:
             self._drop_empties(obj)
+        self._write_canonically(obj)
         return obj
 
     def _unknown_of_patch(self, patch: Patch, obj: Object) -> list[str]:
@@ -248,6 +252,10 @@ class Bodies:
                 raise _MisfitError(misfit)
             unknown = [f"metadata.{path}" for path in checks.prune(meta, metadata)]
         return unknown + pruning.prune(schema, obj)
+
+    def _write_canonically(self, obj: Object) -> None:
+        if self._resource.structural is None:
+            quantities.write_canonically(self._resource.schema, obj)
 
     def _fill_nulls(self, obj: Object) -> None:
         """Nulls are as good as nothing; those of a custom resource, its schema looks after."""

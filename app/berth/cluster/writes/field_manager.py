@@ -15,7 +15,7 @@ import msgspec
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import checks as schema_checks
-from berth.cluster.schemas import empties
+from berth.cluster.schemas import empties, quantities
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
@@ -182,6 +182,7 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
     schema_checks.fill_nulls(resource.schema, new)
     drop_nulls(new, keep=NULL_TIMES)
     empties.drop_empties(resource.schema, new)
+    quantities.write_canonically(resource.schema, new)
 
 
 def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
