@@ -189,14 +189,6 @@ class FilterPlugin(Plugin):
         nobody looks. Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
 
-    def passes_row(self, _pod: PodInfo, _nodes: NodeTable, _row: int) -> bool | None:
-        """Return whether :meth:`filter` lets *pod* onto one row, for plugins that come with berth.
-
-        If that follows from the load of the row, and costs much less than a column. None: ask
-        :meth:`filter`.
-        """
-        return None
-
 
 class PostFilterResult:
     """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
@@ -282,10 +274,6 @@ class ScorePlugin(Plugin):
         :func:`berth.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
         all.
         """
-
-    def score_row(self, _pod: PodInfo, _nodes: NodeTable, _row: int) -> int | None:
-        """Return the score of one row, as :meth:`FilterPlugin.passes_row` does."""
-        return None
 
     def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:
         """Bring *scores*, of the feasible rows only, into 0..100; the default leaves them alone."""

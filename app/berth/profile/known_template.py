@@ -27,6 +27,7 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import normalizes
+from berth.framework.single_rows import FiltersRows, ScoresRows
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
 from berth.profile.known_filters import NOBODY, KnownFilters
@@ -103,7 +104,11 @@ class KnownTemplate:
         self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
         self._row_ahead: dict[int, LookAhead] = {}
         self._since_ahead = FEW
-        self._goes_by_row = True
+        self._row_filters = [p for _, p in self._filters_by_load if isinstance(p, FiltersRows)]
+        self._row_scores = [p for p in self._scores_by_load if isinstance(p, ScoresRows)]
+        self._goes_by_row = len(self._row_filters) == len(self._filters_by_load) and len(
+            self._row_scores
+        ) == len(self._scores_by_load)
         """Whether plugins that go by load can tell about single rows, as far as it is known."""
         self._chosen: int | None = None
         self._front: Callable[[], Rows] = self.scores.best.front
@@ -307,12 +312,12 @@ class KnownTemplate:
         nodes, scores = self._nodes, {}
         if not self.filters.feasible.item(row):
             return False
-        for _, plugin in self._filters_by_load:
+        for plugin in self._row_filters:
             passes = plugin.passes_row(self.pod, nodes, row)
             if not passes:
                 self._goes_by_row = passes is not None
                 return False
-        for scorer in self._scores_by_load:
+        for scorer in self._row_scores:
             score = scorer.score_row(self.pod, nodes, row)
             if score is None or not 0 <= score <= MAX_NODE_SCORE:
                 self._goes_by_row = False

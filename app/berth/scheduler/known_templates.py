@@ -53,7 +53,7 @@ class KnownTemplates:
     def _schedule(self, cycle: Cycle, select: Select, *, is_one_of_many: bool) -> Placed | None:
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
-            profile.plugins_by_others & profile.deciding.keys()
+            (profile.plugins_by_others and profile.plugins_by_others & profile.deciding.keys())
             or profile.percentage_of_nodes_to_score
             or (cycle.nominated_pods and cycle.filters.nominated_to(pod, nodes))
             or pod.pod.status.nominated_node_name
