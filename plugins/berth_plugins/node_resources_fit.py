@@ -26,17 +26,16 @@ from berth.framework.explanation import (
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     EnqueueExtensions,
-    FilterPlugin,
     PlacementScorePlugin,
     PluginArgs,
     PreFilterPlugin,
     PreScorePlugin,
-    ScorePlugin,
     Scores,
 )
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
+from berth.framework.single_rows import FiltersRows, ScoresRows
 from berth.framework.status import Code, Status
 from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth.objects import resources
@@ -176,9 +175,9 @@ class NodeResourcesFitArgs(PluginArgs):
 
 class NodeResourcesFit(
     PreFilterPlugin,
-    FilterPlugin,
+    FiltersRows,
     PreScorePlugin,
-    ScorePlugin,
+    ScoresRows,
     PlacementScorePlugin,
     EnqueueExtensions,
     ExplainsColumns,
