@@ -56,9 +56,8 @@ class World:
         self.table.remove_pods([row] * len(on_it), on_it)
 
     def set_node(self, row: int, kind: int) -> None:
-        current = self.table.nodes[row]
-        if current is not None:
-            name = current.metadata.name
+        if self.table.exists[row]:
+            name = self.table.name(row)
             self.table.set_node(row, node(name, cpu=8, labels={ZONE: f"z{kind}"}))
 
     def remove_node(self, row: int, _: int) -> None:
