@@ -1,9 +1,15 @@
 """The nearest nodes that columns find are those that asking about every node finds."""
 
+from collections.abc import Iterator
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.explain.explanation import Evaluation
+from berth.framework.cycle_state import CycleState
+from berth.framework.explanation import ChangeKind, Detail, ExplainsColumns, Objection
+from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from tests.builders import ZONE, node, node_affinity, pod, requirement, taint, term
@@ -16,6 +22,8 @@ TERMS = (
     term(requirement(ZONE, "In", "z1")),
     term(requirement(ZONE, "In", "z2"), requirement("disk", "NotIn", "ssd")),
     term(requirement("disk", "Exists"), fields=[requirement("metadata.name", "In", "n1")]),
+    term(requirement("disk", "Exists"), requirement("rack", "Exists")),
+    term(requirement("disk", "In", "hdd")),
     term(),
 )
 
@@ -85,3 +93,37 @@ def test_the_nearest_of_few_are_the_first_of_all(
     assert few.nodes == every.nodes[:limit]
     assert few.nearest_miss == every.nearest_miss
     assert few.next_misses == every.next_misses
+
+
+@settings(max_examples=60)
+@given(clusters(), pods())
+def test_columns_tell_of_a_row_what_its_details_do(objects: list[Node | Pod], asked: Pod) -> None:
+    harness = Harness()
+    harness.put(*objects, asked)
+    nodes, info, state = harness.scheduler.cache.table, PodInfo(asked), CycleState()
+    (profile,) = harness.scheduler.profiles.values()
+    plugins = [each for each in profile.filters if isinstance(each, ExplainsColumns)]
+
+    for plugin in plugins:
+        verdict = plugin.filter(state, info, nodes)
+        rejected = verdict.rejected()
+        objections = [*plugin.objections(state, info, nodes)]
+        for row in np.flatnonzero(rejected).tolist() if rejected is not None else ():
+            details = [*plugin.explain(state, info, nodes, row)]
+            told = [*_of_row(objections, row, nodes.size)]
+            assert told in ([], [_in_short(each) for each in details]), details
+
+    assert [each.NAME for each in plugins] == ["NodeAffinity", "NodeResourcesFit"]
+
+
+def _of_row(
+    objections: list[Objection], row: int, size: int
+) -> Iterator[tuple[ChangeKind | None, float]]:
+    for each in objections:
+        if np.broadcast_to(each.where, size)[row]:
+            yield each.kind, float(np.broadcast_to(each.shortfall, size)[row])
+
+
+def _in_short(detail: Detail) -> tuple[ChangeKind | None, float]:
+    change = detail.change
+    return (None, 1.0) if change is None else (change.kind, change.shortfall)

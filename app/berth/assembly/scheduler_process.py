@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ONLY_READS: Final = "a shadow only reads"
-
 
 async def run_scheduler(
     options: Options,
@@ -49,7 +47,7 @@ async def run_scheduler(
     process does not lead. The status is 0 when a signal ended it and the lease was released; 1 when
     the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
     Without *schedules* it only serves, and takes no part in leader election; nor does one that
-    *shadows* another scheduler, whose client refuses to write. With *serves_page* the page is
+    *shadows* another scheduler, which writes nothing. With *serves_page* the page is
     beside the endpoints. All steps are told to *recording*, if there is one.
     """
     config, plugins = loaded
@@ -58,8 +56,6 @@ async def run_scheduler(
     status = 0
     async with AsyncExitStack() as cleanup:
         client = await cleanup.enter_async_context(api.client("shadow" if shadows else "scheduler"))
-        if shadows:
-            client = client.fenced(lambda: False, otherwise=ONLY_READS)
         elector, lease_client = None, None
         registry = _registry(options.metrics)
         schedules = schedules and not shadows

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -70,6 +70,8 @@ if TYPE_CHECKING:  # they take long to import
 
 log = logging.getLogger(__name__)
 
+ONLY_READS: Final = "a shadow only reads"
+
 
 class SchedulerService:
     """A scheduler on one API server: made of parts here, run by :meth:`run`."""
@@ -92,7 +94,8 @@ class SchedulerService:
         """With an *elector* nothing is scheduled or written unless it leads.
 
         Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`. One
-        that *shadows* another scheduler does not schedule, either. See :meth:`run_shadow`.
+        that *shadows* another scheduler does not schedule, either; its client refuses to write,
+        and it has no extender bind. See :meth:`run_shadow`.
 
         All steps of the scheduler are told to *recording*, if there is one.
 
@@ -104,6 +107,8 @@ class SchedulerService:
         self.registry = registry = registry or CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
+        if shadows:
+            client = client.fenced(lambda: False, otherwise=ONLY_READS)
         self.plugins = plugins or KnownPlugins()
         self.lanes = WriteLanes(clock=clock)
         self.listers = Listers()
@@ -132,7 +137,7 @@ class SchedulerService:
             config.extenders,
             clock=clock,
             observer=ExtenderMetrics(registry),
-            may_write=elector.may_write if elector is not None else lambda: True,
+            may_write=lambda: not shadows and (elector is None or elector.may_write()),
         )
         self.core = core = SchedulerCore(
             config,

@@ -138,6 +138,14 @@ SMALL: dict[str, tuple[tuple[int, ...], int, int, int]] = {
     "ResourceSaturation": ((2, 2), 2, 2, 2),
     "SchedulingWithResourceClaimTemplate": ((1, 1, 2, 3, 5), 2, 5, 3),
     "SchedulingWithResourceClaim": ((1, 1, 0, 0, 6, 2, 2), 2, 6, 6),
+    "SteadyStateClusterResourceClaimTemplate": ((1, 1, 2, 20, 12), 2, 20, 20),
+    "SteadyStateClusterResourceClaimTemplateFirstAvailable": ((1, 1, 0, 10, 10), 2, 10, 10),
+    "SteadyStateClusterResourceClaimTemplatePartitionable": ((1, 1, 2, 2, 2, 3), 2, 6, 6),
+    "SteadyStateClusterResourceClaimTemplatePartitionableBacktracking": ((1, 1, 1, 1, 2), 2, 2, 2),
+    "SteadyStateClusterResourceClaimTemplateConsumableCapacity": ((1, 1, 1, 1, 2, 2), 2, 2, 2),
+    "ExtendedResource": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
+    "ExtendedResource_25Classes": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
+    "ExtendedResource_50Classes": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
 }
 """The parameters of a small workload; its nodes, pods without churn, and measured pods."""
 
