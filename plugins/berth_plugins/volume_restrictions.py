@@ -73,6 +73,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
 
     NAME = "VolumeRestrictions"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_VOLUMES = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -81,27 +82,33 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         self._claims = handle.listers.persistent_volume_claims
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        has_any = own_claims(pod.template) or restricted_volumes(pod.template)
-        return None if has_any else NOTHING_ELSE
+        exclusive = self._exclusive_claims(pod)
+        if isinstance(exclusive, Status) or restricted_volumes(pod.template):
+            return None
+        return None if _count_uses(exclusive, pod, nodes) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         if not pod.pod.spec.volumes:
             return SKIP
-        exclusive: set[str] = set()
-        for name in own_claims(pod.template):
+        exclusive = self._exclusive_claims(pod)
+        if isinstance(exclusive, Status):
+            return exclusive
+        count = _count_uses(exclusive, pod, nodes)
+        if not count and not restricted_volumes(pod.template):
+            return SKIP
+        state.write(self.NAME, Conflicts(exclusive, count))
+        return None
+
+    def _exclusive_claims(self, pod: PodInfo) -> frozenset[str] | Status:
+        """Return the names of the claims of *pod* that only one pod may use."""
+        exclusive = []
+        for name in own_claims(pod.pod):
             claim = self._claims.get(pod.namespace, name)
             if claim is None:
                 return Status.unresolvable(f'persistentvolumeclaim "{name}" not found')
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
-                exclusive.add(name)
-        count = 0
-        if exclusive:
-            in_use = volumes_in_use(nodes)
-            count = sum(in_use.is_claim_used(f"{pod.namespace}/{name}") for name in exclusive)
-        if not count and not restricted_volumes(pod.template):
-            return SKIP
-        state.write(self.NAME, Conflicts(frozenset(exclusive), count))
-        return None
+                exclusive.append(name)
+        return frozenset(exclusive)
 
     def add_pods(
         self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
@@ -135,15 +142,24 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         ]
 
 
+def _count_uses(claims: Iterable[str], pod: PodInfo, nodes: NodeTable) -> int:
+    """Return how many of *claims*, in the namespace of *pod*, other pods use."""
+    if not claims:
+        return 0
+    in_use = volumes_in_use(nodes)
+    return sum(in_use.is_claim_used(f"{pod.namespace}/{name}") for name in claims)
+
+
 def _change(conflicts: Conflicts, rows: Rows, pods: PodBatch, nodes: NodeTable, *, by: int) -> None:
     """Count how often *pods* use the claims; kube-scheduler does not compare namespaces here."""
-
-    def uses(template: PodTemplate) -> int:
-        return sum(name in conflicts.claims for name in own_claims(template))
-
+    if not conflicts.claims:
+        return
+    uses = pods.per_template(lambda template: bool(own_claims(template.pod)))
+    for i in np.flatnonzero(uses).tolist():
+        uses[i] = sum(name in conflicts.claims for name in own_claims(pods[i].pod))
     if conflicts.changes is None:
         conflicts.changes = np.zeros(nodes.size, np.int64)
-    np.add.at(conflicts.changes, rows, by * pods.per_template(uses))
+    np.add.at(conflicts.changes, rows, by * uses)
 
 
 # Disks.

@@ -295,7 +295,7 @@ class SchedulingQueue:
         A pod of its signature failed so and still waits, and nothing has happened that may help.
         None: the pod must be tried.
         """
-        if self.nominator.nominated_node(queued.uid) is not None:
+        if not self._known or self.nominator.nominated_node(queued.uid) is not None:
             return None
         return self._known.failure(queued)
 

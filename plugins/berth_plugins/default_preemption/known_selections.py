@@ -23,7 +23,7 @@ from berth.framework.template_cache import TemplateCache
 from berth.framework.verdict import Mask, Rows
 from berth.objects.policy import PodDisruptionBudgetStatus
 
-NO_VICTIMS: Final = 0
+NO_VICTIMS: Final = 1
 """The index of the status of rows without pods of lower priority."""
 NO_VICTIMS_FOUND: Final = Status.unresolvable("No preemption victims found for incoming pod")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from berth.framework.events import HintIndex
-from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolumeClaim
 
@@ -26,18 +26,13 @@ def claim_volumes(pod: Pod) -> Iterator[ClaimVolume]:
             yield ClaimVolume(f"{pod.metadata.name}-{volume.name}", is_ephemeral=True)
 
 
-def own_claims(template: PodTemplate) -> tuple[str, ...]:
-    """Return the claim names that pods of *template* are written with, one per volume."""
-    if not template.pod.spec.volumes:
-        return ()
-    return template.memo(
-        "claims",
-        lambda: tuple(
-            volume.persistent_volume_claim.claim_name
-            for volume in template.pod.spec.volumes
-            if volume.persistent_volume_claim is not None
-        ),
-    )
+def own_claims(pod: Pod) -> list[str]:
+    """Return the claim names that *pod* is written with, one per volume."""
+    return [
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
 
 
 def references(pod: Pod, claim: PersistentVolumeClaim) -> bool:
