@@ -32,7 +32,12 @@ from berth.objects.storage import (
     VolumeAttachment,
 )
 from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_handle
-from berth_plugins.shared.volume_claims import claim_volumes, ownership_error, references
+from berth_plugins.shared.volume_claims import (
+    CLAIM_INDEX,
+    claim_volumes,
+    ownership_error,
+    references,
+)
 from berth_plugins.shared.volumes_in_use import volumes_in_use
 
 VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
@@ -272,7 +277,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
             ),
             ClusterEventWithHint(on(EventResource.POD, ActionType.DELETE), after_pod_deletion),
             ClusterEventWithHint(
-                on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_new_claim
+                on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD),
+                after_new_claim,
+                (CLAIM_INDEX,),
             ),
             ClusterEventWithHint(
                 on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), after_detachment

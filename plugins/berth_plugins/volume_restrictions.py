@@ -14,6 +14,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.framework.handle import Handle
@@ -31,7 +32,7 @@ from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import PersistentVolumeClaim
-from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 
 DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
@@ -135,9 +136,9 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
         new_claim = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return [
-            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(pod_gone, after_pod_deletion, (SHARED_INDEX,)),
             ClusterEventWithHint(NODE_ADD),
-            ClusterEventWithHint(new_claim, after_new_claim),
+            ClusterEventWithHint(new_claim, after_new_claim, (CLAIM_INDEX,)),
         ]
 
 
@@ -242,3 +243,18 @@ def _claim_names(pod: Pod) -> set[str]:
         for volume in pod.spec.volumes
         if volume.persistent_volume_claim is not None
     }
+
+
+def _shared_keys(pod: Pod) -> tuple[Hashable, ...]:
+    """Return the disks and claims of *pod*, of which it may wait for one and free one."""
+    namespace = pod.metadata.namespace
+    disks = (disk_of(volume) for volume in pod.spec.volumes)
+    return (
+        *((namespace, name) for name in _claim_names(pod)),
+        *((namespace, *disk) for disk in disks if disk is not None),
+    )
+
+
+SHARED_INDEX: Final = HintIndex(
+    lambda pod: [_shared_keys(pod.pod)], lambda old, _new: _shared_keys(old)
+)

@@ -26,7 +26,7 @@ from berth.objects.storage import (
     StorageClass,
 )
 from berth_plugins.shared.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
-from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 
 NO_ZONE: Final = Status.unresolvable("node(s) had no available volume zone")
 
@@ -156,7 +156,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
             ClusterEventWithHint(
                 ClusterEvent(EventResource.NODE, added | ActionType.UPDATE_NODE_LABEL)
             ),
-            ClusterEventWithHint(claim, after_claim_change),
+            ClusterEventWithHint(claim, after_claim_change, (CLAIM_INDEX,)),
             ClusterEventWithHint(
                 ClusterEvent(EventResource.PERSISTENT_VOLUME, changed), after_volume_change
             ),

@@ -1,8 +1,10 @@
 """The claims that a pod's volumes stand for (spec §5.13-5.16)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from berth.framework.events import HintIndex
+from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolumeClaim
 
@@ -39,6 +41,16 @@ def references(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     return pod.metadata.namespace == meta.namespace and any(
         volume.claim_name == meta.name for volume in claim_volumes(pod)
     )
+
+
+def _claim_keys(pod: PodInfo) -> list[tuple[tuple[str, str], ...]]:
+    return [tuple((pod.namespace, volume.claim_name) for volume in claim_volumes(pod.pod))]
+
+
+CLAIM_INDEX: Final = HintIndex(
+    _claim_keys, lambda _old, new: ((new.metadata.namespace, new.metadata.name),)
+)
+"""Finds the pods of a claim that is new or changed."""
 
 
 def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:

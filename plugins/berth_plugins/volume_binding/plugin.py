@@ -45,6 +45,7 @@ from berth.objects.storage import (
 )
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
+    CLAIM_INDEX,
     ClaimVolume,
     claim_volumes,
     ownership_error,
@@ -291,7 +292,11 @@ class VolumeBinding(
             (EventResource.CSI_STORAGE_CAPACITY, changed, after_capacity_change),
         ]
         return [
-            ClusterEventWithHint(ClusterEvent(resource, action), hint)
+            ClusterEventWithHint(
+                ClusterEvent(resource, action),
+                hint,
+                (CLAIM_INDEX,) if hint is after_claim_change else (),
+            )
             for resource, action, hint in registered
         ]
 
