@@ -60,6 +60,11 @@ class Diagnosis(msgspec.Struct):
             rows = np.flatnonzero(rejected)
             if self.statuses:
                 rows = rows[~np.isin(rows, [*self.statuses])]
+            if len(verdict.rejections) == 1:
+                if len(rows):
+                    reason, code, _ = verdict.rejections[0]
+                    yield Status(code, (reason,), plugin), rows
+                continue
             reasons = _numbered([rejection.where[rows] for rejection in verdict.rejections])
             for number in np.unique(reasons).tolist():
                 of_number = rows[reasons == number]

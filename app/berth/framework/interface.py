@@ -74,7 +74,7 @@ class Plugin(ABC):
     """Whether the plugin looks at the namespace or labels of a pod, or at what the pod asks of
     other pods by theirs."""
     GOES_BY_VOLUMES: ClassVar[bool] = False
-    """Whether the plugin looks at the volumes of a pod, or at its claims."""
+    """Whether the plugin looks at the volumes of a pod or at its claims, also in its hints."""
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return what else the answers about *pod* follow from, for plugins that come with berth.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from berth.clock import Clock
@@ -61,14 +61,14 @@ class SchedulingQueue:
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
         observers: Mapping[str, PluginObserver] | None = None,
-        signature_profiles: Container[str] = (),
+        signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
         *observers*, by profile name, time the PreEnqueue plugins.
-        *signature_profiles* are those whose plugins decide by signature
+        *signature_profiles* are those whose plugins decide by signature, with who goes by volumes
         (:mod:`berth.framework.pod_signature`).
         *schedules_groups*: pods of a PodGroup are tried together. They always back off after a
         failure, and none comes back early: it would bring all others.
@@ -104,7 +104,7 @@ class SchedulingQueue:
         hints: Mapping[str, Sequence[Registration]],
         backoff: Backoff,
         observers: Mapping[str, PluginObserver],
-        signature_profiles: Container[str] = (),
+        signature_profiles: Mapping[str, Collection[str]] = {},
     ) -> None:
         """Continue with other profiles, also for pods that already wait.
 

@@ -167,7 +167,7 @@ def _enough(break_budgets: Mask, wanted: int) -> int | None:
 
     Of those that break budgets as of those that do not, no more than *wanted* count.
     """
-    if not break_budgets.any():
+    if not np.count_nonzero(break_budgets):
         wanted = max(wanted, 1)
         return wanted if wanted <= len(break_budgets) else None
     non_violating = np.cumsum(~break_budgets)
