@@ -23,9 +23,10 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
 
     Compare ``longest`` with that of an ordinary input in the same test, or ``count`` before and
     after; never with a number of seconds. What earlier tests have left is out of the garbage
-    collector's sight meanwhile, as a scheduler's own objects are.
+    collector's sight from then on, as a scheduler's own objects are.
     """
     turns = LoopTurns()
+    gc.collect()
     gc.freeze()
 
     async def turn_for_ever() -> None:
@@ -46,4 +47,3 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
         watcher.cancel()
         with suppress(asyncio.CancelledError):
             await watcher
-        gc.unfreeze()

@@ -51,7 +51,10 @@ class Survivors:
 
     @contextmanager
     def spared(self) -> Iterator[None]:
-        """Spare them until the end of the block."""
+        """Spare what survives until the end of the block, and go on sparing that.
+
+        Python can only stop sparing everything, what start-up has frozen too.
+        """
         before = gc.get_threshold()
         gc.set_threshold(*YOUNG)
         gc.callbacks.append(self._collected)
@@ -60,7 +63,6 @@ class Survivors:
         finally:
             gc.callbacks.remove(self._collected)
             gc.set_threshold(*before)
-            gc.unfreeze()
 
     def _collected(self, phase: str, info: Mapping[str, int]) -> None:
         if phase != "stop" or info["generation"] == 0:
@@ -72,7 +74,7 @@ class Survivors:
 
     def _thaw(self) -> None:
         gc.unfreeze()
-        gc.collect()
+        gc.collect()  # after which all that is left is frozen again
 
 
 def collect_seldom() -> None:

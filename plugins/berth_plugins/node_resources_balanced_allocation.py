@@ -13,11 +13,11 @@ from berth.framework.interface import (
     MAX_NODE_SCORE,
     PluginArgs,
     PreScorePlugin,
-    ScorePlugin,
     Scores,
 )
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
+from berth.framework.single_rows import ScoresRows
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints
 from berth_plugins.shared.cpu_and_memory import CpuAndMemory, balanced_allocation_of, weights_of
@@ -54,7 +54,7 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs):
         return specs or DEFAULT_RESOURCES
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows):
     """Scores nodes by how much the pod evens out the use of their resources (spec §5.9).
 
     With ``balance = int((1 - std) * 100)`` over the used fractions of the resources, with and

@@ -57,7 +57,8 @@ class World:
 
     def set_node(self, row: int, kind: int) -> None:
         if self.table.exists[row]:
-            self.table.set_node(row, node(f"n{row}", cpu=8, labels={ZONE: f"z{kind}"}))
+            name = self.table.name(row)
+            self.table.set_node(row, node(name, cpu=8, labels={ZONE: f"z{kind}"}))
 
     def remove_node(self, row: int, _: int) -> None:
         if self.table.exists[row]:

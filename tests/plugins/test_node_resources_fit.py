@@ -101,6 +101,22 @@ def test_too_many_pods(pods: int, cpu: str | None, want: Status | None) -> None:
     assert passes is (want is None)
 
 
+few = st.integers(0, 3)
+
+
+@given(free=st.tuples(few, few, few), requests=st.tuples(few, few, few))
+def test_a_row_by_itself_has_the_same_answer(
+    free: tuple[int, int, int], requests: tuple[int, int, int]
+) -> None:
+    """*free* are pods, cpu and memory; *requests* cpu, memory and a resource of few pods."""
+    pods, cpu, memory = free
+    plugin, nodes = NodeResourcesFit(), table(node("n1", cpu=str(cpu), memory=memory, pods=pods))
+    a_pod = pod(cpu=str(requests[0]), memory=requests[1], requests={GPU: requests[2]})
+    passes = plugin.passes_row(PodInfo(a_pod), nodes, nodes.row_of["n1"])
+    assert passes in (verdicts(plugin, a_pod, nodes)["n1"] is None, None)
+    assert (passes is None) == bool(PodInfo(a_pod).template.incoming_requested.scalars)
+
+
 def test_each_node_is_evaluated_by_itself() -> None:
     nodes = table(
         node("big", cpu="9"),

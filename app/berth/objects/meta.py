@@ -38,7 +38,10 @@ class ObjectMeta(KubeStruct, frozen=True, gc=False):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages this object, if any."""
-        return next((ref for ref in self.owner_references if ref.controller), None)
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner
+        return None
 
 
 class ListMeta(KubeStruct, frozen=True, gc=False):

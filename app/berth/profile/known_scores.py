@@ -147,19 +147,19 @@ class KnownScores:
 
     # Reading. Of rows, by plugin; a number is for all of them.
 
-    def raw_of(self, rows: Rows) -> dict[str, Ints | int]:
-        """Return the scores of *rows* as plugins gave them."""
-        scores = self._scores.items()
-        return self._raw_of_all | {name: each.raw.take(rows) for name, each in scores}
-
-    def normal_of(self, rows: Rows) -> dict[str, Ints | int]:
-        """Return the normalised scores of *rows*."""
-        scores = self._scores.items()
-        return self._normal_of_all | {name: each.normal.take(rows) for name, each in scores}
+    def of(self, rows: Rows) -> tuple[dict[str, Ints | int], dict[str, Ints | int]]:
+        """Return the scores of *rows* as plugins gave them, and normalised."""
+        raw: dict[str, Ints | int] = {**self._raw_of_all}
+        normal: dict[str, Ints | int] = {**self._normal_of_all}
+        for name, each in self._scores.items():
+            raw[name] = normal[name] = each.raw.take(rows)
+            if each.is_relative:
+                normal[name] = each.normal.take(rows)
+        return raw, normal
 
     def normal_among(self, candidates: Mask, rows: Rows) -> dict[str, Ints | int]:
-        """Return the same as it were if only *candidates* were candidates."""
-        normal = self.normal_of(rows)
+        """Return by plugin the scores that go by others, as if only *candidates* were these."""
+        normal: dict[str, Ints | int] = {}
         for each in self._relative:
             of_all = self._normalize(each.plugin, among(each.raw, candidates))
             normal[each.plugin.NAME] = of_all.take(rows)

@@ -27,6 +27,7 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import normalizes
+from berth.framework.single_rows import FiltersRows, ScoresRows
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
 from berth.profile.known_filters import NOBODY, KnownFilters
@@ -58,6 +59,8 @@ class KnownTemplate:
 
     Or for the next of pods that differ in containers and labels, and have ``node_facts`` in common
     and what plugins that go by labels follow from. Then plugins that go by containers are asked.
+
+    In either case the pods have in common what plugins that go by volumes follow from.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class KnownTemplate:
             for name, plugin in profile.deciding.items()
             if (differ and plugin.GOES_BY_CONTAINERS) or plugin.follows_from(pod, nodes) is None
         )
-        if any(plugin.NAME in self.asked for plugin in profile.reserves):
+        if any(p.NAME in self.asked and not p.GOES_BY_VOLUMES for p in profile.reserves):
             raise NotKnownError  # what it finds out is for this pod alone
         self.pod = pod
         self._nodes = nodes
@@ -101,7 +104,11 @@ class KnownTemplate:
         self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
         self._row_ahead: dict[int, LookAhead] = {}
         self._since_ahead = FEW
-        self._goes_by_row = True
+        self._row_filters = [p for _, p in self._filters_by_load if isinstance(p, FiltersRows)]
+        self._row_scores = [p for p in self._scores_by_load if isinstance(p, ScoresRows)]
+        self._goes_by_row = len(self._row_filters) == len(self._filters_by_load) and len(
+            self._row_scores
+        ) == len(self._scores_by_load)
         """Whether plugins that go by load can tell about single rows, as far as it is known."""
         self._chosen: int | None = None
         self._front: Callable[[], Rows] = self.scores.best.front
@@ -121,7 +128,8 @@ class KnownTemplate:
     def _values(self, *, differ: bool) -> Iterator[tuple[Plugin, Hashable]]:
         """Yield what answers follow from, where it is not the nodes alone and may change."""
         for name, plugin in self.profile.deciding.items():
-            if name not in self.asked and not (differ and plugin.GOES_BY_LABELS):
+            is_in_common = plugin.GOES_BY_VOLUMES or (differ and plugin.GOES_BY_LABELS)
+            if name not in self.asked and not is_in_common:
                 value = plugin.follows_from(self.pod, self._nodes)
                 if value is not NOTHING_ELSE:
                     yield plugin, value
@@ -304,12 +312,12 @@ class KnownTemplate:
         nodes, scores = self._nodes, {}
         if not self.filters.feasible.item(row):
             return False
-        for _, plugin in self._filters_by_load:
+        for plugin in self._row_filters:
             passes = plugin.passes_row(self.pod, nodes, row)
             if not passes:
                 self._goes_by_row = passes is not None
                 return False
-        for scorer in self._scores_by_load:
+        for scorer in self._row_scores:
             score = scorer.score_row(self.pod, nodes, row)
             if score is None or not 0 <= score <= MAX_NODE_SCORE:
                 self._goes_by_row = False

@@ -161,9 +161,9 @@ class ObservedProfile(Profile):
         *args: Any,
     ) -> T:
         if not state.is_sampled:
-            return await super()._await(point, plugin, call, state, *args)
+            return await call(state, *args)
         started = self._observer.now()
-        answer = await super()._await(point, plugin, call, state, *args)
+        answer = await call(state, *args)
         self._observer.ran_plugin(point, plugin.NAME, label_of(answer), started)
         return answer
 

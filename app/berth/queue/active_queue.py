@@ -46,6 +46,8 @@ class ActiveQueue(PodHeap):
 
     def pop(self) -> QueuedPodInfo | None:
         """Take out the first pod that may get a node; if there is none, the first of all."""
+        if not self._known and not self._passed_over:
+            return super().pop()
         if self._passed_over and self._version != self._known.version:
             self._heap += self._passed_over
             self._passed_over.clear()

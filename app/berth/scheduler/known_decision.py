@@ -124,7 +124,7 @@ def _select_best(known: KnownTemplate, select: Select) -> tuple[int, ScoreTable 
         return row, None, 1
     # Those that the record of the decision may name, whether the chosen one is refused or not.
     rows = np.array(sorted({row, *best.first(TOP_NODES)}))
-    raw, normal = known.scores.raw_of(rows), known.scores.normal_of(rows)
+    raw, normal = known.scores.of(rows)
     return row, _table(known, rows, raw, normal, best.totals.take(rows)), len(ties)
 
 
@@ -309,8 +309,9 @@ class _AskingDecision:
         best, first = found
         row = best.item(0) if len(best) == 1 else select(best.data)
         rows = np.array(sorted({row, *first}))
-        raw = scores.raw_of(rows)
-        normals = scores.normal_of(rows) if is_same else scores.normal_among(self.feasible, rows)
+        raw, normals = scores.of(rows)
+        if not is_same:
+            normals |= scores.normal_among(self.feasible, rows)
         for plugin, _, column, normal in asked:
             raw[plugin.NAME] = _at(column, rows)
             normals[plugin.NAME] = _at(normal, rows)

@@ -38,9 +38,11 @@ class Reservation(msgspec.Struct, frozen=True, eq=False):
 
 def assumed_on(pod: PodInfo, node_name: str, state: CycleState) -> PodInfo:
     """Return *pod* as it counts on a node: with what its claims take there (spec G15.3)."""
+    if not state.claim_statuses:
+        return pod.on_node(node_name)
     statuses = tuple(state.claim_statuses.get(node_name, ()))
     known = pod.pod.status
-    if statuses == known.node_allocatable_resource_claim_statuses or not state.claim_statuses:
+    if statuses == known.node_allocatable_resource_claim_statuses:
         return pod.on_node(node_name)
     status = msgspec.structs.replace(known, node_allocatable_resource_claim_statuses=statuses)
     return PodInfo(msgspec.structs.replace(pod.pod, status=status), node_name=node_name)

@@ -30,8 +30,9 @@ from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, r
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
-QUESTIONS_KEPT: Final = 16
-
+MOST_ANSWERS: Final = 100_000
+"""So many are kept of all questions together, but all of the last question."""
+MOST_QUESTIONS: Final = 1_024
 
 MAX_TIME: Final = 1.0
 """Seconds that the searches of one attempt may take, on all nodes together.
@@ -51,21 +52,24 @@ class AttemptTimeoutError(SearchTimeoutError):
     """The time for the attempt is over: not for this node in particular."""
 
 
-class _Answer(NamedTuple):
+class _Answer(msgspec.Struct):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
     in_use_version: int
+    """Of the last change of a device of the pools."""
+    checked_version: int
+    """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
     timeout: type[SearchTimeoutError] | None = None
-    """When this node alone takes too long: it would again."""
+    """When this node alone takes too long, and would again: nothing was learned by it."""
 
 
 class _Question(NamedTuple):
     """What is known of the answers to one question."""
 
     answers: dict[str, _Answer]
-    """By node name, the last ones."""
+    """The last ones, by a node of those that see the same."""
     rows: WeakKeyDictionary[NodeTable, KnownRows]
     """Which of them hold without a look at what they follow from."""
 
@@ -117,14 +121,16 @@ class NodeSearch:
         Raises as :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is
         over.
         """
-        pools, in_use = self._pools.pools_of(node), self._claims.in_use
-        version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
-        answers = self._question(claims).answers
-        known = answers.get(node.name)
-        if known is None or known.pools is not pools or known.in_use_version != version:
-            search = partial(allocate, claims, node, pools, in_use, features=self._features)
-            picks, timeout = self._within_time(devices, search)
-            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        (pools, name), in_use = self._pools.view_of(node), self._claims.in_use
+        answers, last = self._question(claims).answers, in_use.changes.version
+        known = answers.get(name)
+        if known is None or known.pools is not pools or known.checked_version != last:
+            version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
+            if known is None or known.pools is not pools or known.in_use_version != version:
+                search = partial(allocate, claims, node, pools, in_use, features=self._features)
+                picks, timeout = self._within_time(devices, search)
+                known = answers[name] = _Answer(pools, version, last, picks, timeout)
+            known.checked_version = last
         if known.timeout is not None:
             raise known.timeout()
         return known.picks
@@ -147,11 +153,16 @@ class NodeSearch:
         question = self._questions.get(key)
         if question is None:
             question = self._questions[key] = _Question({}, WeakKeyDictionary())
-            if len(self._questions) > QUESTIONS_KEPT:
-                self._questions.popitem(last=False)
+            self._forget_oldest()
         else:
             self._questions.move_to_end(key)
         return question
+
+    def _forget_oldest(self) -> None:
+        answers = sum(len(question.answers) for question in self._questions.values())
+        while answers > MOST_ANSWERS or len(self._questions) > MOST_QUESTIONS:
+            _, oldest = self._questions.popitem(last=False)
+            answers -= len(oldest.answers)
 
     def _claim_for(
         self, extended: ExtendedResources, pod: Pod, lacking: frozenset[str]
@@ -184,11 +195,10 @@ class NodeSearch:
         except SearchTimeoutError as exc:
             taken = monotonic() - start
             self._wasted += devices.searched + taken
-            if own <= left:
-                return None, SearchTimeoutError
-            if taken >= MAX_TIME / 2:
-                return None, AttemptTimeoutError
-            raise AttemptTimeoutError from exc
+            kind = SearchTimeoutError if own <= left else AttemptTimeoutError
+            if not exc.has_learned and (own <= left or taken >= MAX_TIME / 2):
+                return None, kind
+            raise kind from exc
         finally:
             devices.searched += monotonic() - start
 

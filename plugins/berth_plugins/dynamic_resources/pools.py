@@ -72,6 +72,11 @@ class PoolDevice:
         except SelectorError as exc:
             return exc
 
+    @property
+    def answers_kept(self) -> int:
+        """Of how many expressions it is known what they say of the device."""
+        return len(self._answers)
+
     def is_for(self, node: Node) -> bool:
         """Whether *node* may use the device, if its slice leaves that to each device."""
         if not self.slice.spec.per_device_node_selection:
@@ -96,6 +101,8 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
     """What its devices share when none is allocated."""
     consumers: tuple[PoolDevice, ...] = ()
     """All devices of the pool, for this node or not, that take from the counters."""
+    selects_by_device: bool = False
+    """Whether some devices say themselves for which nodes they are."""
 
     @property
     def is_broken(self) -> bool:
@@ -133,13 +140,22 @@ class _Slice(NamedTuple):
         return False  # a way of choosing nodes that we do not know
 
 
+class View(NamedTuple):
+    """What a node sees."""
+
+    pools: tuple[Pool, ...]
+    """In the order in which they are tried."""
+    node_name: str
+    """The node, or another one for which a search finds the same."""
+
+
 class _Seen(NamedTuple):
     """What a node saw, and what else that depends on."""
 
     node: Node
     shared_version: int
     elsewhere: tuple[Pool, ...]
-    pools: tuple[Pool, ...]
+    view: View
 
 
 class ResourcePools:
@@ -158,6 +174,10 @@ class ResourcePools:
         self._shared_version = 0
         self._elsewhere: tuple[Pool, ...] | None = ()
         self._seen: dict[str, _Seen] = {}
+        self._shared_pools: dict[PoolId, dict[tuple[str, ...], Pool | None]] = {}
+        """What is made of slices that are not for one node, by the names of those that reach it."""
+        self._shared_views: dict[tuple[int, ...], View] = {}
+        """What nodes see that have no slices of their own, by the addresses of its pools."""
         (tracker or listers.resource_slices).follow(self._on_change)
 
     # Changes.
@@ -208,8 +228,11 @@ class ResourcePools:
         """Forget what those saw who saw the pool."""
         if id_ in self._shared:
             self._shared_version += 1
+            self._shared_pools.pop(id_, None)
+            self._shared_views.clear()
         if id_ in self._with_counters:
             self._elsewhere = None
+            self._shared_views.clear()
         names = _node_names((changed, *self._pools[id_].values()))
         for name in names:
             self._seen.pop(name, None)
@@ -227,6 +250,10 @@ class ResourcePools:
 
         The same tuple as long as neither the node nor what it sees changes.
         """
+        return self.view_of(node).pools
+
+    def view_of(self, node: Node) -> View:
+        """Return what *node* sees; the same for nodes that share all that they see."""
         name = node.metadata.name
         elsewhere = self._broken_pools_elsewhere()
         seen = self._seen.get(name)
@@ -236,15 +263,19 @@ class ResourcePools:
             and seen.shared_version == self._shared_version
             and seen.elsewhere is elsewhere
         ):
-            return seen.pools
-        near = self._local.get(name, {}).keys() | self._shared.keys()
-        pools = [pool for id_ in near if (pool := self._view(id_, node)) is not None]
+            return seen.view
+        local = self._local.get(name, {})
+        near = local.keys() | self._shared.keys()
+        pools = [pool for id_ in near if (pool := self._pool_of(id_, node)) is not None]
         pools += [pool for pool in elsewhere if pool.id not in near]
         pools.sort(key=lambda pool: pool.order)
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
-        seen = self._seen[name] = _Seen(node, self._shared_version, elsewhere, tuple(pools))
-        return seen.pools
+        view = View(tuple(pools), name)
+        if not local and not any(pool.selects_by_device for pool in pools):
+            view = self._shared_views.setdefault(tuple(map(id, pools)), view)
+        self._seen[name] = _Seen(node, self._shared_version, elsewhere, view)
+        return view
 
     def published_for(self, node: Node) -> Iterator[PoolDevice]:
         """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
@@ -261,16 +292,26 @@ class ResourcePools:
         """
         if self._elsewhere is None:
             nowhere = Node()
-            views = (self._view(id_, nowhere) for id_ in self._with_counters)
+            views = (self._pool_of(id_, nowhere) for id_ in self._with_counters)
             self._elsewhere = tuple(pool for pool in views if pool is not None and pool.is_broken)
         return self._elsewhere
 
-    def _view(self, id_: PoolId, node: Node) -> Pool | None:
+    def _pool_of(self, id_: PoolId, node: Node) -> Pool | None:
         """Return the pool as *node* sees it, None if nothing of it, or nothing new, reaches it."""
         slices = [found for _, found in sorted(self._pools[id_].items())]
         reaching = [found for found in slices if found.reaches(node)]
         if not reaching:
             return None
+        if id_ not in self._shared:
+            return self._pool_from(id_, slices, reaching)
+        known = self._shared_pools.setdefault(id_, {})
+        names = tuple(found.slice.metadata.name for found in reaching)
+        if names not in known:
+            known[names] = self._pool_from(id_, slices, reaching)
+        return known[names]
+
+    def _pool_from(self, id_: PoolId, slices: list[_Slice], reaching: list[_Slice]) -> Pool | None:
+        """Make the pool of which *reaching* are seen of all *slices*."""
         generation = max(found.generation for found in reaching)
         reaching = [found for found in reaching if found.generation == generation]
         wanted = reaching[0].slice.spec.pool.resource_slice_count
@@ -318,7 +359,13 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
         or any(found.consumes.keys() - counters.keys() for found in consumers)
     ):
         return Pool(id_, is_invalid=True)
-    return Pool(id_, devices=devices, counters=counters, consumers=consumers)
+    return Pool(
+        id_,
+        devices=devices,
+        counters=counters,
+        consumers=consumers,
+        selects_by_device=any(found.slice.spec.per_device_node_selection for found in reaching),
+    )
 
 
 def _devices(slices: Iterable[_Slice]) -> Iterator[PoolDevice]:

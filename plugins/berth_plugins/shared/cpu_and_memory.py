@@ -124,8 +124,9 @@ def _loads_of(
     """Return how much cpu and memory *row* has, and how much of it is taken with the pod."""
     if nodes.kept(CpuAndMemory, partial(_capacity, nodes)) is None:
         return None
-    of_cpu, of_memory = nodes.allocatable[:2, row].tolist()
-    cpu, memory = used[:2, row].tolist()
+    allocatable = nodes.allocatable
+    of_cpu, of_memory = allocatable.item(0, row), allocatable.item(1, row)
+    cpu, memory = used.item(0, row), used.item(1, row)
     more_cpu, more_memory = requests.milli_cpu, requests.memory
     if not (
         0 <= cpu <= MOST

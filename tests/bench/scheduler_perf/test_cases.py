@@ -132,12 +132,22 @@ SMALL: dict[str, tuple[tuple[int, ...], int, int, int]] = {
     "SchedulingCSIPVs": ((2, 1, 2), 2, 3, 2),
     "PreemptionPVs": ((1, 4, 1), 1, 5, 1),
     "EventHandlingPodDelete": ((1, 2, 3), 1, 20, 16),
+    "EventHandlingPodUpdate": ((2, 3), 3, 19, 17),
+    "EventHandlingNodeAdd": ((2, 3), 8, 18, 18),
     "EventHandlingPodAdd": ((2,), 2, 9, 4),
     "EventHandlingNodeUpdate": ((1, 2), 4, 12, 12),
     "HostPortConflict": ((2, 2), 2, 2, 2),
     "ResourceSaturation": ((2, 2), 2, 2, 2),
     "SchedulingWithResourceClaimTemplate": ((1, 1, 2, 3, 5), 2, 5, 3),
     "SchedulingWithResourceClaim": ((1, 1, 0, 0, 6, 2, 2), 2, 6, 6),
+    "SteadyStateClusterResourceClaimTemplate": ((1, 1, 2, 20, 12), 2, 20, 20),
+    "SteadyStateClusterResourceClaimTemplateFirstAvailable": ((1, 1, 0, 10, 10), 2, 10, 10),
+    "SteadyStateClusterResourceClaimTemplatePartitionable": ((1, 1, 2, 2, 2, 3), 2, 6, 6),
+    "SteadyStateClusterResourceClaimTemplatePartitionableBacktracking": ((1, 1, 1, 1, 2), 2, 2, 2),
+    "SteadyStateClusterResourceClaimTemplateConsumableCapacity": ((1, 1, 1, 1, 2, 2), 2, 2, 2),
+    "ExtendedResource": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
+    "ExtendedResource_25Classes": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
+    "ExtendedResource_50Classes": ((2, 1, 1, 1, 2, 3), 2, 3, 2),
 }
 """The parameters of a small workload; its nodes, pods without churn, and measured pods."""
 

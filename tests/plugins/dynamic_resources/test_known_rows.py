@@ -10,8 +10,13 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod
+from berth_plugins.dynamic_resources.allocator import allocate
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.plugin import DynamicResources
+from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.requests import requests_of
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
+from berth_plugins.shared.device_classes import DeviceClassResolver
 from tests.builders import node, pod, term
 from tests.builders import requirement as where
 from tests.device_builders import (
@@ -38,6 +43,15 @@ PODS = st.sampled_from(
         pod("p", uid="me", requests={GPU: 1, "example.com/npu": 1}),
     ]
 )
+SHARED = st.sampled_from(
+    [
+        resource_slice("net", device("s"), pool="net", selects=term(where("zone", "In", "a"))),
+        resource_slice("net", device("s"), device("t"), pool="net", all_nodes=True),
+        resource_slice(
+            "net", device("s", node="n3"), device("t", all_nodes=True), pool="net", per_device=True
+        ),
+    ]
+)
 Answers = dict[str, tuple[Status | None, list[str] | None]]
 
 
@@ -55,6 +69,23 @@ def answers(plugin: DynamicResources, a_pod: Pod, nodes: NodeTable) -> Answers:
     return found
 
 
+def searched_alone(world: World, a_pod: Pod, node_name: str) -> list[str] | None:
+    """Search on one node with nothing kept, and nothing shared with other nodes."""
+    listers, nodes = world.cluster.listers, world.nodes
+    claims = listers.shared(ResourceClaimTracker)
+    named = [claims.get("default", each.name) for each in a_pod.spec.resource_claims]
+    a_node = nodes.nodes[nodes.row_of[node_name]]
+    assert a_node is not None
+    picks = allocate(
+        [requests_of(each, DeviceClassResolver(listers)) for each in named if each is not None],
+        a_node,
+        ResourcePools(listers).pools_of(a_node),
+        claims.in_use,
+        is_late=lambda: False,
+    )
+    return None if picks is None else [str(pick.found.id) for of in picks for pick in of.picks]
+
+
 @st.composite
 def changes(draw: st.DrawFn, world: World) -> None:
     """Change something that answers follow from."""
@@ -62,7 +93,7 @@ def changes(draw: st.DrawFn, world: World) -> None:
     match draw(st.sampled_from(["claim", "slice", "node", "gone", "everywhere", "class"])):
         case "claim":
             key = draw(st.sampled_from(["x", "y"]))
-            taken = draw(st.lists(st.sampled_from("abs"), unique=True))
+            taken = draw(st.lists(st.sampled_from("abst"), unique=True))
             pool = draw(st.sampled_from(["n1", "n2", "net"]))
             world.cluster.resource_claims.put(
                 claim(key, allocated=allocation(*taken, pool=pool) if taken else None)
@@ -93,10 +124,7 @@ def changes(draw: st.DrawFn, world: World) -> None:
         case "everywhere":
             old = listers.resource_slices.get("", "net")
             if old is None:
-                of_zone = term(where("zone", "In", draw(st.sampled_from("ab"))))
-                listers.resource_slices.on_add(
-                    resource_slice("net", device("s"), pool="net", selects=of_zone)
-                )
+                listers.resource_slices.on_add(draw(SHARED))
             else:
                 listers.resource_slices.on_delete(old)
         case "class":
@@ -124,4 +152,8 @@ def test_what_is_known_is_what_a_search_finds(data: st.DataObject) -> None:
         data.draw(changes(world))
         for a_pod in data.draw(st.lists(PODS, max_size=3)):
             new = DynamicResources(None, world.cluster.handle)
-            assert answers(world.plugin, a_pod, world.nodes) == answers(new, a_pod, world.nodes)
+            told = answers(world.plugin, a_pod, world.nodes)
+            assert told == answers(new, a_pod, world.nodes)
+            if a_pod.spec.resource_claims:
+                searched = {name: searched_alone(world, a_pod, name) for name in told}
+                assert {name: taken for name, (_, taken) in told.items()} == searched

@@ -11,6 +11,6 @@ the shapes of its objects, and its workloads, which are numbers of nodes and pod
 pods per second that Kubernetes asks of itself.
 
 What differs: nodes have the label ``kubernetes.io/hostname``, as a kubelet gives it; priorities
-come from a PriorityClass; namespaces begin with ``berth-bench-``; variants of a workload by feature
-gate are left out.
+come from a PriorityClass; namespaces begin with ``berth-bench-``; a steady state goes on for a
+number of pods; variants of a workload by feature gate are left out.
 """

@@ -108,6 +108,25 @@ class CreatePods:
             yield partial(run.create_pod, namespace, self.template(n), self.volume)
 
 
+@dataclass(frozen=True, slots=True)
+class CreateSteadily:
+    """Create measured pods, wait until they are bound, delete them, and do that again.
+
+    scheduler_perf goes on for some time, this for so many rounds.
+    """
+
+    count: int
+    rounds: int
+    template: Template
+    namespace: str = MEASURED
+
+    async def run(self, run: Run) -> None:
+        for _ in range(self.rounds):
+            await measured_pods(self.count, self.template, namespace=self.namespace).run(run)
+            bound = run.pods[self.namespace][-self.count :]
+            await at_once(partial(run.delete_pod, pod) for pod in bound)
+
+
 def measured_pods(
     count: int, template: Template = default_pod, *, namespace: str = MEASURED
 ) -> CreatePods:
@@ -137,10 +156,14 @@ class UpdateAny:
     path: Callable[[int], str]
     patch: Template
     per_second: int = 100
+    """0: as fast as they are answered."""
 
     async def run(self, run: Run) -> None:
         updates = (partial(run.patch, self.path(n), self.patch(n)) for n in range(self.count))
-        await _at_rate(updates, self.per_second, run)
+        if self.per_second:
+            await _at_rate(updates, self.per_second, run)
+        else:
+            await at_once(updates)
 
 
 async def _at_rate(acts: Iterable[Act], per_second: int, run: Run) -> None:
