@@ -39,6 +39,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
     QueueingHintFn,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "Gang",
     "GatedUntilTold",
     "Handle",
+    "HintIndex",
     "Ints",
     "LabPlugin",
     "Lister",

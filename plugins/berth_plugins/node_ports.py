@@ -1,6 +1,6 @@
 """NodePorts: two pods cannot have the same host port of a node."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from berth.framework.cycle_state import CycleState
@@ -10,6 +10,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.framework.explanation import (
@@ -27,8 +28,9 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import PASS, Mask, Verdict
-from berth.objects.host_ports import conflicts, host_ports
+from berth.objects.host_ports import HostPort, conflicts, host_ports
 from berth.objects.pod import Pod
+from berth_plugins.shared.pod_keys import has_place
 
 PORTS_TAKEN: Final = Status.unschedulable(
     "node(s) didn't have free ports for the requested pod ports"
@@ -95,13 +97,23 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
         return [
-            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(pod_gone, after_pod_deletion, (PORT_INDEX,)),
             ClusterEventWithHint(NODE_ADD),
         ]
 
 
 def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Queue if the deleted pod had a place, and ports that this pod wants."""
-    had_place = old.spec.node_name or old.status.nominated_node_name
-    freed = had_place and conflicts(host_ports(pod), host_ports(old))
+    freed = has_place(old) and conflicts(host_ports(pod), host_ports(old))
     return QueueingHint.QUEUE if freed else QueueingHint.SKIP
+
+
+def _keys(ports: Iterable[HostPort]) -> tuple[Hashable, ...]:
+    """Return *ports* without their addresses, of which one stands for all."""
+    return tuple((port.protocol, port.port) for port in ports)
+
+
+PORT_INDEX: Final = HintIndex(
+    lambda pod: [_keys(pod.template.host_ports)],
+    lambda old, _new: _keys(host_ports(old)) if has_place(old) else (),
+)

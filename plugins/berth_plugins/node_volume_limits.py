@@ -1,5 +1,6 @@
 """NodeVolumeLimits: a node takes only as many volumes of a driver as the driver allows."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from random import Random
 from string import ascii_lowercase, digits
@@ -31,7 +32,12 @@ from berth.objects.storage import (
     VolumeAttachment,
 )
 from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_handle
-from berth_plugins.shared.volume_claims import claim_volumes, ownership_error, references
+from berth_plugins.shared.volume_claims import (
+    CLAIM_INDEX,
+    claim_volumes,
+    ownership_error,
+    references,
+)
 from berth_plugins.shared.volumes_in_use import volumes_in_use
 
 VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
@@ -78,6 +84,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
 
     NAME = "NodeVolumeLimits"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_VOLUMES = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -86,10 +93,30 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         self._listers = handle.listers
         self._volumes = VolumeNames(handle.listers, handle.rng)
         self._attachments = Attachments(handle.listers)
+        self._limited: Counter[str] = Counter()
+        """How many nodes limit the volumes of each driver."""
+        handle.listers.csi_nodes.follow(self._count_limits)
         self._looks_for_drivers = VOLUME_LIMIT_SCALING in handle.features
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if may_attach(pod.template) else NOTHING_ELSE
+        """Return nothing else if no node could reject *pod*; else it depends on the pods there."""
+        if not may_attach(pod.template):
+            return NOTHING_ELSE
+        new = self._volumes.wanted_by(pod.pod)
+        if isinstance(new, Status):
+            return None
+        return None if any(self._may_reject(volume.driver) for volume in new) else NOTHING_ELSE
+
+    def _may_reject(self, driver: str) -> bool:
+        must_be_installed = self._looks_for_drivers and self._must_be_installed(driver)
+        return must_be_installed or driver in self._limited
+
+    def _count_limits(self, old: CSINode | None, new: CSINode | None) -> None:
+        for csi_node, sign in ((old, -1), (new, 1)):
+            for driver in csi_node.limits if csi_node is not None else ():
+                self._limited[driver] += sign
+                if not self._limited[driver]:
+                    del self._limited[driver]
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if may_attach(pod.template) else SKIP
@@ -250,7 +277,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
             ),
             ClusterEventWithHint(on(EventResource.POD, ActionType.DELETE), after_pod_deletion),
             ClusterEventWithHint(
-                on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_new_claim
+                on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD),
+                after_new_claim,
+                (CLAIM_INDEX,),
             ),
             ClusterEventWithHint(
                 on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), after_detachment

@@ -14,6 +14,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.framework.handle import Handle
@@ -31,7 +32,7 @@ from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import PersistentVolumeClaim
-from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 
 DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
@@ -72,6 +73,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
 
     NAME = "VolumeRestrictions"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_VOLUMES = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -80,27 +82,33 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         self._claims = handle.listers.persistent_volume_claims
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        has_any = own_claims(pod.template) or restricted_volumes(pod.template)
-        return None if has_any else NOTHING_ELSE
+        exclusive = self._exclusive_claims(pod)
+        if isinstance(exclusive, Status) or restricted_volumes(pod.template):
+            return None
+        return None if _count_uses(exclusive, pod, nodes) else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         if not pod.pod.spec.volumes:
             return SKIP
-        exclusive: set[str] = set()
-        for name in own_claims(pod.template):
+        exclusive = self._exclusive_claims(pod)
+        if isinstance(exclusive, Status):
+            return exclusive
+        count = _count_uses(exclusive, pod, nodes)
+        if not count and not restricted_volumes(pod.template):
+            return SKIP
+        state.write(self.NAME, Conflicts(exclusive, count))
+        return None
+
+    def _exclusive_claims(self, pod: PodInfo) -> frozenset[str] | Status:
+        """Return the names of the claims of *pod* that only one pod may use."""
+        exclusive = []
+        for name in own_claims(pod.pod):
             claim = self._claims.get(pod.namespace, name)
             if claim is None:
                 return Status.unresolvable(f'persistentvolumeclaim "{name}" not found')
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
-                exclusive.add(name)
-        count = 0
-        if exclusive:
-            in_use = volumes_in_use(nodes)
-            count = sum(in_use.is_claim_used(f"{pod.namespace}/{name}") for name in exclusive)
-        if not count and not restricted_volumes(pod.template):
-            return SKIP
-        state.write(self.NAME, Conflicts(frozenset(exclusive), count))
-        return None
+                exclusive.append(name)
+        return frozenset(exclusive)
 
     def add_pods(
         self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
@@ -128,21 +136,30 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
         new_claim = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return [
-            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(pod_gone, after_pod_deletion, (SHARED_INDEX,)),
             ClusterEventWithHint(NODE_ADD),
-            ClusterEventWithHint(new_claim, after_new_claim),
+            ClusterEventWithHint(new_claim, after_new_claim, (CLAIM_INDEX,)),
         ]
+
+
+def _count_uses(claims: Iterable[str], pod: PodInfo, nodes: NodeTable) -> int:
+    """Return how many of *claims*, in the namespace of *pod*, other pods use."""
+    if not claims:
+        return 0
+    in_use = volumes_in_use(nodes)
+    return sum(in_use.is_claim_used(f"{pod.namespace}/{name}") for name in claims)
 
 
 def _change(conflicts: Conflicts, rows: Rows, pods: PodBatch, nodes: NodeTable, *, by: int) -> None:
     """Count how often *pods* use the claims; kube-scheduler does not compare namespaces here."""
-
-    def uses(template: PodTemplate) -> int:
-        return sum(name in conflicts.claims for name in own_claims(template))
-
+    if not conflicts.claims:
+        return
+    uses = pods.per_template(lambda template: bool(own_claims(template.pod)))
+    for i in np.flatnonzero(uses).tolist():
+        uses[i] = sum(name in conflicts.claims for name in own_claims(pods[i].pod))
     if conflicts.changes is None:
         conflicts.changes = np.zeros(nodes.size, np.int64)
-    np.add.at(conflicts.changes, rows, by * pods.per_template(uses))
+    np.add.at(conflicts.changes, rows, by * uses)
 
 
 # Disks.
@@ -226,3 +243,18 @@ def _claim_names(pod: Pod) -> set[str]:
         for volume in pod.spec.volumes
         if volume.persistent_volume_claim is not None
     }
+
+
+def _shared_keys(pod: Pod) -> tuple[Hashable, ...]:
+    """Return the disks and claims of *pod*, of which it may wait for one and free one."""
+    namespace = pod.metadata.namespace
+    disks = (disk_of(volume) for volume in pod.spec.volumes)
+    return (
+        *((namespace, name) for name in _claim_names(pod)),
+        *((namespace, *disk) for disk in disks if disk is not None),
+    )
+
+
+SHARED_INDEX: Final = HintIndex(
+    lambda pod: [_shared_keys(pod.pod)], lambda old, _new: _shared_keys(old)
+)

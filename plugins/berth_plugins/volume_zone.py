@@ -26,7 +26,7 @@ from berth.objects.storage import (
     StorageClass,
 )
 from berth_plugins.shared.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
-from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 
 NO_ZONE: Final = Status.unresolvable("node(s) had no available volume zone")
 
@@ -51,6 +51,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
 
     NAME = "VolumeZone"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_VOLUMES = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -59,20 +60,28 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
         self._listers = handle.listers
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if own_claims(pod.template) else NOTHING_ELSE
+        found = self._topologies_of(pod)
+        return None if isinstance(found, Status) else tuple(found) or NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        found = self._topologies_of(pod)
+        if isinstance(found, Status):
+            return found
+        if not found:
+            return SKIP
+        state.write(self.NAME, found)
+        return None
+
+    def _topologies_of(self, pod: PodInfo) -> list[Topology] | Status:
+        """Return where the volumes of *pod* are that exist, or what is wrong with a claim."""
         found: list[Topology] = []
-        for name in own_claims(pod.template):
+        for name in own_claims(pod.pod):
             volume = self._volume_of(pod.namespace, name)
             if isinstance(volume, Status):
                 return volume
             if volume is not None:
                 found.extend(topologies(volume))
-        if not found:
-            return SKIP
-        state.write(self.NAME, found)
-        return None
+        return found
 
     def _volume_of(self, namespace: str, claim_name: str) -> PersistentVolume | Status | None:
         """Return the volume of a claim, why it has none, or None if it gets it with the node."""
@@ -132,7 +141,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
 
     def _told(self, pod: PodInfo) -> Iterator[tuple[str, Topology]]:
         """Yield where each volume of *pod* is, in words: "volume v (claim c) is in zone-a"."""
-        for name in own_claims(pod.template):
+        for name in own_claims(pod.pod):
             volume = self._volume_of(pod.namespace, name)
             if isinstance(volume, PersistentVolume):
                 for topology in topologies(volume):
@@ -147,7 +156,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
             ClusterEventWithHint(
                 ClusterEvent(EventResource.NODE, added | ActionType.UPDATE_NODE_LABEL)
             ),
-            ClusterEventWithHint(claim, after_claim_change),
+            ClusterEventWithHint(claim, after_claim_change, (CLAIM_INDEX,)),
             ClusterEventWithHint(
                 ClusterEvent(EventResource.PERSISTENT_VOLUME, changed), after_volume_change
             ),

@@ -59,6 +59,20 @@ def test_a_stateful_set_gets_its_defaults() -> None:
     }
 
 
+def test_a_stateful_set_says_what_its_claims_are() -> None:
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    spec = stored(STATEFUL_SET, workload(volumeClaimTemplates=[claim]))["spec"]
+    assert spec["volumeClaimTemplates"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"},
+            "status": {"phase": "Pending"},
+        }
+    ]
+
+
 def test_a_replication_controller_selects_by_its_template() -> None:
     body = workload()
     template = body["spec"]["template"]

@@ -57,6 +57,51 @@ def requests(**request: Any) -> Object:
             id="driver",
         ),
         pytest.param(
+            storage.PERSISTENT_VOLUME_CLAIM,
+            {**CLAIM, "dataSource": {"kind": "PersistentVolumeClaim", "name": "old"}},
+            {
+                **CLAIM,
+                "volumeMode": "Filesystem",
+                "dataSource": {"kind": "PersistentVolumeClaim", "name": "old"},
+                "dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "old"},
+            },
+            id="claim with a source: in the newer field too",
+        ),
+        pytest.param(
+            storage.PERSISTENT_VOLUME_CLAIM,
+            {**CLAIM, "dataSourceRef": {"apiGroup": "a.example", "kind": "Image", "name": "i"}},
+            {
+                **CLAIM,
+                "volumeMode": "Filesystem",
+                "dataSource": {"apiGroup": "a.example", "kind": "Image", "name": "i"},
+                "dataSourceRef": {"apiGroup": "a.example", "kind": "Image", "name": "i"},
+            },
+            id="and in the older one",
+        ),
+        pytest.param(
+            storage.PERSISTENT_VOLUME_CLAIM,
+            {**CLAIM, "dataSourceRef": {"kind": "Image", "name": "i", "namespace": "there"}},
+            {
+                **CLAIM,
+                "volumeMode": "Filesystem",
+                "dataSourceRef": {"kind": "Image", "name": "i", "namespace": "there"},
+            },
+            id="which knows no namespaces",
+        ),
+        pytest.param(
+            devices.resource_claim(),
+            requests(exactly={"deviceClassName": "gpu", "tolerations": [{"key": "a"}]}),
+            requests(
+                exactly={
+                    "deviceClassName": "gpu",
+                    "allocationMode": "ExactCount",
+                    "count": 1,
+                    "tolerations": [{"key": "a", "operator": "Equal"}],
+                }
+            ),
+            id="claim of a device with a taint",
+        ),
+        pytest.param(
             devices.resource_claim(),
             requests(exactly={"deviceClassName": "gpu"}),
             requests(

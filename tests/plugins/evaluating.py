@@ -1,14 +1,22 @@
 """Runs one plugin over a table and puts its answers into words, by node name."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import FilterPlugin, PreScorePlugin, ScorePlugin
+from berth.framework.events import EventResource, QueueingHint
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.queue.rejected_pods import RejectedPods
 
 
 def table(*nodes: Node, pods: Sequence[Pod] = ()) -> NodeTable:
@@ -55,3 +63,20 @@ def final_scores(plugin: ScorePlugin, pod: Pod, nodes: NodeTable) -> dict[str, i
     rows = list(nodes.row_of.values())
     normal = plugin.normalize(state, pod_info, scores[rows]).tolist()
     return dict(zip(nodes.row_of, normal, strict=True))
+
+
+def hint_about_pod(
+    plugin: EnqueueExtensions, waiting: Pod, old: Pod | None, new: Pod | None
+) -> QueueingHint:
+    """Return what the hint for pods answers if its indexes find *waiting*, which they have to."""
+    (registered,) = (
+        each for each in plugin.events_to_register() if each.event.resource is EventResource.POD
+    )
+    assert registered.hint is not None
+    answer = registered.hint(waiting, old, new)
+    if new is None or new.metadata.uid != waiting.metadata.uid:
+        rejected: RejectedPods[Any] = RejectedPods(("profile", plugin.NAME), registered.indexes)
+        rejected.add("waiting", PodInfo(waiting))
+        found = list(rejected.found_by(registered.indexes, old, new))
+        assert found or answer is QueueingHint.SKIP, "the hint is not asked"
+    return answer

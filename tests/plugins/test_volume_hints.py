@@ -9,6 +9,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.framework.handle import Handle
@@ -36,6 +37,7 @@ from berth_plugins.node_volume_limits import (
     after_new_claim,
     after_pod_deletion,
 )
+from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_binding import plugin as volume_binding
 from berth_plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import ZONE, pod
@@ -61,8 +63,10 @@ CLAIMS = [
 ]
 
 
-def on(resource: EventResource, action: ActionType, hint: Any = None) -> ClusterEventWithHint:
-    return ClusterEventWithHint(ClusterEvent(resource, action), hint)
+def on(
+    resource: EventResource, action: ActionType, hint: Any = None, *indexes: HintIndex
+) -> ClusterEventWithHint:
+    return ClusterEventWithHint(ClusterEvent(resource, action), hint, indexes)
 
 
 # NodeVolumeLimits.
@@ -162,7 +166,7 @@ def test_events_of_node_volume_limits() -> None:
         on(EventResource.CSI_NODE, ActionType.ADD),
         on(EventResource.CSI_NODE, ActionType.UPDATE, after_csi_node_update),
         on(EventResource.POD, ActionType.DELETE, after_pod_deletion),
-        on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, after_new_claim),
+        on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, after_new_claim, CLAIM_INDEX),
         on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, after_detachment),
     ]
 
@@ -287,7 +291,12 @@ def test_events_of_volume_binding() -> None:
     plugin = VolumeBinding(None, Handle(table()))
     assert plugin.events_to_register() == [
         on(EventResource.STORAGE_CLASS, changed, volume_binding.after_class_change),
-        on(EventResource.PERSISTENT_VOLUME_CLAIM, changed, volume_binding.after_claim_change),
+        on(
+            EventResource.PERSISTENT_VOLUME_CLAIM,
+            changed,
+            volume_binding.after_claim_change,
+            CLAIM_INDEX,
+        ),
         on(EventResource.PERSISTENT_VOLUME, changed),
         on(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         on(EventResource.CSI_NODE, changed, volume_binding.after_csi_node_change),

@@ -30,9 +30,11 @@ from berth.objects.pod import (
     Volume,
 )
 from berth.objects.storage import PersistentVolumeClaim
+from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_restrictions import (
     CLAIM_IN_USE,
     DISK_CONFLICT,
+    SHARED_INDEX,
     VolumeRestrictions,
     after_new_claim,
     after_pod_deletion,
@@ -212,8 +214,8 @@ def test_events() -> None:
     claim_added = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
     assert plugin(table()).events_to_register() == [
         ClusterEventWithHint(
-            ClusterEvent(EventResource.POD, ActionType.DELETE), after_pod_deletion
+            ClusterEvent(EventResource.POD, ActionType.DELETE), after_pod_deletion, (SHARED_INDEX,)
         ),
         ClusterEventWithHint(NODE_ADD),
-        ClusterEventWithHint(claim_added, after_new_claim),
+        ClusterEventWithHint(claim_added, after_new_claim, (CLAIM_INDEX,)),
     ]

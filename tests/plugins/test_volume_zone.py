@@ -19,6 +19,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.pod import EphemeralVolumeSource, Pod, Volume
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_zone import (
     NO_ZONE,
     VolumeZone,
@@ -206,6 +207,6 @@ def test_events() -> None:
     assert plugin(table()).events_to_register() == [
         ClusterEventWithHint(class_event, after_new_class),
         ClusterEventWithHint(node_event),
-        ClusterEventWithHint(claim_event, after_claim_change),
+        ClusterEventWithHint(claim_event, after_claim_change, (CLAIM_INDEX,)),
         ClusterEventWithHint(volume_event, after_volume_change),
     ]

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
+from berth.framework.events import (
+    ALL_EVENTS,
+    NODE_ADD,
+    ClusterEventWithHint,
+    HintIndex,
+    QueueingHint,
+)
 from berth.framework.interface import (
     BindPlugin,
     EnqueueExtensions,
@@ -32,6 +38,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
 from berth.framework.status import SKIP, WAIT, Code, Status
 from berth.framework.verdict import Rejection, Verdict
+from berth.objects.pod import Pod
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
@@ -406,6 +413,43 @@ async def test_a_hint_that_is_broken_lets_the_pod_be_tried(hint: Misdeed) -> Non
     await harness.until_idle()
 
     assert "p" in harness.placements()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pytest.param(HintIndex(raising, lambda _old, new: (new.metadata.name,)), id="of the pod"),
+        pytest.param(HintIndex(lambda _pod: [("n2",)], raising), id="of the event"),
+    ],
+)
+async def test_a_pod_is_found_where_keys_are_broken(index: HintIndex) -> None:
+    asked: list[str] = []
+
+    def hint(waiting: Pod, _old: Any, _new: Any) -> QueueingHint:
+        asked.append(waiting.metadata.name)
+        return QueueingHint.SKIP
+
+    class Refusing(ScalarFilter, EnqueueExtensions):
+        NAME = "Broken"
+
+        def filter_node(self, *_args: Any) -> Status | None:
+            return Status.unschedulable("not yet")
+
+        def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+            return [ClusterEventWithHint(NODE_ADD, hint, (index,))]
+
+    harness = with_plugins(Refusing)
+    harness.put(node("n1"), pod("p"))
+    await harness.until_idle()
+    harness.put(node("n2"))
+
+    assert asked == ["p"]
+    labels = {
+        "plugin": "Broken",
+        "extension_point": "HintIndex",
+        "profile": "default-scheduler",
+    }
+    assert harness.registry.get_sample_value("berth_plugin_errors_total", labels)
 
 
 async def test_errors_and_time_are_counted_and_the_log_is_not_flooded(

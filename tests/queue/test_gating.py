@@ -15,6 +15,7 @@ from berth.framework.events import (
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
+from berth.objects.pod import PersistentVolumeClaimSource, Volume
 from tests.builders import pod
 from tests.queue.world import Gate, OtherGate, World, listens
 
@@ -205,4 +206,33 @@ def test_gated_pods_of_a_signature_are_moved_if_their_gate_lets_them_in(
         ("unschedulable", "AssignedPodDelete"): 28,
         ("active", "AssignedPodDelete"): 2,
     }
+    world.queue.check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("rejector", "num_asked"),
+    [
+        pytest.param("Fit", 1, id="the claims of each pod do not matter"),
+        pytest.param("Volumes", 6, id="they do to the plugin that rejected the pods"),
+    ],
+)
+def test_gated_pods_with_claims_are_asked_about_together(rejector: str, num_asked: int) -> None:
+    gate = GateBySignature()
+    world = World(
+        listens("Gate", ASSIGNED_POD_DELETE, lambda _pod, _old, _new: QueueingHint.SKIP),
+        listens(rejector, NODE_ADD),
+        gates=[gate],
+        by_signature=True,
+        by_volumes={"Volumes"},
+    )
+    for name in (f"p{n}" for n in range(6)):
+        own = Volume("data", persistent_volume_claim=PersistentVolumeClaimSource(name))
+        world.add(pod(name, volumes=[own]))
+        world.give_back(world.pop(), rejector)
+        gate.closed_for.add(name)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
+    assert set(world.places().values()) == {"gated"}
+    world.queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE)
+
+    assert len(world.hints_called) == num_asked
     world.queue.check_invariants()

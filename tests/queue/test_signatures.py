@@ -243,7 +243,7 @@ def test_other_profiles_know_nothing_after_a_reload() -> None:
         hints={PROFILE: [listens("Fit", NODE_ADD)]},
         backoff=Backoff(),
         observers={},
-        signature_profiles={PROFILE},
+        signature_profiles={PROFILE: ()},
     )
     while world.queue.pop():
         pass

@@ -1,6 +1,6 @@
 """A queue with a clock that stands still, a gate to open and close, and an API server's pods."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from berth.clock import FakeClock
 from berth.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHintFn
@@ -52,9 +52,10 @@ class World:
         *hints: Registration,
         gates: Sequence[PreEnqueuePlugin] = (),
         by_signature: bool = False,
+        by_volumes: Collection[str] = (),
         backoff: Backoff = DEFAULT_BACKOFF,
     ) -> None:
-        """*by_signature*: so the plugins decide."""
+        """*by_signature*: so the plugins decide; those *by_volumes* look at volumes, too."""
         self.clock = FakeClock(START)
         self.pods: dict[str, Pod] = {}
         self.hints_called: list[tuple[str, str, str]] = []
@@ -67,7 +68,7 @@ class World:
             observe_hint=lambda plugin, event, outcome, _: self.hints_called.append(
                 (plugin, event, outcome)
             ),
-            signature_profiles={PROFILE} if by_signature else (),
+            signature_profiles={PROFILE: by_volumes} if by_signature else {},
             backoff=backoff,
         )
 

@@ -187,7 +187,7 @@ class SchedulerCore:
             pod_lookup=pods.get,
             observe_hint=metrics.ran_hint,
             observers=self.live.observers,
-            signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
+            signature_profiles=signature_profiles(profiles) if options.uses_signatures else {},
             schedules_groups=groups is not None,
         )
         handlers = all_event_handlers(

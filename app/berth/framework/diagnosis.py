@@ -60,6 +60,11 @@ class Diagnosis(msgspec.Struct):
             rows = np.flatnonzero(rejected)
             if self.statuses:
                 rows = rows[~np.isin(rows, [*self.statuses])]
+            if len(verdict.rejections) == 1:
+                if len(rows):
+                    reason, code, _ = verdict.rejections[0]
+                    yield Status(code, (reason,), plugin), rows
+                continue
             reasons = _numbered([rejection.where[rows] for rejection in verdict.rejections])
             for number in np.unique(reasons).tolist():
                 of_number = rows[reasons == number]
@@ -117,12 +122,13 @@ class Diagnosis(msgspec.Struct):
         explicit = len(self.statuses)
         single = list(self.statuses)
         for _, verdict in self.verdicts:
-            rejected = verdict.rejected()
+            explicit += verdict.num_rejected
+            rejected = verdict.rejected() if single else None
             if rejected is not None:
-                explicit += int(rejected.sum()) - int(rejected[single].sum())
+                explicit -= _count(rejected[single])
             for rejection in verdict.rejections:
                 where = rejection.where
-                counts[rejection.reason] += int(where.sum()) - int(where[single].sum())
+                counts[rejection.reason] += _count(where) - (_count(where[single]) if single else 0)
         for status in self.statuses.values():
             counts.update(status.reasons)
         if self.absent is not None and explicit < self.num_all_nodes:
@@ -172,6 +178,10 @@ def _numbered(masks: Sequence[Mask]) -> Ints:
         if i % 32 == 31:  # before they become too large
             numbers = np.unique(numbers, return_inverse=True)[1]
     return numbers
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))  # a tenth of what sum() takes
 
 
 def _on(error: Rejection, nodes: NodeTable) -> str:

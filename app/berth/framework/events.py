@@ -1,11 +1,13 @@
 """Cluster events that may make a waiting pod schedulable (spec §3.6, §3.8)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum, IntFlag, StrEnum
 from typing import Any
 
 import msgspec
 
+from berth.framework.key_index import Choices
+from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 
 
@@ -104,11 +106,31 @@ QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
 The object is None where there is none (old on add, new on delete)."""
 
 
+class HintIndex(msgspec.Struct, frozen=True, eq=False):
+    """How to find the waiting pods that a hint may answer Queue about.
+
+    An event finds the pods that are filed under one of its keys. The keys of a pod must follow from
+    its labels, spec and resource claims alone, and those of pods that differ in their names only
+    must be the same if the plugin decides by signature.
+    """
+
+    keys_of_pod: Callable[[PodInfo], Choices]
+    """Sets of keys, of which a waiting pod is filed under one set; any of its keys finds the pod.
+    No sets: every event finds it."""
+    keys_of_event: Callable[[Any, Any], Iterable[Hashable] | None]
+    """The keys of an event, given the old object and the new one; None: it finds every pod."""
+
+
 class ClusterEventWithHint(msgspec.Struct, frozen=True):
-    """A registration: the pattern, and the hint that narrows it (None: always queue)."""
+    """A registration: the pattern, and the hint that narrows it (None: always queue).
+
+    If it has indexes, the hint is asked only about the pods that one of them finds. About all other
+    pods it must answer Skip, unless the event is about the waiting pod itself.
+    """
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None
+    indexes: tuple[HintIndex, ...] = ()
 
 
 ALL_EVENTS = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)

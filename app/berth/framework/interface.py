@@ -73,13 +73,16 @@ class Plugin(ABC):
     GOES_BY_LABELS: ClassVar[bool] = False
     """Whether the plugin looks at the namespace or labels of a pod, or at what the pod asks of
     other pods by theirs."""
+    GOES_BY_VOLUMES: ClassVar[bool] = False
+    """Whether the plugin looks at the volumes of a pod or at its claims, also in its hints."""
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return what else the answers about *pod* follow from, for plugins that come with berth.
 
         "Else" is beside the template of the pod, the nodes as such and, if :attr:`GOES_BY_LOAD`,
         the load of each. Of the template that is ``node_facts``, and the rest as far as
-        :attr:`GOES_BY_CONTAINERS` says so; if :attr:`GOES_BY_LABELS`, the value tells the rest.
+        :attr:`GOES_BY_CONTAINERS` says so; if :attr:`GOES_BY_LABELS`, the value tells the rest. If
+        :attr:`GOES_BY_VOLUMES`, it tells all that matters of the claims of this very pod.
         While the value stays equal, so do the answers of PreFilter, Filter, PreScore and Score, and
         they are not asked for again; with :data:`NOTHING_ELSE` not even this is. None: more than
         can be told, so the plugin is asked about every pod.

@@ -20,7 +20,7 @@ from berth.framework.nominations import Beside
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Rows, Verdict
 
-UNKNOWN, PASSES, FAILED = -2, -1, np.iinfo(np.int32).max
+UNKNOWN, PASSES, FAILED = -2, -1, 0
 """Outcomes of rows, beside the indexes of statuses. What failed is asked again next time."""
 _UNVERSIONED: Final = -1
 
@@ -37,7 +37,8 @@ class KnownRows:
         """By row, the version of the pods that were nominated to it."""
         self.outcomes: Outcomes = np.full(nodes.size, UNKNOWN, np.int32)
         """By row: UNKNOWN, PASSES, FAILED, or the index of a status."""
-        self._statuses: list[Status] = []
+        self._statuses: list[Status | None] = [None]
+        """By index; those of FAILED differ from row to row."""
         self._index_of: dict[Status, int] = {}
         self._failed: dict[int, Status] = {}
 
@@ -61,7 +62,7 @@ class KnownRows:
         rows = [*self._nodes.rows_changed_since(self._generation), *self._failed]
         self._generation = self._nodes.last_generation
         self._failed.clear()
-        others = np.flatnonzero(self._beside != beside.version)
+        (others,) = (self._beside != beside.version).nonzero()
         self._beside[others] = beside.version[others]
         rows += others.tolist()
         if beside.own is not None:
@@ -91,10 +92,10 @@ class KnownRows:
         """Yield why those of *rows* are rejected that are alike, and which, by their *outcomes*."""
         is_rejected = outcomes >= 0
         rows, outcomes = rows[is_rejected], outcomes[is_rejected]
-        for index in np.unique(outcomes).tolist():
-            of_index = rows[outcomes == index]
-            if index != FAILED:
-                yield self._statuses[index], of_index
+        for index in np.bincount(outcomes).nonzero()[0].tolist():
+            of_index, status = rows[outcomes == index], self._statuses[index]
+            if status is not None:
+                yield status, of_index
             else:
                 yield from ((self._failed[row], np.array([row])) for row in of_index.tolist())
 

@@ -105,7 +105,7 @@ class Overlay:
         beside = [row for row in self._nominated if feasible[row]]
         if beside:
             feasible[self._rejected_beside_nominated_pods(np.array(beside), diagnosis)] = False
-        if feasible.any():
+        if np.count_nonzero(feasible):
             self._run_filters(feasible, diagnosis, passed)
         return diagnosis
 

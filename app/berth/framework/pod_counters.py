@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from berth.framework.affinity_terms import HeldTerm, TermKind, terms_of
+from berth.framework.key_index import KeyIndex, label_choices
 from berth.framework.label_columns import LabelColumns
 from berth.framework.pod_info import PodInfo
 from berth.framework.pods_by_domain import PodsByDomain
 from berth.framework.replicas import Column, ReplicaIndex, Replicas
-from berth.framework.selector_index import SelectorIndex
 from berth.framework.verdict import Ints, Mask
 from berth.objects.selectors import Selector
 
@@ -104,11 +104,9 @@ class PodCounters:
         self._columns: OrderedDict[Counted, Column] = OrderedDict()
         self._by_domain: dict[tuple[Counted, str, int], PodsByDomain] = {}
         """By what is counted, label, and identity of the mask of rows; the last used at the end."""
-        self._matchers: SelectorIndex[PodMatcher] = SelectorIndex()
+        self._matchers: KeyIndex[PodMatcher] = KeyIndex()
         self._holders: dict[HeldTerm, int] = {}
-        self._terms: dict[TermKind, SelectorIndex[HeldTerm]] = {
-            kind: SelectorIndex() for kind in TermKind
-        }
+        self._terms: dict[TermKind, KeyIndex[HeldTerm]] = {kind: KeyIndex() for kind in TermKind}
         self._about: dict[_Asked, tuple[HeldTerm, ...]] = {}
         """What :meth:`terms_about` said since the distinct terms changed."""
 
@@ -165,7 +163,7 @@ class PodCounters:
                 self._build()
                 found = tuple(
                     held
-                    for held in self._terms[kind].candidates(labels)
+                    for held in self._terms[kind].candidates(labels.items())
                     if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
                 )
             else:
@@ -248,13 +246,13 @@ class PodCounters:
     def _open(self, pod: PodInfo) -> Replicas:
         """Make the replicas of *pod* and find the columns that they belong to."""
         opened = self._replicas.open(pod)
-        for matcher in self._matchers.candidates(opened.labels):
+        for matcher in self._matchers.candidates(opened.labels.items()):
             if matcher.matches(opened.namespace, opened.labels, terminating=opened.terminating):
                 opened.columns.append(self._columns[matcher])
         for held in opened.held:
             holders = self._holders[held] = self._holders.get(held, 0) + 1
             if holders == 1:
-                self._terms[held.kind].add(held, held.term.selector)
+                self._terms[held.kind].add(held, label_choices(held.term.selector))
                 self._about.clear()
             if held in self._columns:
                 opened.columns.append(self._columns[held])
@@ -316,7 +314,7 @@ class PodCounters:
             self._drop_oldest()
         self._columns[counted] = column
         if isinstance(counted, PodMatcher):
-            self._matchers.add(counted, counted.selector)
+            self._matchers.add(counted, label_choices(counted.selector))
         return column
 
     def _drop_oldest(self) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from berth.objects import resources
 from berth.objects.host_ports import HostPort, host_ports
-from berth.objects.pod import Container, Pod, ResourceRequirements
+from berth.objects.pod import Container, Pod, ResourceRequirements, Volume
 from berth.objects.resources import Resources
 from berth.objects.selectors import RequiredNodeAffinity, required_node_affinity
 from berth.objects.sharing import POD_PARTS, share
@@ -24,6 +24,7 @@ T = TypeVar("T")
 class PodTemplate:
     """All that follows from what replicas share: spec, labels, namespace, allocated resources.
 
+    The names of PersistentVolumeClaims are not shared: each pod of a StatefulSet has its own.
     Interned by signature, so that a thousand replicas are compiled once. Everything is computed on
     first use. ``pod`` is one of the pods of this template; only what is part of the signature may
     be read from it here.
@@ -95,13 +96,18 @@ class PodTemplate:
         return required_node_affinity(self.pod.spec)
 
     @cached_property
+    def volumes(self) -> tuple[Volume, ...]:
+        """The volumes that plugins look at; what claims are called is each pod's own."""
+        return _shared_volumes(self.pod)
+
+    @cached_property
     def node_facts(self) -> bytes | None:
         """What plugins look at that go neither by containers nor by labels; to be compared.
 
-        None if the pod has resource claims, or volumes that plugins look at.
+        None if the pod has resource claims.
         """
         spec = self.pod.spec
-        if spec.resource_claims or any(v != type(v)(name=v.name) for v in spec.volumes):
+        if spec.resource_claims:
             return None
         containers = (*spec.containers, *spec.init_containers)
         return _encode(
@@ -109,6 +115,7 @@ class PodTemplate:
                 spec.node_selector,
                 None if spec.affinity is None else spec.affinity.node_affinity,
                 spec.tolerations,
+                self.volumes,
                 (spec.host_network, spec.host_users),
                 [(c.ports, c.restart_policy_rules) for c in containers],
                 tuple(self.incoming_requested.scalars),
@@ -159,8 +166,7 @@ def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
             spec.affinity,
             spec.tolerations,
             spec.topology_spread_constraints,
-            # Projected token volumes have random names and no source that we read.
-            [v for v in spec.volumes if v != type(v)(name=v.name)] if spec.volumes else (),
+            _shared_volumes(pod),
             spec.resource_claims,
             (spec.host_network, spec.host_users),
             resources.resized_containers(pod),
@@ -172,6 +178,22 @@ def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
             [c.reason for c in status.conditions if c.type == "PodResizePending"],
         )
     )
+
+
+def _shared_volumes(pod: Pod) -> tuple[Volume, ...]:
+    """Return the volumes of *pod* that plugins look at, without the names of claims.
+
+    Projected token volumes have random names and no source that we read.
+    """
+    found = []
+    for volume in pod.spec.volumes:
+        claim = volume.persistent_volume_claim
+        if claim is not None:
+            unnamed = replace(claim, claim_name="")
+            found.append(replace(volume, persistent_volume_claim=unnamed))
+        elif volume != Volume(name=volume.name):
+            found.append(volume)
+    return tuple(found)
 
 
 def facts_without_requests(pod: Pod) -> bytes:

@@ -42,19 +42,21 @@ def signature_of(pod: PodInfo) -> PodSignature | None:
 
 def signature_in_group(pod: PodInfo) -> PodSignature | None:
     """Return the same for a pod that is compared with others of its group only."""
-    return None if pod.pod.status.nominated_node_name else _signature(pod)
+    status = pod.pod.status
+    return None if status.nominated_node_name or pod.template.volumes else _signature(pod)
 
 
 def signature_for_hints(pod: PodInfo) -> PodSignature | None:
-    """Return what hints go by, which look at no nomination; None as in :func:`signature_of`."""
+    """Return what hints go by, which look at no nomination; None as in :func:`signature_of`.
+
+    Only for hints of plugins that do not go by volumes: pods of a template have their own claims.
+    """
     return None if pod.pod.spec.scheduling_group is not None else _signature(pod)
 
 
 def _signature(pod: PodInfo) -> PodSignature | None:
     spec, status, template = pod.pod.spec, pod.pod.status, pod.template
-    if status.extended_resource_claim_status is not None or not template.memo(
-        signature_of, lambda: _has_nothing_of_its_own(pod)
-    ):
+    if status.extended_resource_claim_status is not None or spec.resource_claims:
         return None
     owner = ""
     for reference in pod.pod.metadata.owner_references:
@@ -108,8 +110,3 @@ def _demand_of(template: PodTemplate) -> tuple[Requests, bytes] | None:
 def decide_by_signature(plugins: Iterable[Plugin]) -> bool:
     """Whether all of *plugins* that may reject a pod decide by its signature alone."""
     return all(plugin.DECIDES_BY_SIGNATURE for plugin in plugins if isinstance(plugin, _DECIDERS))
-
-
-def _has_nothing_of_its_own(pod: PodInfo) -> bool:
-    spec = pod.pod.spec
-    return not spec.resource_claims and all(v == type(v)(name=v.name) for v in spec.volumes)

@@ -6,20 +6,26 @@ them take. A plugin that never returns cannot be helped; the liveness probe sees
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from berth.clock import Clock
 from berth.framework.cycle_state import Gang
-from berth.framework.events import ClusterEventWithHint, QueueingHint, QueueingHintFn
+from berth.framework.events import (
+    ClusterEventWithHint,
+    HintIndex,
+    QueueingHint,
+    QueueingHintFn,
+)
 from berth.framework.interface import (
     EnqueueExtensions,
     Plugin,
     PostFilterResult,
     PreFilterResult,
 )
+from berth.framework.key_index import ANYWHERE, Choices
 from berth.framework.placement import Placement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
@@ -166,7 +172,27 @@ class Guard:
         hint = registered.hint
         if hint is None:
             return registered
-        return ClusterEventWithHint(registered.event, self._hint(plugin, hint))
+        indexes = tuple(self._index(plugin, index) for index in registered.indexes)
+        return ClusterEventWithHint(registered.event, self._hint(plugin, hint), indexes)
+
+    def _index(self, plugin: Plugin, index: HintIndex) -> HintIndex:
+        """Return *index*, which finds every pod where it raises."""
+
+        def keys_of_pod(pod: PodInfo) -> Choices:
+            try:
+                return index.keys_of_pod(pod)
+            except Exception as exc:  # noqa: BLE001 - whatever it is, it is the plugin's
+                self._note(plugin, "HintIndex", pod=pod.key, error=exc)
+                return ANYWHERE
+
+        def keys_of_event(old: Any, new: Any) -> Iterable[Hashable] | None:
+            try:
+                return index.keys_of_event(old, new)
+            except Exception as exc:  # noqa: BLE001 - whatever it is, it is the plugin's
+                self._note(plugin, "HintIndex", pod="", error=exc)
+                return None
+
+        return HintIndex(keys_of_pod, keys_of_event)
 
     def _hint(self, plugin: Plugin, hint: QueueingHintFn) -> QueueingHintFn:
         def guarded(pod: Any, old: Any, new: Any) -> QueueingHint:

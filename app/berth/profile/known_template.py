@@ -59,6 +59,8 @@ class KnownTemplate:
 
     Or for the next of pods that differ in containers and labels, and have ``node_facts`` in common
     and what plugins that go by labels follow from. Then plugins that go by containers are asked.
+
+    In either case the pods have in common what plugins that go by volumes follow from.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class KnownTemplate:
             for name, plugin in profile.deciding.items()
             if (differ and plugin.GOES_BY_CONTAINERS) or plugin.follows_from(pod, nodes) is None
         )
-        if any(plugin.NAME in self.asked for plugin in profile.reserves):
+        if any(p.NAME in self.asked and not p.GOES_BY_VOLUMES for p in profile.reserves):
             raise NotKnownError  # what it finds out is for this pod alone
         self.pod = pod
         self._nodes = nodes
@@ -126,7 +128,8 @@ class KnownTemplate:
     def _values(self, *, differ: bool) -> Iterator[tuple[Plugin, Hashable]]:
         """Yield what answers follow from, where it is not the nodes alone and may change."""
         for name, plugin in self.profile.deciding.items():
-            if name not in self.asked and not (differ and plugin.GOES_BY_LABELS):
+            is_in_common = plugin.GOES_BY_VOLUMES or (differ and plugin.GOES_BY_LABELS)
+            if name not in self.asked and not is_in_common:
                 value = plugin.follows_from(self.pod, self._nodes)
                 if value is not NOTHING_ELSE:
                     yield plugin, value

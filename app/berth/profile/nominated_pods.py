@@ -51,7 +51,7 @@ class FiltersWithNominatedPods:
             diagnosis.beside.update(rejected.tolist())
             state.feasible = state.feasible.copy()
             state.feasible[rejected] = False
-        if not len(rows) or state.feasible.any():
+        if not len(rows) or np.count_nonzero(state.feasible):
             self._profile.run_filters(state, pod, nodes, diagnosis)
 
     def _rejected_beside(
@@ -129,9 +129,7 @@ class FiltersWithNominatedPods:
     def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
         """Return what the answers of all filters follow from beside rows; None: more than that."""
         profile, values = self._profile, []
-        for plugin in {
-            id(each): each for each in (*profile.pre_filters, *profile.filters)
-        }.values():
+        for plugin in dict.fromkeys((*profile.pre_filters, *profile.filters)):
             value = plugin.follows_from(pod, nodes)
             if value is None or plugin.NAME in profile.plugins_by_others:
                 return None

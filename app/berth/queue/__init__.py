@@ -19,9 +19,10 @@ A pod is in exactly one of these places::
 
 Pods that wait for events are indexed by who rejected them and grouped by signature
 (:mod:`berth.framework.pod_signature`), so that a queueing hint is asked once for all pods of a
-group. A failed attempt stands for its signature as long as a pod of it waits and nothing has
-happened that may help (:mod:`berth.queue.known_signatures`). The hint's duration is then observed
-once for all, where kube-scheduler does so for each.
+group, and only about groups that the indexes of the hint find (:mod:`berth.queue.rejected_pods`).
+A failed attempt stands for its signature as long as a pod of it waits and nothing has happened that
+may help (:mod:`berth.queue.known_signatures`). The duration of a hint is observed each time that it
+is asked, which is less often than in kube-scheduler.
 
 Decision (2026-11): the active queue is a plain heap and has no module of its own, because what
 upstream's active_queue.go adds to the heap is locking; instead of a class that only delegates.

@@ -13,11 +13,12 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
     QueueingHintFn,
 )
 from berth.framework.pod_info import QueuedPodInfo
-from berth.queue.unschedulable import Rejector
+from berth.queue.rejected_pods import Rejector
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +45,14 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
     label: str
     by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
     """Per profile, in order of registration, the plugins that registered it, each with its hint."""
-    rejectors: tuple[Rejector, ...]
-    """All plugins that registered it: pods rejected by one of these may be helped."""
+    by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
+    """All plugins that registered it: pods rejected by one of these may be helped. Each with what
+    finds these pods; None: all of them are to be asked about."""
 
     @property
     def is_of_interest(self) -> bool:
         """Whether a plugin registered it; the wildcard event concerns every pod."""
-        return self.event.is_wildcard or bool(self.rejectors)
+        return self.event.is_wildcard or bool(self.by_rejector)
 
 
 class HintMap:
@@ -63,32 +65,43 @@ class HintMap:
         clock: Clock,
         observe: ObserveHint,
     ) -> None:
+        self._clock = clock
+        self._observe = observe
+        self.use(registrations)
+
+    def use(self, registrations: Mapping[str, Sequence[Registration]]) -> None:
+        """Continue with other registrations."""
         self._registrations = {
             profile: (*registered, *_taint_updates(registered))
             for profile, registered in registrations.items()
         }
-        self._clock = clock
-        self._observe = observe
         self._known: dict[ClusterEvent, EventHints] = {}
 
     def of(self, event: ClusterEvent) -> EventHints:
         """Return what is registered for *event*."""
         found = self._known.get(event)
         if found is None:
-            by_profile = {
-                profile: [
-                    (plugin, with_hint.hint)
-                    for plugin, with_hint in registered
-                    if with_hint.event.matches(event)
-                ]
-                for profile, registered in self._registrations.items()
-            }
-            rejectors = dict.fromkeys(
-                (profile, plugin) for profile, hints in by_profile.items() for plugin, _ in hints
-            )
-            found = EventHints(event, event.label, by_profile, tuple(rejectors))
+            by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
+            by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
+            for profile, registered in self._registrations.items():
+                matching = [each for each in registered if each[1].event.matches(event)]
+                by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
+                for plugin, with_hint in matching:
+                    indexes = by_rejector.setdefault((profile, plugin), ())
+                    by_rejector[profile, plugin] = (
+                        None
+                        if indexes is None or not with_hint.indexes
+                        else (*indexes, *with_hint.indexes)
+                    )
+            found = EventHints(event, event.label, by_profile, by_rejector)
             self._known[event] = found
         return found
+
+    def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
+        """Return all that finds the pods that a plugin rejected, for any event."""
+        profile, plugin = rejector
+        of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
+        return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
 
     def strategy_after(
         self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo

@@ -4,7 +4,7 @@ A failure is known while nothing that it depends on has changed. It is kept only
 signature waits for events (spec §3.5): the first event that moves such a pod ends it.
 """
 
-from collections.abc import Container, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -46,8 +46,8 @@ MOST_KINDS: Final = 1_024
 class KnownSignatures:
     """The known failures, by signature."""
 
-    def __init__(self, profiles: Container[str], nominator: Nominator) -> None:
-        """*profiles* are those whose plugins decide by signature."""
+    def __init__(self, profiles: Mapping[str, Collection[str]], nominator: Nominator) -> None:
+        """*profiles* are those whose plugins decide by signature, with who may look at volumes."""
         self._profiles = profiles
         self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
         self._least: dict[Hashable, dict[PodSignature, Requests]] = {}
@@ -60,7 +60,7 @@ class KnownSignatures:
         self._nominator = nominator
         self._given_up = nominator.given_up
 
-    def use(self, profiles: Container[str]) -> None:
+    def use(self, profiles: Mapping[str, Collection[str]]) -> None:
         """Continue with other *profiles*, without known failures."""
         self._profiles = profiles
         self._clear()
@@ -80,7 +80,13 @@ class KnownSignatures:
         """Return what hints about a gated pod go by; None: they may look at that pod itself."""
         if not queued.gate_hints_by_signature:
             return None
-        if queued.pod.spec.scheduler_name not in self._profiles:
+        by_volumes = self._profiles.get(queued.pod.spec.scheduler_name)
+        if by_volumes is None:
+            return None
+        if queued.pod_info.template.volumes and not (
+            queued.unschedulable_plugins.isdisjoint(by_volumes)
+            and queued.pending_plugins.isdisjoint(by_volumes)
+        ):
             return None
         return signature_for_hints(queued.pod_info)
 

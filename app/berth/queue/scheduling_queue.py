@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from berth.clock import Clock
@@ -61,14 +61,14 @@ class SchedulingQueue:
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
         observers: Mapping[str, PluginObserver] | None = None,
-        signature_profiles: Container[str] = (),
+        signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
         *observers*, by profile name, time the PreEnqueue plugins.
-        *signature_profiles* are those whose plugins decide by signature
+        *signature_profiles* are those whose plugins decide by signature, with who goes by volumes
         (:mod:`berth.framework.pod_signature`).
         *schedules_groups*: pods of a PodGroup are tried together. They always back off after a
         failure, and none comes back early: it would bring all others.
@@ -80,7 +80,10 @@ class SchedulingQueue:
         self.nominator = Nominator(pod_lookup)
         self._known = known = KnownSignatures(signature_profiles, self.nominator)
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
-        self._unschedulable = UnschedulablePods(known.signature_of, known.signature_for_hints)
+        self._hints = HintMap(hints, clock=clock, observe=observe_hint)
+        self._unschedulable = UnschedulablePods(
+            known.signature_of, known.signature_for_hints, self._hints.indexes_of
+        )
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
         self.sub_queues = SubQueues(
@@ -90,8 +93,6 @@ class SchedulingQueue:
             max_in_unschedulable=max_in_unschedulable,
         )
         """For looking at what waits."""
-        self._observe_hint = observe_hint
-        self._hints = HintMap(hints, clock=clock, observe=observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers or {})
         self._wake = asyncio.Event()
         self._closed = False
@@ -103,7 +104,7 @@ class SchedulingQueue:
         hints: Mapping[str, Sequence[Registration]],
         backoff: Backoff,
         observers: Mapping[str, PluginObserver],
-        signature_profiles: Container[str] = (),
+        signature_profiles: Mapping[str, Collection[str]] = {},
     ) -> None:
         """Continue with other profiles, also for pods that already wait.
 
@@ -115,7 +116,7 @@ class SchedulingQueue:
         others = [*self._backoff, *self._unschedulable]
         for queued in (*active, *others):
             self._remove(queued.key)
-        self._hints = HintMap(hints, clock=self._clock, observe=self._observe_hint)
+        self._hints.use(hints)
         self._gates = Gates(pre_enqueue, observers=observers)
         self._backoff.use(backoff)
         self._known.use(signature_profiles)
@@ -158,9 +159,9 @@ class SchedulingQueue:
             self._replace_pod(queued, old, new)
             self._backoff.update(queued)
         elif queued := self._unschedulable.get(key):
-            before = self._known.signature_of(queued)
+            before = self._known.signature_of(queued), queued.pod_info.template
             self._replace_pod(queued, old, new)
-            if self._known.signature_of(queued) != before:
+            if (self._known.signature_of(queued), queued.pod_info.template) != before:
                 self._remove_unschedulable(key)
                 self._unschedulable.add(queued)
             for event in pod_scheduling_properties_change(old, new):
@@ -310,7 +311,7 @@ class SchedulingQueue:
         self._known.forget_above(pod.priority)
         hints = self._hints.of(ASSIGNED_POD_ADD)
         new = pod.pod.assigned_to(pod.node_name)
-        for group in self._unschedulable.rejected_by(hints.rejectors):
+        for group in self._unschedulable.that_may_be_helped(hints, old=None, new=new):
             if group.signature is not None and group.signature in self._known:
                 first = next(iter(group.pods.values()))
                 if self._hints.is_pod_worth_requeuing(first, hints, old=None, new=new):
@@ -335,7 +336,7 @@ class SchedulingQueue:
         Only pods for which *pre_check* is true, if it is given. Gated pods are considered if their
         gating plugin registered the event, never for the wildcard event. Pods in backoff stay
         there. For pods in flight the event is kept in case their attempt fails. Hints are asked
-        once for all pods with the same signature and rejectors.
+        once for all pods with the same signature and rejectors, if their indexes find these.
         """
         if event is ASSIGNED_POD_ADD and new is not None:
             self._known.forget_above(new.spec.priority or 0)
@@ -347,7 +348,7 @@ class SchedulingQueue:
                 if pre_check is None or pre_check(queued.pod):
                     self._try_move(queued, hints, old=old, new=new)
         else:
-            for group in self._unschedulable.rejected_by(hints.rejectors):
+            for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
                 self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)
 

@@ -1,14 +1,15 @@
 """Pods that wait for a change in the cluster: rejected ones, and gated ones (spec §3.1, §3.2)."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
+from berth.framework.events import HintIndex
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.pod_signature import PodSignature
-
-Rejector = tuple[str, str]
-"""Profile name and plugin name."""
+from berth.queue.hints import EventHints
+from berth.queue.rejected_pods import RejectedPods, Rejector
 
 SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
 """The signature of a pod; None: no other pod has the same."""
@@ -21,6 +22,8 @@ class SignatureGroup(msgspec.Struct, eq=False):
     """
 
     key: Hashable
+    number: int
+    """Counts up from the first group."""
     rejectors: tuple[Rejector, ...]
     signature: PodSignature | None
     """None also for gated pods, which were not all tried."""
@@ -35,21 +38,29 @@ class UnschedulablePods:
     """Waiting pods by key, and by the plugins whose answer must change first.
 
     These are all plugins that rejected the pod, or the gating plugin alone. So an event looks only
-    at pods that it may help, and at one pod of each signature. The rejectors and the signature of
-    a pod must not change while it is here: take it out first.
+    at pods that it may help, as far as the indexes of hints say, and at one pod of each signature.
+    The rejectors, the signature and the template of a pod must not change while it is here: take it
+    out first.
     """
 
     def __init__(
         self,
         signature_of: SignatureOf = lambda _queued: None,
         signature_for_hints: SignatureOf = lambda _queued: None,
+        indexes_of: Callable[[Rejector], Iterable[HintIndex]] = lambda _rejector: (),
     ) -> None:
-        """*signature_for_hints* is that of gated pods."""
+        """*signature_for_hints* is that of gated pods.
+
+        *indexes_of* says what finds the pods that a plugin rejected. What it says may change while
+        no pod waits.
+        """
         self._signature_of = signature_of
         self._signature_for_hints = signature_for_hints
         self._pods: dict[str, tuple[QueuedPodInfo, SignatureGroup]] = {}
         self._groups: dict[Hashable, SignatureGroup] = {}
-        self._by_rejector: dict[Rejector, dict[Hashable, SignatureGroup]] = {}
+        self._by_rejector: dict[Rejector, RejectedPods[SignatureGroup]] = {}
+        self._indexes_of = indexes_of
+        self._groups_ever = 0
         self._gated = 0
 
     def add(self, queued: QueuedPodInfo) -> SignatureGroup:
@@ -72,9 +83,17 @@ class UnschedulablePods:
             key = known, gate, *rejectors
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = SignatureGroup(key, _rejectors(queued), signature, gate)
+            self._groups_ever += 1
+            group = self._groups[key] = SignatureGroup(
+                key, self._groups_ever, _rejectors(queued), signature, gate
+            )
+            pod = queued.pod_info if _is_found_by_rejectors(queued) else None
             for rejector in group.rejectors:
-                self._by_rejector.setdefault(rejector, {})[key] = group
+                rejected = self._by_rejector.get(rejector)
+                if rejected is None:
+                    rejected = RejectedPods(rejector, self._indexes_of(rejector))
+                    self._by_rejector[rejector] = rejected
+                rejected.add(group, pod)
         return group
 
     def remove(self, key: str) -> SignatureGroup | None:
@@ -89,9 +108,9 @@ class UnschedulablePods:
         if not group.pods:
             del self._groups[group.key]
             for rejector in group.rejectors:
-                of_rejector = self._by_rejector[rejector]
-                del of_rejector[group.key]
-                if not of_rejector:
+                rejected = self._by_rejector[rejector]
+                rejected.remove(group)
+                if not rejected:
                     del self._by_rejector[rejector]
         return group
 
@@ -105,14 +124,16 @@ class UnschedulablePods:
         found = self._pods.get(key)
         return None if found is None else found[0]
 
-    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[SignatureGroup]:
-        """Return the pods that wait for any of *rejectors*, each once."""
+    def that_may_be_helped(self, hints: EventHints, *, old: Any, new: Any) -> list[SignatureGroup]:
+        """Return the pods whose hints are to be asked about an event, each once, oldest first."""
         if not self._by_rejector:  # as while the nodes are listed
             return []
-        found: dict[Hashable, SignatureGroup] = {}
-        for rejector in rejectors:
-            found.update(self._by_rejector.get(rejector, ()))
-        return list(found.values())
+        found: set[SignatureGroup] = set()
+        for rejector, indexes in hints.by_rejector.items():
+            rejected = self._by_rejector.get(rejector)
+            if rejected is not None:
+                found.update(rejected.found_by(indexes, old, new))
+        return sorted(found, key=_number)
 
     def not_gated(self) -> list[QueuedPodInfo]:
         return [queued for queued in self if not queued.gating_plugin]
@@ -144,11 +165,14 @@ class UnschedulablePods:
             assert group.to_ask.items() <= group.pods.items(), key
             found.setdefault(group.key, set()).add(key)
         assert {key: set(group.pods) for key, group in self._groups.items()} == found
-        index: dict[Rejector, dict[Hashable, SignatureGroup]] = {}
+        by_rejector: dict[Rejector, set[SignatureGroup]] = {}
         for group in self._groups.values():
             for rejector in group.rejectors:
-                index.setdefault(rejector, {})[group.key] = group
-        assert self._by_rejector == index
+                by_rejector.setdefault(rejector, set()).add(group)
+        assert by_rejector == {
+            rejector: set(rejected.found_by(None, None, None))
+            for rejector, rejected in self._by_rejector.items()
+        }
         assert self._gated == sum(1 for queued in self if queued.gating_plugin)
 
 
@@ -158,3 +182,16 @@ def _rejectors(queued: QueuedPodInfo) -> tuple[Rejector, ...]:
         return ((profile, queued.gating_plugin),)
     rejected = queued.unschedulable_plugins | queued.pending_plugins
     return tuple((profile, plugin) for plugin in rejected)
+
+
+def _is_found_by_rejectors(queued: QueuedPodInfo) -> bool:
+    """Whether the indexes of its rejectors find the pod.
+
+    A gated pod waits for events of its gate, but the hints of all who rejected it are asked then.
+    """
+    gate = queued.gating_plugin
+    return not gate or (queued.unschedulable_plugins | queued.pending_plugins) == {gate}
+
+
+def _number(group: SignatureGroup) -> int:
+    return group.number

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from contextlib import suppress
 from typing import Final
 
+from berth.framework.cycle_state import CycleState
 from berth.framework.placement import Placement
 from berth.profile.known_template import KnownTemplate, NotKnownError
 from berth.profile.profile import Profile
@@ -25,6 +26,8 @@ KEPT: Final = 16
 SEEN: Final = KEPT
 """Kinds of pods that are remembered to have been tried. If more come in turns than can be kept,
 none is worth knowing."""
+
+_NOTHING: Final = CycleState()
 
 _Key = tuple[Profile, Hashable, Placement]
 """Who is asked, what the pods have in common, and which nodes are in question."""
@@ -42,6 +45,12 @@ class KnownTemplates:
 
         From the second pod of a kind on, or from the first of a template if it *is_one_of_many*.
         """
+        placed = self._schedule(cycle, select, is_one_of_many=is_one_of_many)
+        if placed is None:
+            cycle.state.start_from(_NOTHING)  # nor do plugins know of the pod
+        return placed
+
+    def _schedule(self, cycle: Cycle, select: Select, *, is_one_of_many: bool) -> Placed | None:
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
             (profile.plugins_by_others and profile.plugins_by_others & profile.deciding.keys())
@@ -50,13 +59,19 @@ class KnownTemplates:
             or pod.pod.status.nominated_node_name
         ):
             return None
-        key: _Key = (profile, pod.template, cycle.placement)
+        by_volumes: tuple[Hashable | None, ...] = ()
+        if pod.template.volumes:
+            by_volumes = tuple(
+                p.follows_from(pod, nodes) for p in profile.deciding.values() if p.GOES_BY_VOLUMES
+            )
+        key: _Key = (profile, (pod.template, *by_volumes), cycle.placement)
         decider = self._replicas.get(key, cycle, at_once=is_one_of_many)
         if decider is not None:
             try:
                 return decider.decide(cycle, select)
             except NotKnownError:
-                self._replicas.drop(key, nodes.last_generation)
+                if None not in by_volumes:  # else the others may fit, with volumes of their own
+                    self._replicas.drop(key, nodes.last_generation)
                 return None
         facts = pod.template.node_facts
         if facts is None:
@@ -64,7 +79,7 @@ class KnownTemplates:
         by_labels = [
             p.follows_from(pod, nodes) for p in profile.deciding.values() if p.GOES_BY_LABELS
         ]
-        key = (profile, (facts, *by_labels), cycle.placement)
+        key = (profile, (facts, *by_volumes, *by_labels), cycle.placement)
         decider = self._others.get(key, cycle, differ=True)
         if decider is not None:
             with suppress(NotKnownError):  # others like it may fit

@@ -19,9 +19,16 @@ from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Unschedulable
 
 
-def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
-    """Return the names of the profiles whose plugins decide by signature."""
-    return frozenset(name for name, p in profiles.items() if p.decides_by_signature)
+def signature_profiles(profiles: Mapping[str, Profile]) -> dict[str, frozenset[str]]:
+    """Return, by name, of profiles whose plugins decide by signature those that go by volumes.
+
+    Plugins by others may look at volumes, too: they promise nothing about pods that have some.
+    """
+    return {
+        name: profile.plugins_by_others.union(p.NAME for p in profile.plugins if p.GOES_BY_VOLUMES)
+        for name, profile in profiles.items()
+        if profile.decides_by_signature
+    }
 
 
 def known_failure_of(

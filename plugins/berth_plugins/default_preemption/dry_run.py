@@ -49,18 +49,22 @@ class DryRun(msgspec.Struct, frozen=True):
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
         known = self._known_selections()
-        has_victims = (self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority)[rows]
+        has_victims = self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority
+        in_view = rows[: 2 * max(num_candidates, FEWEST)]  # mostly enough
         asked = found = 0
         while True:
-            outcomes = np.where(has_victims, known.outcomes[rows], NO_VICTIMS)
+            outcomes = np.where(has_victims[in_view], known.outcomes[in_view], NO_VICTIMS)
             at = np.flatnonzero(outcomes < 0)
-            breaks_budget = known.break_budgets[rows[at]]
+            breaks_budget = known.break_budgets[in_view[at]]
             enough = _enough(breaks_budget, num_candidates)
-            tried = len(rows) if enough is None else int(at[enough - 1]) + 1
+            if enough is None and len(in_view) < len(rows):
+                in_view = rows[: 2 * len(in_view)]
+                continue
+            tried = len(in_view) if enough is None else int(at[enough - 1]) + 1
             num_unknown = int(np.count_nonzero(outcomes[:tried] == UNKNOWN))
             if not num_unknown:
                 break
-            unknown = rows[outcomes == UNKNOWN]
+            unknown = rows[has_victims[rows] & (known.outcomes[rows] == UNKNOWN)]
             some = unknown[: _batch_size(num_unknown, have=found, tried=asked)]
             selected = self.select_victims_on_nodes(some)
             known.learn(some, selected)
@@ -163,7 +167,7 @@ def _enough(break_budgets: Mask, wanted: int) -> int | None:
 
     Of those that break budgets as of those that do not, no more than *wanted* count.
     """
-    if not break_budgets.any():
+    if not np.count_nonzero(break_budgets):
         wanted = max(wanted, 1)
         return wanted if wanted <= len(break_budgets) else None
     non_violating = np.cumsum(~break_budgets)

@@ -23,7 +23,7 @@ from berth.framework.template_cache import TemplateCache
 from berth.framework.verdict import Mask, Rows
 from berth.objects.policy import PodDisruptionBudgetStatus
 
-NO_VICTIMS: Final = 0
+NO_VICTIMS: Final = 1
 """The index of the status of rows without pods of lower priority."""
 NO_VICTIMS_FOUND: Final = Status.unresolvable("No preemption victims found for incoming pod")
 
@@ -62,7 +62,7 @@ class KnownSelections:
         self.break_budgets: Mask = np.empty(0, bool)
         """By row: it has victims that budgets would rather keep, if it is a candidate."""
         self._costs = np.empty((len(Criterion), 0))
-        self._victims = np.empty(0, object)
+        self._victims, self._names = np.empty(0, object), np.empty(0, object)
         self._cover_all_rows()
 
     def _cover_all_rows(self) -> None:
@@ -71,6 +71,7 @@ class KnownSelections:
             self.break_budgets = np.concatenate([self.break_budgets, np.zeros(new, bool)])
             self._costs = np.concatenate([self._costs, np.zeros((len(self._costs), new))], axis=1)
             self._victims = np.concatenate([self._victims, np.empty(new, object)])
+            self._names = np.concatenate([self._names, np.empty(new, object)])
 
     @property
     def outcomes(self) -> Outcomes:
@@ -113,6 +114,7 @@ class KnownSelections:
         self.break_budgets[candidates.rows] = violations > 0
         self._costs[:, candidates.rows] = candidates.costs
         self._victims[candidates.rows] = candidates.victims
+        self._names[candidates.rows] = candidates.nodes
         if self._budgets_of or selected.charged:
             for place, row in enumerate(rows.tolist()):
                 self._charge(row, selected.charged.get(place, {}))
@@ -132,8 +134,9 @@ class KnownSelections:
 
     def candidates(self, rows: Rows) -> Candidates:
         """Return *rows*, which are candidates."""
-        names = [*self._nodes.names(rows.tolist())]
-        return Candidates(rows, names, self._costs[:, rows], self._victims[rows])
+        return Candidates(
+            rows, self._names[rows].tolist(), self._costs[:, rows], self._victims[rows]
+        )
 
     def rejected(self, rows: Rows, outcomes: Outcomes, *, absent: Status) -> Diagnosis:
         """Put into words which of *rows* are no candidates, by their *outcomes*."""

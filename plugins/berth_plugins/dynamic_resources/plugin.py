@@ -54,6 +54,7 @@ from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedErr
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.row_search import search_rows
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
+from berth_plugins.dynamic_resources.waiting_pods import CLAIM_INDEX
 from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
@@ -358,7 +359,9 @@ class DynamicResources(
             ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, node)),
             ClusterEventWithHint(
-                ClusterEvent(EventResource.RESOURCE_CLAIM, changed), self.after_claim_change
+                ClusterEvent(EventResource.RESOURCE_CLAIM, changed),
+                self.after_claim_change,
+                (CLAIM_INDEX,),
             ),
             ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
             ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, changed)),

@@ -47,6 +47,8 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts, WeightedPods
 from berth_plugins.inter_pod_affinity.terms import NO_REQUIRED, RequiredTerms, TermReader
+from berth_plugins.inter_pod_affinity.waiting_pods import POD_INDEXES
+from berth_plugins.shared.pod_keys import has_place
 
 AFFINITY: Final = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -290,7 +292,9 @@ class InterPodAffinity(
         on_pod = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         on_node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
         return [
-            ClusterEventWithHint(ClusterEvent(EventResource.POD, on_pod), self.after_pod_change),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.POD, on_pod), self.after_pod_change, POD_INDEXES
+            ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), after_node_change),
         ]
 
@@ -304,7 +308,7 @@ class InterPodAffinity(
         assert changed is not None, "an event is about some pod"
         if new is not None and new.metadata.uid == pod.metadata.uid:
             return QueueingHint.QUEUE
-        if not (changed.spec.node_name or changed.status.nominated_node_name):
+        if not has_place(changed):
             return QueueingHint.SKIP
         required = self._terms.read(compile_terms(pod)).required
         if new is None:

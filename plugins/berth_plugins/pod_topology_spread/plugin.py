@@ -50,6 +50,8 @@ from berth_plugins.pod_topology_spread.constraints import (
 from berth_plugins.pod_topology_spread.costs import HOSTNAME, SoftDomains, rows_lacking, total
 from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
 from berth_plugins.pod_topology_spread.domains import HardDomains
+from berth_plugins.pod_topology_spread.waiting_pods import POD_INDEX
+from berth_plugins.shared.pod_keys import has_place
 
 SKEWED: Final = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 MISSING_LABEL: Final = Status.unresolvable(
@@ -344,7 +346,11 @@ class PodTopologySpread(
             | ActionType.UPDATE_NODE_TAINT
         )
         return [
-            ClusterEventWithHint(ClusterEvent(EventResource.POD, on_pod), self.after_pod_change),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.POD, on_pod),
+                self.after_pod_change,
+                (POD_INDEX,),
+            ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), self.after_node_change),
         ]
 
@@ -445,9 +451,8 @@ def _keys(constraints: Iterable[SpreadConstraint]) -> tuple[str, ...]:
 
 def _is_involved(changed: Pod, pod: Pod) -> bool:
     """Whether *changed* is the waiting *pod*, or one of its namespace that has a place."""
-    has_place = bool(changed.spec.node_name or changed.status.nominated_node_name)
     same_namespace = changed.metadata.namespace == pod.metadata.namespace
-    return changed.metadata.uid == pod.metadata.uid or (has_place and same_namespace)
+    return changed.metadata.uid == pod.metadata.uid or (has_place(changed) and same_namespace)
 
 
 def _domains_of(node: Node | None, keys: Iterable[str]) -> tuple[str, ...] | None:

@@ -1,9 +1,10 @@
 """The claims that a pod's volumes stand for (spec §5.13-5.16)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from berth.framework.pod_info import PodTemplate
+from berth.framework.events import HintIndex
+from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolumeClaim
 
@@ -25,18 +26,13 @@ def claim_volumes(pod: Pod) -> Iterator[ClaimVolume]:
             yield ClaimVolume(f"{pod.metadata.name}-{volume.name}", is_ephemeral=True)
 
 
-def own_claims(template: PodTemplate) -> tuple[str, ...]:
-    """Return the claim names that pods of *template* are written with, one per volume."""
-    if not template.pod.spec.volumes:
-        return ()
-    return template.memo(
-        "claims",
-        lambda: tuple(
-            volume.persistent_volume_claim.claim_name
-            for volume in template.pod.spec.volumes
-            if volume.persistent_volume_claim is not None
-        ),
-    )
+def own_claims(pod: Pod) -> list[str]:
+    """Return the claim names that *pod* is written with, one per volume."""
+    return [
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
 
 
 def references(pod: Pod, claim: PersistentVolumeClaim) -> bool:
@@ -45,6 +41,16 @@ def references(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     return pod.metadata.namespace == meta.namespace and any(
         volume.claim_name == meta.name for volume in claim_volumes(pod)
     )
+
+
+def _claim_keys(pod: PodInfo) -> list[tuple[tuple[str, str], ...]]:
+    return [tuple((pod.namespace, volume.claim_name) for volume in claim_volumes(pod.pod))]
+
+
+CLAIM_INDEX: Final = HintIndex(
+    _claim_keys, lambda _old, new: ((new.metadata.namespace, new.metadata.name),)
+)
+"""Finds the pods of a claim that is new or changed."""
 
 
 def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:

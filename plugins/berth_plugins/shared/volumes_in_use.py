@@ -96,7 +96,7 @@ class VolumesInUse:
 
     def _forget(self, row: int) -> None:
         for pod in self._pods.pop(row, ()):
-            for name in own_claims(pod.template):
+            for name in own_claims(pod.pod):
                 key = f"{pod.namespace}/{name}"
                 self._claims[key] -= 1
                 if not self._claims[key]:
@@ -111,7 +111,7 @@ class VolumesInUse:
         using = tuple(pod for pod in pods if _uses_volumes(pod.template))
         used: set[str | Disk] = set()
         for pod in using:
-            for name in own_claims(pod.template):
+            for name in own_claims(pod.pod):
                 key = f"{pod.namespace}/{name}"
                 self._claims[key] = self._claims.get(key, 0) + 1
             for disk in disks_of(pod.template):

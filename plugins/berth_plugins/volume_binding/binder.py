@@ -1,6 +1,6 @@
 """What VolumeBinding decides and does, step by step, as ``binder.go`` does (spec §5.15)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -8,6 +8,7 @@ import numpy as np
 
 from berth.framework.assume_cache import AssumeCache
 from berth.framework.handle import Handle
+from berth.framework.interface import NOTHING_ELSE
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
@@ -23,7 +24,11 @@ from berth_plugins.shared.csi_translation import InTreeKind, is_migrated_on, kin
 from berth_plugins.volume_binding.capacity_scoring import StorageResource, class_resources
 from berth_plugins.volume_binding.check_bindings import BindingCheck, BindingFailedError
 from berth_plugins.volume_binding.matching_volumes import ClaimMatch, VolumeMatching
-from berth_plugins.volume_binding.node_affinity import CompiledNodeAffinity, node_affinity_of
+from berth_plugins.volume_binding.node_affinity import (
+    EVERYWHERE,
+    CompiledNodeAffinity,
+    node_affinity_of,
+)
 from berth_plugins.volume_binding.pod_volumes import (
     BindingInfo,
     PodVolumeClaims,
@@ -155,6 +160,27 @@ class VolumeBinder:
             matched = self._rows_matching(volume, nodes, matching, findings)
             findings.note(NODE_CONFLICT, matching & ~matched)
             matching = matching & matched
+
+    def reach(self, claims: Iterable[PersistentVolumeClaim]) -> Hashable | None:
+        """Return what decides from where the volumes of *claims*, which have some, can be used.
+
+        NOTHING_ELSE if that is from everywhere; None if a volume is missing or cannot be told of.
+        """
+        found: dict[Hashable, None] = {}
+        for claim in claims:
+            volume = self._volumes.get("", claim.spec.volume_name)
+            if volume is None:
+                return None
+            affinity, kind = node_affinity_of(volume), kind_of(volume.spec)
+            try:
+                by_driver = affinity if kind is None else node_affinity_of(translated(volume))
+            except ValueError:
+                return None
+            if kind is not None and by_driver is not affinity:
+                found[affinity, by_driver, kind.plugin, self._csi_nodes.version] = None
+            elif affinity is not EVERYWHERE:
+                found[affinity] = None
+        return tuple(found) or NOTHING_ELSE
 
     def _rows_matching(
         self, volume: PersistentVolume, nodes: NodeTable, rows: Mask, findings: "_Findings"

@@ -45,6 +45,7 @@ from berth.objects.storage import (
 )
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
+    CLAIM_INDEX,
     ClaimVolume,
     claim_volumes,
     ownership_error,
@@ -108,6 +109,7 @@ class VolumeBinding(
 
     NAME = "VolumeBinding"
     DECIDES_BY_SIGNATURE = True
+    GOES_BY_VOLUMES = True
     ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 
@@ -120,6 +122,8 @@ class VolumeBinding(
         self._outcomes = handle.outcomes
         args = args or VolumeBindingArgs()
         self._binder = VolumeBinder(handle, bind_timeout=float(args.bind_timeout_seconds))
+        self._failed_in: CycleState | None = None
+        """The last attempt in which Filter failed."""
         self._scorer: Scorer | None = None
         if STORAGE_CAPACITY_SCORING in handle.features:
             self._scorer = volume_capacity_scorer(args.shape or DEFAULT_SHAPE)
@@ -127,9 +131,21 @@ class VolumeBinding(
     # Filtering.
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if any(claim_volumes(pod.pod)) else NOTHING_ELSE
+        """Return from where the volumes of *pod* can be used, if all its claims have theirs."""
+        claims = self._claims_of(pod)
+        if isinstance(claims, Status):
+            return NOTHING_ELSE if claims is SKIP else None
+        return None if claims.unbound_delay_binding else self._binder.reach(claims.bound)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        claims = self._claims_of(pod)
+        if isinstance(claims, Status):
+            return claims
+        state.write(self.NAME, claims)
+        return None
+
+    def _claims_of(self, pod: PodInfo) -> PodVolumeClaims | Status:
+        """Return the claims of *pod*, why it cannot run with one of them, or SKIP."""
         volumes = tuple(claim_volumes(pod.pod))
         if not volumes:
             return SKIP
@@ -138,11 +154,7 @@ class VolumeBinding(
             if error:
                 return Status.unresolvable(error)
         names = (volume.claim_name for volume in volumes)
-        claims = self._binder.get_pod_volume_claims(pod, names)
-        if isinstance(claims, Status):
-            return claims
-        state.write(self.NAME, claims)
-        return None
+        return self._binder.get_pod_volume_claims(pod, names)
 
     def _claim_error(self, pod: PodInfo, volume: ClaimVolume) -> str:
         """Say why *pod* cannot run with a claim as it is; "" if it can."""
@@ -166,7 +178,9 @@ class VolumeBinding(
         claims: PodVolumeClaims = state.read(self.NAME)
         verdict = self._binder.find_pod_volumes(claims, nodes, state.feasible).verdict
         if any(r.code is Code.ERROR and r.where.any() for r in verdict.rejections):
-            self._outcomes.volume_stage_failed("predicate")
+            if state is not self._failed_in:  # once, though all may be asked again
+                self._outcomes.volume_stage_failed("predicate")
+            self._failed_in = state
         return verdict
 
     # Explaining.
@@ -278,7 +292,11 @@ class VolumeBinding(
             (EventResource.CSI_STORAGE_CAPACITY, changed, after_capacity_change),
         ]
         return [
-            ClusterEventWithHint(ClusterEvent(resource, action), hint)
+            ClusterEventWithHint(
+                ClusterEvent(resource, action),
+                hint,
+                (CLAIM_INDEX,) if hint is after_claim_change else (),
+            )
             for resource, action, hint in registered
         ]
 

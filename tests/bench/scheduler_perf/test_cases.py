@@ -132,6 +132,8 @@ SMALL: dict[str, tuple[tuple[int, ...], int, int, int]] = {
     "SchedulingCSIPVs": ((2, 1, 2), 2, 3, 2),
     "PreemptionPVs": ((1, 4, 1), 1, 5, 1),
     "EventHandlingPodDelete": ((1, 2, 3), 1, 20, 16),
+    "EventHandlingPodUpdate": ((2, 3), 3, 19, 17),
+    "EventHandlingNodeAdd": ((2, 3), 8, 18, 18),
     "EventHandlingPodAdd": ((2,), 2, 9, 4),
     "EventHandlingNodeUpdate": ((1, 2), 4, 12, 12),
     "HostPortConflict": ((2, 2), 2, 2, 2),

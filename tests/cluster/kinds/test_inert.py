@@ -72,6 +72,25 @@ def test_what_v1_has_no_field_for_is_kept_in_an_annotation() -> None:
     assert v1.to_storage(shown) == stored
 
 
+def test_ports_of_endpoints_are_tcp() -> None:
+    subset = {
+        "addresses": [{"ip": "1.2.3.4"}],
+        "ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}],
+    }
+    [got] = defaulted("", "endpoints", subsets=[subset])["subsets"]
+    assert [port["protocol"] for port in got["ports"]] == ["TCP", "UDP"]
+
+
+def test_a_binding_that_matches_all_says_so() -> None:
+    spec = {"policyName": "p", "validationActions": ["Deny"], "matchResources": {}}
+    group, plural = "admissionregistration.k8s.io", "validatingadmissionpolicybindings"
+    assert defaulted(group, plural, spec=spec)["spec"]["matchResources"] == {
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+    }
+
+
 def test_limits_are_requests_where_nothing_else_is_said() -> None:
     item = {"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "1", "memory": "1Mi"}}
     [got] = defaulted("", "limitranges", spec={"limits": [item]})["spec"]["limits"]

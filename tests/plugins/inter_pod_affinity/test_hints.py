@@ -4,10 +4,11 @@ import pytest
 
 from berth.framework.events import ActionType, EventResource, QueueingHint
 from berth.objects.node import Node
-from berth.objects.pod import Affinity, Pod
+from berth.objects.pod import Affinity, Pod, PodAffinityTerm
 from berth_plugins.inter_pod_affinity.plugin import after_node_change
 from tests.builders import (
     ZONE,
+    expression,
     node,
     pod,
     pod_affinity,
@@ -15,6 +16,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
+from tests.plugins.evaluating import hint_about_pod
 from tests.plugins.inter_pod_affinity.affinity_evaluating import plugin
 
 WEB, DB, BOTH = {"app": "web"}, {"tier": "db"}, {"app": "web", "tier": "db"}
@@ -131,7 +133,7 @@ def test_after_pod_change(
     waiting: Affinity | None, old: Pod | None, new: Pod | None, want: QueueingHint
 ) -> None:
     a_pod = pod("waiting", labels={"is": "waiting"}, affinity=waiting)
-    assert plugin().after_pod_change(a_pod, old, new) is want
+    assert hint_about_pod(plugin(), a_pod, old, new) is want
 
 
 def test_a_change_of_the_pod_itself() -> None:
@@ -139,14 +141,50 @@ def test_a_change_of_the_pod_itself() -> None:
     assert plugin().after_pod_change(before, before, after) is QueueingHint.QUEUE
 
 
-def test_namespaces_by_label() -> None:
-    likes_team = pod_affinity(required=[pod_term(WEB, namespace_selector=selector({"t": "x"}))])
-    new = pod(ns="other", labels=WEB, node=PLACED)
-    waiting = pod("waiting", affinity=likes_team)
+OF_TEAM = [pod_term(WEB, namespace_selector=selector({"t": "x"}))]
+ELSEWHERE = pod(ns="other", labels=WEB, node=PLACED)
+KEEPS_OFF_TEAM = pod(ns="other", node=PLACED, affinity=pod_anti_affinity(required=OF_TEAM))
 
-    assert plugin().after_pod_change(waiting, None, new) is QueueingHint.SKIP
+
+@pytest.mark.parametrize(
+    ("waiting", "old", "new"),
+    [
+        pytest.param(
+            pod("waiting", affinity=pod_affinity(required=OF_TEAM)), None, ELSEWHERE, id="liked"
+        ),
+        pytest.param(
+            pod("waiting", affinity=pod_anti_affinity(required=OF_TEAM)),
+            ELSEWHERE,
+            None,
+            id="in the way",
+        ),
+        pytest.param(
+            pod("waiting", ns="other", labels=WEB), KEEPS_OFF_TEAM, None, id="it kept the pod away"
+        ),
+    ],
+)
+def test_namespaces_by_label(waiting: Pod, old: Pod | None, new: Pod | None) -> None:
+    assert hint_about_pod(plugin(), waiting, old, new) is QueueingHint.SKIP
     with_team = plugin(namespaces={"other": {"t": "x"}})
-    assert with_team.after_pod_change(waiting, None, new) is QueueingHint.QUEUE
+    assert hint_about_pod(with_team, waiting, old, new) is QueueingHint.QUEUE
+
+
+ANYTHING = selector(expressions=[expression("app", "Exists")])
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param([pod_term(ANYTHING)], id="by no value"),
+        pytest.param([pod_term(ANYTHING, namespace_selector=selector())], id="in any namespace"),
+        pytest.param([pod_term(ANYTHING), pod_term(WEB)], id="by two terms"),
+    ],
+)
+def test_terms_that_insist_on_little(wanted: list[PodAffinityTerm]) -> None:
+    waiting = pod("waiting", labels=WEB, affinity=pod_affinity(required=wanted))
+    other = pod(labels=WEB, node=PLACED, affinity=pod_anti_affinity(required=wanted))
+    assert hint_about_pod(plugin(), waiting, None, other) is QueueingHint.QUEUE
+    assert hint_about_pod(plugin(), waiting, other, None) is QueueingHint.QUEUE
 
 
 NEAR, AWAY = (

@@ -18,7 +18,7 @@ from tests.builders import (
     taint,
     toleration,
 )
-from tests.plugins.evaluating import table
+from tests.plugins.evaluating import hint_about_pod, table
 from tests.plugins.pod_topology_spread.spreading import plugin
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
@@ -91,7 +91,7 @@ DB = pod("other", labels={"app": "db"}, node="n1")
 def test_after_pod_change(
     waiting: Pod, old: Pod | None, new: Pod | None, want: QueueingHint
 ) -> None:
-    assert plugin(table()).after_pod_change(waiting, old, new) is want
+    assert hint_about_pod(plugin(table()), waiting, old, new) is want
 
 
 IN_A = node(zone="a")
@@ -127,7 +127,7 @@ def test_default_constraints_are_woken_too() -> None:
     args = PodTopologySpreadArgs(default_constraints=(zone,), defaulting_type="List")
     spreading = plugin(table(), service("s", selects={"app": "web"}), args=args)
     waiting = pod(labels={"app": "web"})
-    assert spreading.after_pod_change(waiting, OTHER, None) is QUEUE
+    assert hint_about_pod(spreading, waiting, OTHER, None) is QUEUE
     assert spreading.after_pod_change(waiting, DB, None) is SKIP
     assert spreading.after_node_change(waiting, None, IN_A) is QUEUE
 

@@ -11,7 +11,7 @@ from berth.bench.api_server import LABEL, create_node
 from berth.bench.binds import Binds
 from berth.bench.process import Measured
 from berth.bench.scheduler_perf.storage import Volume, claim_name, claim_source
-from berth.bench.scheduler_perf.templates import NONE, PREFIX, Object
+from berth.bench.scheduler_perf.templates import NONE, PREFIX, Object, pod_name
 from berth.bench.throughput import until_quiet
 from berth.bench.usage import Usage
 from berth.client.api_client import ApiClient
@@ -84,7 +84,7 @@ class Run:
 
     async def create_pod(self, namespace: str, pod: Object, volume: Volume | None = None) -> None:
         n, pods = len(self.pods[namespace]), PODS.format(namespace=PREFIX + namespace)
-        name = pod["metadata"]["name"] = f"pod-{n:06}"
+        name = pod["metadata"]["name"] = pod_name(n)
         self.pods[namespace].append(f"{PREFIX}{namespace}/{name}")
         if volume is not None:
             await self._create_volume(namespace, n, volume)

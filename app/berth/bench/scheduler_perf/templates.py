@@ -53,6 +53,11 @@ def pod(spec: Spec | None = None, *, labels: Mapping[str, str] = NONE, cpu: int 
     return {"metadata": {"labels": {**labels}}, "spec": requests(cpu, 500) | (spec or {})}
 
 
+def pod_name(n: int) -> str:
+    """Return the name that the n-th pod of a namespace gets."""
+    return f"pod-{n:06}"
+
+
 def light_pod(spec: Spec | None = None, *, labels: Mapping[str, str] = NONE) -> Object:
     """Make a pod that asks for nothing and ends at once."""
     spec = {"terminationGracePeriodSeconds": 0, "containers": [CONTAINER]} | (spec or {})

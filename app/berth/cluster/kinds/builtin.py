@@ -298,7 +298,8 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         more={
             "deprecation": "v1 Endpoints is deprecated in v1.33+; "
             "use discovery.k8s.io/v1 EndpointSlice"
-        }
+        },
+        rules={"default": inert.default_endpoints},
     ),
     "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
     "v1/resourcequotas": ruled(

@@ -21,6 +21,8 @@ def _default_claim(spec: Object) -> None:
                 each.setdefault("allocationMode", EXACT_COUNT)
                 if each["allocationMode"] == EXACT_COUNT:
                     each.setdefault("count", 1)
+                for toleration in each.get("tolerations") or ():
+                    toleration.setdefault("operator", "Equal")
 
 
 def _default_template(spec: Object) -> None:

@@ -5,6 +5,12 @@ from berth.cluster.strategies.shape import section
 from berth.objects import pod_defaults
 
 
+def default_endpoints(obj: Object) -> None:
+    for subset in obj.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
 def default_endpoint_slice(obj: Object) -> None:
     for port in obj.get("ports") or ():
         port.setdefault("name", "")

@@ -41,7 +41,7 @@ def default_mutating_policy(obj: Object) -> None:
 
 def default_binding(obj: Object) -> None:
     match = section(obj, "spec").get("matchResources")
-    if match:
+    if match is not None:
         _default_match(match)
 
 

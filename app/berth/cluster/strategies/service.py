@@ -1,5 +1,7 @@
 """Services: nothing routes here. Addresses and node ports are allocated by admission."""
 
+from collections.abc import Callable, Mapping
+
 import msgspec
 
 from berth import field_errors
@@ -13,6 +15,8 @@ from berth.field_errors import FieldError
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 KUBERNETES_IP = "10.96.0.1"
 """The address of service default/kubernetes."""
+AFFINITY_SECONDS = 10_800
+"""How long clients keep their pod, with ``sessionAffinity: ClientIP``."""
 
 
 class ServicePort(Shape, frozen=True):
@@ -41,29 +45,84 @@ class Service(Shape, frozen=True):
 def default(obj: Object) -> None:
     spec = section(obj, "spec")
     spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
-    if spec["type"] != "ExternalName":
+    if spec.setdefault("sessionAffinity", "None") == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        config = spec.get("sessionAffinityConfig") or {}
+        if (config.get("clientIP") or {}).get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
+    if _has_address(spec):
         spec.setdefault("internalTrafficPolicy", "Cluster")
+    if _is_reachable(spec):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if _is_balanced(spec):
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
     for port in spec.get("ports") or []:
         port.setdefault("protocol", "TCP")
         if "port" in port and port.get("targetPort") in (None, 0, ""):  # Go clients send zeros
             port["targetPort"] = port["port"]
 
 
+def has_node_ports(spec: Object) -> bool:
+    """Whether each port of the Service is to have one on the nodes."""
+    kind: str | None = spec.get("type")
+    allocates = spec.get("allocateLoadBalancerNodePorts") is not False
+    return kind == "NodePort" or (kind == "LoadBalancer" and allocates)
+
+
+def _has_address(spec: Object) -> bool:
+    return bool(spec["type"] != "ExternalName")
+
+
+def _is_reachable(spec: Object) -> bool:
+    """Whether the Service has an address outside of the cluster."""
+    kind: str = spec["type"]
+    return kind in ("NodePort", "LoadBalancer") or (
+        kind == "ClusterIP" and bool(spec.get("externalIPs"))
+    )
+
+
+def _is_balanced(spec: Object) -> bool:
+    return bool(spec["type"] == "LoadBalancer")
+
+
+OF_TYPES: Mapping[str, Callable[[Object], bool]] = {
+    "clusterIP": _has_address,
+    "clusterIPs": _has_address,
+    "ipFamilies": _has_address,
+    "ipFamilyPolicy": _has_address,
+    "externalTrafficPolicy": _is_reachable,
+    "healthCheckNodePort": _is_balanced,
+    "allocateLoadBalancerNodePorts": _is_balanced,
+    "loadBalancerClass": _is_balanced,
+}
+"""Fields that only some types have."""
+
+
 def prepare(new: Object, old: Object | None) -> None:
-    """Say the address in the other form too, and drop node ports with the type that had them."""
+    """Drop what went with an earlier type, and say the address in the other form too."""
     spec = section(new, "spec")
-    if spec["type"] == "ExternalName":
+    if old is not None and spec["type"] != old["spec"].get("type"):
+        _drop_fields_of_type(spec, old["spec"])
+    if not _has_address(spec):
         return
     if spec.get("clusterIP"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
-    if old is not None and spec["type"] == "ClusterIP":
-        before = {port.get("nodePort") for port in (old.get("spec") or {}).get("ports") or ()}
-        for port in spec.get("ports") or ():
-            if port.get("nodePort") in before:
-                port.pop("nodePort", None)
+
+
+def _drop_fields_of_type(new: Object, old: Object) -> None:
+    """Drop what the new type cannot have, unless the client has changed that too."""
+    for field, applies in OF_TYPES.items():
+        if applies(old) and not applies(new) and new.get(field) == old.get(field):
+            new.pop(field, None)
+    if has_node_ports(old) and not has_node_ports(new):
+        before = {port.get("nodePort") for port in old.get("ports") or ()}
+        new["ports"] = [
+            {name: each for name, each in port.items() if name != "nodePort" or each not in before}
+            for port in new.get("ports") or ()
+        ]
 
 
 def validate(new: Service, old: Service | None) -> list[FieldError]:

@@ -4,6 +4,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
+from berth.cluster.strategies.storage import FILESYSTEM
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -34,6 +35,10 @@ def default(obj: Object) -> None:
     retention = section(spec, "persistentVolumeClaimRetentionPolicy")
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
+    for claim in spec.get("volumeClaimTemplates") or []:
+        claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
+        section(claim, "spec").setdefault("volumeMode", FILESYSTEM)
+        section(claim, "status").setdefault("phase", "Pending")
 
 
 def prepare(new: Object, old: Object | None) -> None:

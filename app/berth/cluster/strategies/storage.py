@@ -26,6 +26,11 @@ def _check_volume(spec: Object) -> list[FieldError]:
 
 def _default_claim(spec: Object) -> None:
     spec.setdefault("volumeMode", FILESYSTEM)
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old and not new:
+        spec["dataSourceRef"] = dict(old)
+    elif new and not old and not new.get("namespace"):
+        spec["dataSource"] = {name: each for name, each in new.items() if name != "namespace"}
 
 
 def _check_claim(spec: Object) -> list[FieldError]:

@@ -49,11 +49,12 @@ def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | No
         if len(left) < 2:
             break
         costs = candidates.costs_by(criterion)
-        of_left = costs[left]
+        of_left = costs if len(left) == len(costs) else costs[left]
         is_best = of_left == of_left.min()
-        others = left[~is_best]
-        if len(others):
+        num_best = int(np.count_nonzero(is_best))
+        if num_best < len(left):
+            others = left[~is_best]
             runner_up = int(others[costs[others].argmin()])
-        left = left[is_best]
-        rounds.append(Round(criterion, len(left)))
+            left = left[is_best]
+        rounds.append(Round(criterion, num_best))
     return left, tuple(rounds), runner_up if len(left) == 1 else None

@@ -11,7 +11,7 @@ from berth.bench.scheduler_perf.operations import (
     Operation,
     UpdateAny,
 )
-from berth.bench.scheduler_perf.run import NODES
+from berth.bench.scheduler_perf.run import NODES, PODS
 from berth.bench.scheduler_perf.storage import CSI, CSI_ONCE_POD, Volume, claim_source
 from berth.bench.scheduler_perf.templates import (
     CONTAINER,
@@ -20,8 +20,10 @@ from berth.bench.scheduler_perf.templates import (
     Template,
     affinity,
     light_pod,
+    named_node,
     node,
     node_affinity,
+    pod_name,
     spread,
     tolerating,
 )
@@ -33,13 +35,19 @@ BLUE: Final = {"topology": "blue"}
 PORTS: Final = 12
 """Host ports that pods ask for in turns."""
 VOLUMES_PER_NODE: Final = 20
+ALLOWED: Final = {ZONE: "zone1", "affinity": "allow", "topology": "allow"}
+"""What nodes are labelled with that pods wait for."""
 MANY_PODS: Final = 3_000
 """That a node has room for, where nothing else is to limit them."""
+MANY_UPDATED_PODS: Final = 90_000
+"""The same, of nodes for pods that are updated."""
+TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 
 TOPOLOGY: Final = "blockertopologyportsresources"
 AFFINITY: Final = "blockeraffinity"
 SPREAD: Final = "podtopologyspread"
 INTER_POD: Final = "interpodaffinity"
+BLOCKER: Final = "blocker"
 
 
 def _blocked(
@@ -141,6 +149,120 @@ def _yellow(n: int) -> Object:
     return light_pod(labels={"color": f"yellow-{n}"})
 
 
+def _pod_update(blocker_pods: int, measure_pods: int) -> Iterator[Operation]:
+    """Update waiting pods, and pods that are in the way of others, so that they fit."""
+    yield CreateNodes(1, _unschedulable_node)
+    yield _blocked(measure_pods, _unschedulable, "nodeunschedulable")
+    yield CreateNodes(1, _node_with_taint)
+    yield _blocked(measure_pods, _unschedulable, "tainttoleration")
+    yield Barrier(is_attempted=True)
+    yield _update_pods(measure_pods, "nodeunschedulable", _tolerated(TAINT_UNSCHEDULABLE))
+    yield _update_pods(measure_pods, "tainttoleration", _tolerated("toleration"))
+    yield Barrier()
+
+    memory = f"{30_000 // blocker_pods}Mi"
+    yield CreateNodes(1, named_node)
+    yield CreatePods(blocker_pods, _blocker_of_updates(memory), (BLOCKER,))
+    yield _blocked(measure_pods, _not_beside_its_green, INTER_POD)
+    yield _blocked(measure_pods, lambda _: _with_memory(memory), "noderesources")
+    yield _blocked(blocker_pods, _spread_over_one_node(blocker_pods), BLOCKER)
+    yield _blocked(measure_pods, _gated, "schedulinggates")
+    yield Barrier(is_attempted=True)
+    no_labels = {"metadata": {"labels": {"color": None, "topology": None}}}
+    yield _update_pods(blocker_pods, BLOCKER, no_labels)
+    yield _update_pods(blocker_pods, BLOCKER, {"spec": _memory("1Mi")}, subresource="/resize")
+    yield _update_pods(measure_pods, "schedulinggates", {"spec": {"schedulingGates": None}})
+    yield Barrier()
+
+
+def _update_pods(count: int, namespace: str, patch: Object, *, subresource: str = "") -> UpdateAny:
+    pods = PODS.format(namespace=PREFIX + namespace)
+    return UpdateAny(count, lambda n: f"{pods}/{pod_name(n)}{subresource}", lambda _: patch)
+
+
+def _unschedulable_node(_: int) -> Object:
+    obj = node("unschedulable-node", pods=MANY_UPDATED_PODS)
+    return obj | {"spec": {"unschedulable": True}}
+
+
+def _node_with_taint(_: int) -> Object:
+    return node("node-with-taint", pods=MANY_UPDATED_PODS, taint="toleration")
+
+
+def _tolerated(key: str) -> Object:
+    return {"spec": tolerating(key)}
+
+
+def _memory(amount: str) -> Object:
+    amounts = {"requests": {"cpu": "0.0001", "memory": amount}}
+    return {"containers": [{**CONTAINER, "resources": amounts}]}
+
+
+def _with_memory(amount: str) -> Object:
+    return light_pod(_memory(amount), labels=UNSCHEDULABLE)
+
+
+def _blocker_of_updates(memory: str) -> Template:
+    return lambda n: light_pod(_memory(memory), labels={**BLUE, "color": f"green-{n}"})
+
+
+def _not_beside_its_green(n: int) -> Object:
+    spec = _in(BLOCKER, "podAntiAffinity", f"green-{n}")
+    return light_pod(spec, labels={"color": f"green-{n}"} | UNSCHEDULABLE)
+
+
+def _spread_over_one_node(skew: int) -> Template:
+    spec = spread(BLUE, HOSTNAME, skew=skew, minDomains=100)
+    return lambda _: light_pod(spec, labels=BLUE | UNSCHEDULABLE)
+
+
+def _gated(_: int) -> Object:
+    return light_pod({"schedulingGates": [{"name": "test.k8s.io/hold"}]}, labels=UNSCHEDULABLE)
+
+
+def _node_add(nodes: int, measure_pods: int) -> Iterator[Operation]:
+    """Add nodes, each time of those that fit the pods that one or more plugins had rejected."""
+    yield CreateNodes(1, lambda _: _labelled("node-unschedulable", unschedulable=True))
+    yield _blocked(measure_pods, _tolerating_pod, "nodeunschedulable")
+    yield Barrier(is_attempted=True)
+    yield CreateNodes(1, lambda _: _sized("node-low-capacity", "0.1", "100Mi"))
+    yield _blocked(measure_pods, _medium_pod, "noderesources")
+    yield Barrier(is_attempted=True)
+    yield CreateNodes(nodes, lambda n: _sized(f"node-high-capacity-{n}", "200", "200Gi"))
+    yield Barrier()
+
+    yield _blocked(measure_pods, _with_affinity_to_itself, INTER_POD)
+    yield _blocked(measure_pods, _with_node_affinity, "nodeaffinity")
+    yield _blocked(measure_pods, _spread_over_many_domains, SPREAD)
+    yield Barrier(is_attempted=True)
+    yield CreateNodes(nodes, lambda n: _labelled(f"node-unblocker-{n}"))
+    yield Barrier()
+
+    yield _blocked(measure_pods, lambda _: _tolerant("toleration"), "tainttoleration")
+    yield Barrier(is_attempted=True)
+    yield CreateNodes(nodes, lambda n: _tainted(f"node-with-taint-{n}", taint="toleration"))
+    yield Barrier()
+
+
+def _labelled(name: str, *, unschedulable: bool = False) -> Object:
+    obj = _tainted(name, unschedulable=unschedulable)
+    obj["metadata"]["labels"] |= ALLOWED
+    return obj
+
+
+def _sized(name: str, cpu: str, memory: str) -> Object:
+    return node(name, pods=MANY_PODS, taint="allow", amounts={"cpu": cpu, "memory": memory})
+
+
+def _medium_pod(_: int) -> Object:
+    return _tolerant("allow", requests(200, 200))
+
+
+def _spread_over_many_domains(_: int) -> Object:
+    spec = spread({"color": "blue"}, "topology", skew=1_000, minDomains=10_000)
+    return _tolerant("allow", spec, color="blue")
+
+
 def _node_update(nodes: int, measure_pods: int) -> Iterator[Operation]:
     """Update nodes, each time so that the pods fit that one or more plugins had rejected."""
     yield CreateNodes(nodes, lambda n: _tainted(f"node-unschedulable-{n}", unschedulable=True))
@@ -160,8 +282,7 @@ def _node_update(nodes: int, measure_pods: int) -> Iterator[Operation]:
     yield _blocked(measure_pods, _with_node_affinity, "nodeaffinity")
     yield _blocked(measure_pods, _spread_by_label, SPREAD)
     yield Barrier(is_attempted=True)
-    labels = {ZONE: "zone1", "affinity": "allow", "topology": "allow"}
-    yield _update(nodes, "node-without-labels", lambda _: {"metadata": {"labels": labels}})
+    yield _update(nodes, "node-without-labels", lambda _: {"metadata": {"labels": ALLOWED}})
     yield Barrier()
 
     yield CreateNodes(nodes, lambda n: _tainted(f"node-without-taints-{n}"))
@@ -223,9 +344,26 @@ def _tolerating_one_node(n: int) -> Object:
 
 
 CASES: Final[Mapping[str, PerfCase]] = {
-    "EventHandlingPodDelete": PerfCase(_pod_delete, {"50Nodes_500Pods": Workload((50, 480, 500))}),
-    "EventHandlingPodAdd": PerfCase(_pod_add, {"1000Pods": Workload((1_000,))}),
+    "EventHandlingPodDelete": PerfCase(
+        _pod_delete,
+        {
+            "2Nodes_20Pods": Workload((2, 15, 20)),
+            "50Nodes_500Pods": Workload((50, 480, 500)),
+        },
+    ),
+    "EventHandlingPodUpdate": PerfCase(
+        _pod_update,
+        {"1Node_10Pods": Workload((10, 10)), "1Node_1000Pods": Workload((1_000, 1_000))},
+    ),
+    "EventHandlingNodeAdd": PerfCase(
+        _node_add,
+        {"2Nodes_20Pods": Workload((2, 20)), "100Nodes_1000Pods": Workload((100, 1_000))},
+    ),
+    "EventHandlingPodAdd": PerfCase(
+        _pod_add, {"10Pods": Workload((10,)), "1000Pods": Workload((1_000,))}
+    ),
     "EventHandlingNodeUpdate": PerfCase(
-        _node_update, {"100Nodes_1000Pods": Workload((100, 1_000))}
+        _node_update,
+        {"2Nodes_20Pods": Workload((2, 20)), "100Nodes_1000Pods": Workload((100, 1_000))},
     ),
 }

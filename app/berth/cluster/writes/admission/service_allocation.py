@@ -15,6 +15,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
+from berth.cluster.strategies.service import has_node_ports
 from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
@@ -23,7 +24,6 @@ from berth.field_errors import FieldError
 SERVICES: Final = find("", "v1", "services").storage_key
 ADDRESSES: Final = IPv4Network("10.96.0.0/16")
 NODE_PORTS: Final = range(30000, 32768)
-WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
 class ServiceAllocation(Step):
@@ -49,7 +49,7 @@ class ServiceAllocation(Step):
         key = f"{request.namespace}/{request.name}"
         before: Object = (request.old_object or {}).get("spec") or {}
         errors = list(self._address(key, spec, before))
-        if spec.get("type") in WITH_NODE_PORTS:
+        if has_node_ports(spec):
             errors += self._node_ports(key, spec, before)
         if errors:
             raise invalid(request.resource, request.name, errors)

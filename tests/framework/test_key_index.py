@@ -1,9 +1,9 @@
-"""SelectorIndex: no selector that matches is overlooked."""
+"""KeyIndex: nothing that a key finds is overlooked, no selector that matches labels is."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.selector_index import SelectorIndex
+from berth.framework.key_index import ANYWHERE, KeyIndex, label_choices
 from berth.objects.selectors import NOTHING, Operator, Requirement, Selector
 
 keys, values = st.sampled_from("kl"), st.sampled_from("xyz")
@@ -27,14 +27,14 @@ selectors = st.lists(requirements, max_size=3).map(lambda found: Selector(tuple(
 def test_all_that_match_are_candidates_once(
     filed: list[Selector], labels: dict[str, str], data: st.DataObject
 ) -> None:
-    index: SelectorIndex[int] = SelectorIndex()
+    index: KeyIndex[int] = KeyIndex()
     for i, selector in enumerate(filed):
-        index.add(i, selector)
+        index.add(i, label_choices(selector))
     gone = data.draw(st.sets(st.sampled_from(range(len(filed))))) if filed else set()
     for i in gone:
         index.remove(i)
 
-    candidates = list(index.candidates(labels))
+    candidates = list(index.candidates(labels.items()))
 
     matching = {i for i, selector in enumerate(filed) if selector.matches(labels)}
     assert len(candidates) == len(set(candidates))
@@ -43,11 +43,23 @@ def test_all_that_match_are_candidates_once(
 
 
 def test_the_least_crowded_label_is_chosen() -> None:
-    index: SelectorIndex[str] = SelectorIndex()
+    index: KeyIndex[str] = KeyIndex()
     common = Requirement("a-part-of", Operator.IN, ("shop",))
     for name in ("one", "two"):
         own = Requirement("name", Operator.IN, (name,))
-        index.add(name, Selector((common, own)))
+        index.add(name, label_choices(Selector((common, own))))
 
-    assert list(index.candidates({"name": "two"})) == ["two"]
-    assert list(index.candidates({"a-part-of": "shop"})) == ["one"]
+    assert list(index.candidates([("name", "two")])) == ["two"]
+    assert list(index.candidates([("a-part-of", "shop")])) == ["one"]
+
+
+def test_all_keys_of_the_choice_find_what_is_filed() -> None:
+    index: KeyIndex[str] = KeyIndex()
+    index.add("both", [("a", "b")])
+    index.add("everywhere", ANYWHERE)
+
+    assert list(index.candidates("b")) == ["everywhere", "both"]
+    assert list(index.candidates("c")) == ["everywhere"]
+    assert list(index.candidates("ab")) == ["everywhere", "both", "both"]
+    index.remove("both")
+    assert list(index.candidates("ab")) == ["everywhere"]
