@@ -41,6 +41,12 @@ OPPOSITES = (("BestEffort", "NotBestEffort"), ("NotTerminating", "Terminating"))
 EXISTENTIAL = tuple(each for each in SCOPES if each != "PriorityClass")
 """A pod is in them or not: there is nothing to compare."""
 
+OF_PODS = frozenset({"pods"})
+OF_RUNNING_PODS = OF_PODS | {
+    f"{prefix}{name}" for prefix in ("", "limits.", "requests.") for name in ("cpu", "memory")
+}
+"""Of the standard resources, those that a scope leaves a part of; ``BestEffort`` only pods."""
+
 OPERATORS = ("DoesNotExist", "Exists", "In", "NotIn")
 
 
@@ -55,9 +61,33 @@ def check(obj: Object) -> list[FieldError]:
             wrong = [field_errors.invalid(path, quantity, "must be an integer")]
         errors += wrong
     scopes = spec.get("scopes") or []
+    limited = sorted(name for name in spec.get("hard") or {} if name in STANDARD)
     errors += _check_scopes(scopes, "spec.scopes")
-    errors += _check_selector((spec.get("scopeSelector") or {}).get("matchExpressions") or [])
+    errors += [
+        field_errors.invalid("spec.scopes", scopes, "unsupported scope applied to resource")
+        for scope in scopes
+        for _ in _out_of_scope(scope, limited)
+    ]
+    selected = (spec.get("scopeSelector") or {}).get("matchExpressions") or []
+    errors += _check_selector(selected)
+    errors += [
+        field_errors.invalid(
+            "spec.scopeSelector.matchExpressions.scopeName",
+            each.get("scopeName"),
+            "unsupported scope applied to resource",
+        )
+        for each in selected
+        for _ in _out_of_scope(each.get("scopeName") or "", limited)
+    ]
     return errors
+
+
+def _out_of_scope(scope: str, limited: list[str]) -> list[str]:
+    """Return the resources that cannot be limited within a scope."""
+    if scope not in SCOPES:
+        return []
+    known = OF_PODS if scope == "BestEffort" else OF_RUNNING_PODS
+    return [name for name in limited if name not in known]
 
 
 def check_update(new: Object, old: Object) -> list[FieldError]:

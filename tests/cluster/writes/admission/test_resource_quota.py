@@ -293,6 +293,30 @@ def test_what_an_object_counts_for(resource: Any, obj: Object, want: Object) -> 
             'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes',
             id="scopes that exclude each other",
         ),
+        pytest.param(
+            {"hard": {"pods": "1", "cpu": "1"}, "scopes": ["BestEffort"]},
+            'spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource',
+            id="cpu of pods that ask for none",
+        ),
+        pytest.param(
+            {
+                "hard": {"requests.cpu": "1", "count/jobs.batch": "1", "configmaps": "1"},
+                "scopes": ["Terminating"],
+            },
+            'spec.scopes: Invalid value: ["Terminating"]: unsupported scope applied to resource',
+            id="what are no pods, in a scope of pods",
+        ),
+        pytest.param(
+            {
+                "hard": {"requests.storage": "1Gi"},
+                "scopeSelector": {
+                    "matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]
+                },
+            },
+            'spec.scopeSelector.matchExpressions.scopeName: Invalid value: "PriorityClass": '
+            "unsupported scope applied to resource",
+            id="or in a selector of scopes",
+        ),
     ],
 )
 def test_a_quota_that_makes_no_sense(cluster: Booted, spec: Object, why: str) -> None:
