@@ -29,6 +29,11 @@ from berth_plugins.dynamic_resources.requests import (
 class SearchTimeoutError(Exception):
     """The time for a node, or for the attempt, is over."""
 
+    def __init__(self, *, has_learned: bool = False) -> None:
+        """*has_learned*: devices were asked selectors for the first time, so the next is faster."""
+        super().__init__()
+        self.has_learned = has_learned
+
 
 class InvalidPoolsError(Exception):
     """Nothing was found, and some pools that contradict themselves were not searched."""
@@ -129,6 +134,7 @@ class _Search:
         self._wanted: list[list[list[_Wanted]]] = []
         self._constraints: list[list[Constraint]] = []
         self._has_counted = False
+        self._has_learned = False
 
     def run(self) -> bool:
         try:
@@ -270,7 +276,7 @@ class _Search:
 
     def _check_time(self) -> None:
         if self._is_late():
-            raise SearchTimeoutError
+            raise SearchTimeoutError(has_learned=self._has_learned)
 
     def _this_device(self, c: int, r: int, wanted: _Wanted, number: int) -> _Outcome:
         """In mode All it is known which devices it must be."""
@@ -301,11 +307,13 @@ class _Search:
         key = (id(request), found.id)
         answer = self._selected.get(key)
         if answer is None:
+            answers = found.answers_kept
             answer = (
                 self._is_supported(found)
                 and request.selects(found, self._check_time)
                 and found.is_for(self._node)
             )
+            self._has_learned |= found.answers_kept > answers
             self._selected[key] = answer
         return answer
 

@@ -62,7 +62,7 @@ class _Answer(msgspec.Struct):
     """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
     timeout: type[SearchTimeoutError] | None = None
-    """When this node alone takes too long: it would again."""
+    """When this node alone takes too long, and would again: nothing was learned by it."""
 
 
 class _Question(NamedTuple):
@@ -195,11 +195,10 @@ class NodeSearch:
         except SearchTimeoutError as exc:
             taken = monotonic() - start
             self._wasted += devices.searched + taken
-            if own <= left:
-                return None, SearchTimeoutError
-            if taken >= MAX_TIME / 2:
-                return None, AttemptTimeoutError
-            raise AttemptTimeoutError from exc
+            kind = SearchTimeoutError if own <= left else AttemptTimeoutError
+            if not exc.has_learned and (own <= left or taken >= MAX_TIME / 2):
+                return None, kind
+            raise kind from exc
         finally:
             devices.searched += monotonic() - start
 

@@ -21,6 +21,7 @@ from berth_plugins.dynamic_resources.row_search import STOPPED
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
 from tests.builders import pod
 from tests.device_builders import (
+    DRIVER,
     allocation,
     claim,
     device,
@@ -247,6 +248,18 @@ def test_a_node_that_takes_too_long_is_not_searched_again() -> None:
     for each in SLICES:
         world.cluster.listers.resource_slices.on_update(each, each)
     assert world.filter(MINE)["n1"] is None
+
+
+def test_a_node_is_searched_again_if_devices_were_asked_for_the_first_time() -> None:
+    devices = [device(f"d{n:02}", attributes={"n": n}) for n in range(20)]
+    last = f"device.attributes['{DRIVER}'].n == 19"
+    offered = resource_slice("s", *devices, node="n1")
+    world = ticking(MAX_TIME / 20, offered, claim("c", exactly(1, where=[last])))
+    assert world.filter(MINE)["n1"] == N1_TIMED_OUT
+    assert isinstance(world.cluster.clock, Ticking)
+    world.cluster.clock.tick = 0
+    assert world.filter(MINE)["n1"] is None
+    assert world.found == {"n1": ["d19"]}
 
 
 def test_attempts_that_run_out_of_time_leave_less_to_others() -> None:

@@ -156,10 +156,14 @@ class UpdateAny:
     path: Callable[[int], str]
     patch: Template
     per_second: int = 100
+    """0: as fast as they are answered."""
 
     async def run(self, run: Run) -> None:
         updates = (partial(run.patch, self.path(n), self.patch(n)) for n in range(self.count))
-        await _at_rate(updates, self.per_second, run)
+        if self.per_second:
+            await _at_rate(updates, self.per_second, run)
+        else:
+            await at_once(updates)
 
 
 async def _at_rate(acts: Iterable[Act], per_second: int, run: Run) -> None:

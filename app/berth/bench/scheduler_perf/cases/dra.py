@@ -55,7 +55,6 @@ PODS_PER_CLAIM: Final = 5
 """That share a claim in SchedulingWithResourceClaim."""
 AT_A_TIME: Final = 10
 """Pods of a steady state, unless the workload says how many."""
-ALLOCATIONS_PER_SECOND: Final = 1_000
 
 
 def _resource_claim_template(
@@ -197,9 +196,7 @@ def _devices(nodes: int, devices: int) -> Iterator[Operation]:
 
 def _allocate(claims: int, patch: Template) -> Operation:
     path = CLAIMS.format(namespace=PREFIX + INITIAL)
-    return UpdateAny(
-        claims, lambda n: f"{path}/{claim_name(n)}/status", patch, ALLOCATIONS_PER_SECOND
-    )
+    return UpdateAny(claims, lambda n: f"{path}/{claim_name(n)}/status", patch, per_second=0)
 
 
 def _pods_that_come_and_go(spec: Object, measure_pods: int, rounds: int = 0) -> Iterator[Operation]:
