@@ -179,3 +179,18 @@ async def test_a_body_may_be_larger_than_a_head() -> None:
         connection.protocol.data_received(b"x" * LARGEST_HEAD)
 
     assert not connection.wire.closed
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
+async def test_a_request_to_upgrade_is_answered_without_a_warning(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """``kubectl exec`` sends it to an API server whose nodes run no containers."""
+    connection = Connection()
+    head = f"POST / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: {protocol}\r\n\r\n"
+    connection.protocol.data_received(head.encode())
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert b"".join(connection.wire.written).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert caplog.messages == []

@@ -309,6 +309,12 @@ class Protocol(HttpToolsProtocol):
             elif self._head_timer is None:
                 self._await_head()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: ``kubectl exec`` asks for an upgrade, and the answer says why there is none.
+
+        uvicorn tells the operator to install a WebSocket library, which would not help.
+        """
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True

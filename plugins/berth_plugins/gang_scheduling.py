@@ -11,6 +11,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.framework.handle import Handle
@@ -125,8 +126,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         pod_came = ClusterEvent(EventResource.POD, ActionType.ADD)
         group_came = ClusterEvent(EventResource.POD_GROUP, ActionType.ADD)
         return [
-            ClusterEventWithHint(pod_came, after_pod_add),
-            ClusterEventWithHint(group_came, after_pod_group_add),
+            ClusterEventWithHint(pod_came, after_pod_add, (POD_INDEX,)),
+            ClusterEventWithHint(group_came, after_pod_group_add, (GROUP_INDEX,)),
         ]
 
 
@@ -141,3 +142,15 @@ def after_pod_group_add(pod: Pod, old: PodGroup | None, new: PodGroup) -> Queuei
     key, meta = group_of(pod), new.metadata
     is_its = key is not None and (key.namespace, key.name) == (meta.namespace, meta.name)
     return QueueingHint.QUEUE if is_its else QueueingHint.SKIP
+
+
+def _keys(pod: Pod) -> tuple[GroupKey, ...]:
+    group = group_of(pod)
+    return () if group is None else (group,)
+
+
+POD_INDEX: Final = HintIndex(lambda pod: [_keys(pod.pod)], lambda _old, new: _keys(new))
+GROUP_INDEX: Final = HintIndex(
+    lambda pod: [_keys(pod.pod)],
+    lambda _old, new: (GroupKey(new.metadata.namespace, new.metadata.name),),
+)

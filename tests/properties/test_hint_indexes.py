@@ -17,8 +17,9 @@ from berth.framework.events import (
     ClusterEventWithHint,
     EventResource,
 )
-from berth.objects.meta import LabelSelector
-from berth.objects.pod import GCEPersistentDisk, Pod, Volume
+from berth.objects.meta import LabelSelector, ObjectMeta
+from berth.objects.pod import GCEPersistentDisk, Pod, SchedulingGroup, Volume
+from berth.objects.pod_group import PodGroup
 from berth.queue.hints import Registration
 from tests.builders import (
     affinities,
@@ -32,8 +33,8 @@ from tests.builders import (
     selector,
     spread,
 )
-from tests.harness import Harness
 from tests.queue.world import World
+from tests.scheduler.groups.building import group_harness
 from tests.volume_builders import claim
 
 NAMESPACES = ("a", "b")
@@ -107,7 +108,15 @@ class Happening:
 
 
 def pods(facts: Mapping[str, st.SearchStrategy[Any]], **more: Any) -> st.SearchStrategy[Pod]:
-    return st.builds(pod, ns=of_namespace, labels=labels, **facts, **more)
+    return st.builds(_pod, ns=of_namespace, labels=labels, **facts, **more)
+
+
+def _pod(*, group: str = "", **fields: Any) -> Pod:
+    made = pod(**fields)
+    if not group:
+        return made
+    spec = msgspec.structs.replace(made.spec, scheduling_group=SchedulingGroup(group))
+    return msgspec.structs.replace(made, spec=spec)
 
 
 def pod_happenings(facts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Happening]:
@@ -139,8 +148,18 @@ def claim_happenings() -> st.SearchStrategy[Happening]:
     )
 
 
+def group_happenings() -> st.SearchStrategy[Happening]:
+    added = ClusterEvent(EventResource.POD_GROUP, ActionType.ADD)
+    groups = st.builds(
+        lambda name, ns: PodGroup(ObjectMeta(name=name, namespace=ns)), group_names, of_namespace
+    )
+    return st.builds(Happening, st.just(added), st.none(), groups)
+
+
+group_names = st.sampled_from(["g", "h"])
 Facts = Mapping[str, st.SearchStrategy[Any]]
 WITH_CLAIMS: Facts = {"claims": own_claims}
+IN_GROUPS: Facts = {"group": st.just("") | group_names}
 WITH_VOLUMES: Facts = {"claims": own_claims, "volumes": st.lists(disks, max_size=1)}
 
 CASES: Mapping[str, tuple[Facts, st.SearchStrategy[Happening]]] = {
@@ -151,12 +170,13 @@ CASES: Mapping[str, tuple[Facts, st.SearchStrategy[Happening]]] = {
     "NodeVolumeLimits": (WITH_CLAIMS, claim_happenings()),
     "VolumeBinding": (WITH_CLAIMS, claim_happenings()),
     "VolumeZone": (WITH_CLAIMS, claim_happenings()),
+    "GangScheduling": (IN_GROUPS, pod_happenings(IN_GROUPS) | group_happenings()),
 }
 
 
 def registered() -> list[Registration]:
-    """Return what the plugins of the default profile register, where namespaces have labels."""
-    harness = Harness()
+    """Return what all plugins with indexes register, where namespaces have labels."""
+    harness = group_harness()
     harness.put(*(namespace(name, labels={"team": name}) for name in NAMESPACES))
     (profile,) = harness.scheduler.profiles.values()
     return profile.queueing_hints()

@@ -1,16 +1,21 @@
 """What a scheduler decided is decided again, in every field and in the same order."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PermitPlugin, Plugin
 from berth.framework.pod_info import PodInfo
+from berth.framework.status import WAIT, Status
 from berth.objects.pod import Pod
 from berth.recording import lines
 from berth.recording.kinds import kind_name
 from berth.recording.lines import Decision
+from berth.scheduler.binding import PREEMPTED
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
@@ -83,6 +88,86 @@ async def test_groups_are_placed_again() -> None:
     assert any(each.gang and each.node for each in decisions(recorded))
     assert any(each.gang and not each.node for each in decisions(recorded))
     assert replay.following.decisions == len(decisions(recorded))
+    assert replay.following.differences == []
+
+
+async def test_devices_are_given_again() -> None:
+    world = RecordedWorld(seed=3, devices=True)
+    await world.live(attempts=150)
+
+    replay = await replayed(world.lines)
+
+    made = decisions(world.lines)
+    assert any("DynamicResources" in each.plugins for each in made)
+    assert any(claim.status.allocation for claim in world.api.listers.resource_claims)
+    assert replay.following.decisions == len(made)
+    assert replay.following.differences == []
+
+
+class Moody(PermitPlugin):
+    """Lets pods wait, refuses some, and lets some go at once; by their names."""
+
+    NAME = "Moody"
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        match (len(pod.key) + int(pod.key[-1])) % 3:
+            case 0:
+                return WAIT, 0.2
+            case 1:
+                return Status.unschedulable("not now"), 0.0
+            case _:
+                return None, 0.0
+
+
+async def test_what_permit_says_is_lived_again() -> None:
+    registry: dict[str, type[Plugin]] = {**IN_TREE, Moody.NAME: Moody}
+    enabled = [{"plugins": {"permit": {"enabled": [{"name": Moody.NAME}]}}}]
+    world = RecordedWorld(
+        seed=4, configuration=config(registry, profiles=enabled), registry=registry
+    )
+    await world.live(attempts=150)
+
+    replay = await replayed(world.lines, registry=registry)
+
+    read = [lines.decode(line) for line in world.lines]
+    refused = [each for each in read if isinstance(each, lines.Bound) and each.code]
+    assert any("Moody" in each.reasons[0] for each in refused)
+    assert any("not now" in each.message for each in decisions(world.lines))
+    assert replay.following.decisions == len(decisions(world.lines))
+    assert replay.following.differences == []
+
+
+async def test_another_configuration_is_loaded_again() -> None:
+    world = RecordedWorld(seed=6)
+    reload = world.core.reconfigure
+    also = {60: lambda: reload(WEIGHTED, IN_TREE), 120: lambda: reload(config(), IN_TREE)}
+    await world.live(attempts=180, also=also)
+
+    replay = await replayed(world.lines)
+
+    read = [lines.decode(line) for line in world.lines]
+    assert sum(isinstance(line, lines.Configured) for line in read) == 2
+    assert replay.following.decisions == len(decisions(world.lines)) >= 180
+    assert replay.following.differences == []
+    without = [line for line in world.lines if not isinstance(lines.decode(line), lines.Configured)]
+    assert (await replayed(without)).following.differences
+
+
+async def test_a_recording_may_end_while_a_preempted_binding_waits() -> None:
+    recorded = await recording(attempts=120, seed=9)
+    ends = [
+        number
+        for number, line in enumerate(map(lines.decode, recorded))
+        if isinstance(line, lines.Bound) and line.code and PREEMPTED in line.reasons[0]
+    ]
+    assert ends
+
+    async with asyncio.timeout(10):
+        replay = await replayed(recorded[: ends[0]])
+
+    assert replay.following.decisions == len(decisions(recorded[: ends[0]]))
     assert replay.following.differences == []
 
 

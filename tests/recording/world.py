@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -19,12 +21,14 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.objects.storage import SELECTED_NODE, PersistentVolume
-from berth.profile.build import args_models
+from berth.profile.build import Registry, args_models
 from berth.recording import lines
 from berth.recording.recorder import Recorder
 from berth.recording.replay import Replay
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod, pod_anti_affinity, pod_term, selector, spread
+from tests.device_builders import claim as device_claim
+from tests.device_builders import device, device_class, resource_slice, with_claims
 from tests.harness import FakeCluster
 from tests.scheduler.groups.building import group, members
 from tests.volume_builders import claim, storage_class, volume
@@ -33,12 +37,12 @@ MODELS = args_models(IN_TREE)
 BROKEN = ServerError(500, "InternalError", "it is broken")
 
 
-def config(**fields: Any) -> KubeSchedulerConfiguration:
+def config(registry: Registry = IN_TREE, **fields: Any) -> KubeSchedulerConfiguration:
     """The default configuration with other *fields*."""
     if not fields:
         return default_configuration(MODELS)
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    return from_object({**head, **fields}, source="test", args_models=MODELS)
+    return from_object({**head, **fields}, source="test", args_models=args_models(registry))
 
 
 class UnreliableApi(FakeCluster):
@@ -82,8 +86,13 @@ class RecordedWorld:
         configuration: KubeSchedulerConfiguration | None = None,
         nodes: int = 12,
         plain: bool = False,
+        devices: bool = False,
+        registry: Registry = IN_TREE,
     ) -> None:
-        """*plain*: no pod has volumes, or a priority, so that none preempts."""
+        """*plain*: no pod has volumes, or a priority, so that none preempts.
+
+        *devices*: nodes have two each, and some pods claim one.
+        """
         self.rng = random.Random(seed)
         self.clock = FakeClock(1_000_000_000.5)
         self.api = UnreliableApi(self.clock, self.rng, faults=faults)
@@ -91,7 +100,7 @@ class RecordedWorld:
         self.recorder = Recorder(self.lines.append, clock=self.clock, seed=seed)
         self.core = SchedulerCore(
             configuration or config(),
-            IN_TREE,
+            registry,
             Outside(
                 api=self.api,
                 pods=self.api.pods,
@@ -104,7 +113,10 @@ class RecordedWorld:
         )
         self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})
         self._made = 0
+        self._devices = devices
         self._kinds_of_pods = 3 if plain else 7
+        if devices:
+            self.api.put(device_class())
         self.api.put(storage_class("local"))
         self.api.put(storage_class("dyn", provisioner="csi.example.com"))
         for _ in range(nodes):
@@ -120,6 +132,8 @@ class RecordedWorld:
         self.api.put(node(name, cpu=cpu, zone=self.rng.choice("abc"), labels=labels))
         for i in range(2):
             self.api.put(volume(f"pv-{name}-{i}", hosts=[name]))
+        if self._devices:
+            self.api.put(resource_slice(f"of-{name}", device("d0"), device("d1"), node=name))
 
     def remove_node(self) -> None:
         gone = self.rng.choice([*self.api.nodes.values()])
@@ -147,7 +161,11 @@ class RecordedWorld:
                 fields["volumes"] = [claim_volume(f"c-{name}")]
         for i in range(1 if "volumes" in fields else rng.randint(1, 6)):
             cpu = "3" if "priority" in fields else rng.choice(["100m", "500m", "1", "1500m"])
-            self.api.put(pod(f"{name}-{i}", cpu=cpu, memory="128Mi", **fields))
+            made = pod(f"{name}-{i}", cpu=cpu, memory="128Mi", **fields)
+            if self._devices and rng.random() < 0.3:
+                self.api.put(device_claim(made.metadata.name))
+                made = with_claims(made, made.metadata.name)
+            self.api.put(made)
 
     def add_group(self) -> None:
         """Add a gang, most of them of a size that fits."""
@@ -164,6 +182,9 @@ class RecordedWorld:
         for each in self.rng.sample(pods, min(len(pods), self.rng.randint(1, 8))):
             if each.key in self.api.pods:
                 self.api.delete(self.api.pods[each.key])
+                for known in [*self.api.listers.resource_claims]:
+                    if known.metadata.name == each.metadata.name:
+                        self.api.delete(known)
 
     def provide_volumes(self) -> None:
         """Do what the volume controller does."""
@@ -200,8 +221,11 @@ class RecordedWorld:
     def attempts(self) -> int:
         return self.recorder.chance.attempt
 
-    async def live(self, *, attempts: int) -> None:
-        """Let things happen until so many attempts were made."""
+    async def live(
+        self, *, attempts: int, also: Mapping[int, Callable[[], None]] = MappingProxyType({})
+    ) -> None:
+        """Let things happen until so many attempts were made; *also* what is due after some."""
+        due = sorted(also)
         scheduling = asyncio.create_task(self.core.run())
         actions = [self.add_pods] * 5 + [self.remove_pods, self.provide_volumes]
         if GENERIC_WORKLOAD in enabled_features(self.core.live.current.feature_gates):
@@ -214,6 +238,8 @@ class RecordedWorld:
             while len(self.api.pods) > 95:
                 self.remove_pods()
             self.rng.choice(actions)()
+            while due and self.attempts >= due[0]:
+                also[due.pop(0)]()
             self.clock.advance(self.rng.random() * 0.3)
             for _ in range(self.rng.randint(1, 30)):
                 await asyncio.sleep(0)
@@ -222,12 +248,15 @@ class RecordedWorld:
 
 
 async def replayed(
-    recorded: list[bytes], configuration: KubeSchedulerConfiguration | None = None
+    recorded: list[bytes],
+    configuration: KubeSchedulerConfiguration | None = None,
+    *,
+    registry: Registry = IN_TREE,
 ) -> Replay:
     """Make the steps again."""
     header = lines.decode(recorded[0])
     assert isinstance(header, lines.Header)
-    replay = Replay(header, IN_TREE, configuration)
+    replay = Replay(header, registry, configuration)
     for line in recorded[1:]:
         await replay.step(lines.decode(line))
     await replay.end()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
@@ -32,7 +32,7 @@ class AffinityTerm(msgspec.Struct, frozen=True):
         ) and self.selector.matches(labels)
 
 
-class TermKind(Enum):
+class TermKind(StrEnum):
     """What a pod wants of the pods that a term is about."""
 
     REQUIRED_AFFINITY = "required affinity"

@@ -153,7 +153,7 @@ class PodCounters:
         namespace_labels: Mapping[str, str],
     ) -> tuple[HeldTerm, ...]:
         """Return the distinct terms of running pods that match a pod with *labels*."""
-        if self._is_built and not self._terms[kind]:
+        if not self.may_have(kind):
             return ()
         asked = (kind, namespace, tuple(labels.items()), tuple(namespace_labels.items()))
         found = self._about.get(asked)
@@ -174,6 +174,10 @@ class PodCounters:
                 self._about.clear()
             self._about[asked] = found
         return found
+
+    def may_have(self, kind: TermKind) -> bool:
+        """Whether some running pod has terms of that kind, as far as it is known."""
+        return not self._is_built or bool(self._terms[kind])
 
     @property
     def may_have_terms(self) -> bool:

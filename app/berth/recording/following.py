@@ -224,14 +224,16 @@ class ReplayedBindingCycle(BindingCycle):
     async def steps(self, binding: Binding) -> Status | None:
         steps = asyncio.create_task(super().steps(binding), name=f"steps of {binding.pod.key}")
         ending = asyncio.create_task(self.endings.wait(binding.pod.uid))
+        preempted = False
         try:
             while not ending.done():
                 try:
                     await asyncio.wait([ending])
                 except asyncio.CancelledError:
                     task = asyncio.current_task()
-                    if not binding.is_preempted or task is None:
-                        raise
+                    if preempted or not binding.is_preempted or task is None:
+                        raise  # the recording is over
+                    preempted = True
                     task.uncancel()
                     steps.cancel()
         finally:
@@ -253,6 +255,9 @@ class ReplayedPreemptions(Preemptions):
         self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue
     ) -> Sequence[PodInfo]:
         try:
-            return await super().evict_all(pending, victims, queue)
-        finally:
+            gone = await super().evict_all(pending, victims, queue)
+        except Exception:  # not if cancelled: the recording is over
             await self.evictions.wait(pending.uid)
+            raise
+        await self.evictions.wait(pending.uid)
+        return gone

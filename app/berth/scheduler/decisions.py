@@ -149,7 +149,7 @@ class Decisions:
             )
         if placed and scores and self._ranks_nodes:
             scores = _best_of(placed, scores, nodes.row_of.get(node_name, -1))
-            self._records.append(_Kept(record, scores, [*map(nodes.name, scores.rows.tolist())]))
+            self._records.append(_Kept(record, scores, [*nodes.names(scores.rows.tolist())]))
         else:
             self._records.append(_Kept(record))
         return record

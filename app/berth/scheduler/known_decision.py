@@ -296,14 +296,15 @@ class _AskingDecision:
             found = scores.best.first_among(self.feasible, wanted)
         of_all = 0
         if found is None:
-            if is_same:
-                total = total.copy() if are_all else np.where(self.feasible, total, LEFT_OUT)
+            if is_same and not are_all:
+                total = np.where(self.feasible, total, LEFT_OUT)
             for _, weight, _, normal in asked:
                 if isinstance(normal, int):
                     of_all += normal * weight
                 else:
-                    total += normal if weight == 1 else normal * weight
-            self._totals = total
+                    total = total + (normal if weight == 1 else normal * weight)
+            if total is not scores.best.totals:
+                self._totals = total
             (best,) = (total == total[total.argmax()]).nonzero()
             found = best, best_places(total, best, NO_ROWS, at_most=wanted).tolist()
         best, first = found

@@ -277,6 +277,8 @@ class InterPodAffinity(
 
     def _terms_about(self, pod: PodInfo, kind: TermKind, nodes: NodeTable) -> Sequence[HeldTerm]:
         """Return the terms of running pods that match *pod*."""
+        if not nodes.pod_counters.may_have(kind):
+            return ()
         return nodes.pod_counters.terms_about(
             kind,
             namespace=pod.namespace,

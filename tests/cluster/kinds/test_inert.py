@@ -81,6 +81,17 @@ def test_ports_of_endpoints_are_tcp() -> None:
     assert [port["protocol"] for port in got["ports"]] == ["TCP", "UDP"]
 
 
+def test_conditions_of_endpoints_are_there_and_empty() -> None:
+    given: Object = {"addressType": "IPv4", "endpoints": [{"addresses": ["1.2.3.4"]}]}
+    [got] = defaulted("discovery.k8s.io", "endpointslices", **given)["endpoints"]
+    assert got == {"addresses": ["1.2.3.4"], "conditions": {}}
+
+
+def test_a_new_ingress_has_no_address_yet() -> None:
+    strategy = find("networking.k8s.io", "v1", "ingresses").strategy
+    assert strategy.initial_status({}) == {"loadBalancer": {}}
+
+
 def test_a_binding_that_matches_all_says_so() -> None:
     spec = {"policyName": "p", "validationActions": ["Deny"], "matchResources": {}}
     group, plural = "admissionregistration.k8s.io", "validatingadmissionpolicybindings"

@@ -77,8 +77,14 @@ def of_schema(
         prepare=prepare_all,
         validate=validate,
         validate_status=lambda new, old: [] if old is None else check_status(new, old),
-        initial_status=lambda _obj: {} if status else None,
+        initial_status=lambda _obj: _nothing_set(schema.fields["status"].type) if status else None,
     )
+
+
+def _nothing_set(each: Type) -> Object:
+    """Return what Go writes of an object of which nothing is set: the objects in it by value."""
+    fields = each.fields.items() if isinstance(each, Schema) else ()
+    return {name: _nothing_set(field.type) for name, field in fields if field.zero == {}}
 
 
 def _wanted(obj: Object) -> Object:

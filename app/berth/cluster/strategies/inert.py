@@ -12,6 +12,8 @@ def default_endpoints(obj: Object) -> None:
 
 
 def default_endpoint_slice(obj: Object) -> None:
+    for endpoint in obj.get("endpoints") or ():
+        endpoint.setdefault("conditions", {})
     for port in obj.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
