@@ -50,12 +50,14 @@ class AllocatedDevices:
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
-            self.changes.add((result.driver, result.pool))
-            self.pool_versions[result.driver, result.pool] = self.changes.version
             counter = self._dedicated if result.share_id is None else self._shares
             counter[result.id] += sign
-            if not counter[result.id]:
+            users = counter[result.id]
+            if not users:
                 del counter[result.id]
+            if result.share_id is not None or users == max(sign, 0):  # else it was and is in use
+                self.changes.add((result.driver, result.pool))
+                self.pool_versions[result.driver, result.pool] = self.changes.version
             if result.share_id is not None and result.consumed_capacity:
                 self._consume(result.id, sign, {**result.consumed_capacity})
 

@@ -151,6 +151,9 @@ class ResourceClaimTracker:
 
     def _count(self, uid: str, allocation: AllocationResult | None) -> None:
         before = self._counted.pop(uid, None)
+        if before is not None and allocation is not None and _are_same(before, allocation):
+            self._counted[uid] = allocation
+            return
         if before is not None:
             self.in_use.remove(before)
         if allocation is not None:
@@ -169,3 +172,8 @@ class ResourceClaimTracker:
 
 def _devices_of(allocation: AllocationResult) -> list[tuple[DeviceId, str | None]]:
     return [(result.id, result.share_id) for result in allocation.devices.results]
+
+
+def _are_same(one: AllocationResult, other: AllocationResult) -> bool:
+    """Whether both have the same devices, and as much of each."""
+    return one.devices.results == other.devices.results
