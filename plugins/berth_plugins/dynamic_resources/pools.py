@@ -145,8 +145,10 @@ class View(NamedTuple):
 
     pools: tuple[Pool, ...]
     """In the order in which they are tried."""
-    node_name: str
-    """The node, or another one for which a search finds the same."""
+    key: str
+    """The same for nodes for which a search finds the same."""
+    shared: "View | None" = None
+    """Without the pools that have slices for the node alone, if there are others."""
 
 
 class _Seen(NamedTuple):
@@ -272,8 +274,11 @@ class ResourcePools:
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         view = View(tuple(pools), name)
-        if not local and not any(pool.selects_by_device for pool in pools):
-            view = self._shared_views.setdefault(tuple(map(id, pools)), view)
+        shared = [pool for pool in pools if pool.id not in local]
+        if shared and not any(pool.selects_by_device for pool in shared):
+            of_others = View(tuple(shared), f"{_SHARED}{name}")
+            of_others = self._shared_views.setdefault(tuple(map(id, shared)), of_others)
+            view = view._replace(shared=of_others) if local else of_others
         self._seen[name] = _Seen(node, self._shared_version, elsewhere, view)
         return view
 
@@ -333,6 +338,9 @@ def shared_pools(listers: Listers, features: Features) -> ResourcePools:
 def _tracked_pools(listers: Listers) -> ResourcePools:
     return ResourcePools(listers, resource_slice_tracker(listers))
 
+
+_SHARED: Final = "shared/"
+"""Stands before the name of the first node that has a view, which no node name has in it."""
 
 _MOST_SEEN: Final = 100_000
 """So many nodes are remembered; names of deleted ones must not pile up for ever."""
