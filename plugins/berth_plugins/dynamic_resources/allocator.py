@@ -1,17 +1,15 @@
 """The search for devices: depth first, the first solution wins (spec §5.17)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
-
-import msgspec
 
 from berth.objects.devices import Device, DeviceId
 from berth.objects.node import Node
 from berth.objects.quantity import Quantities, parse
 from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
+from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
 from berth_plugins.dynamic_resources.capacity import share_of
 from berth_plugins.dynamic_resources.constraints import (
     Constraint,
@@ -35,7 +33,7 @@ from berth_plugins.dynamic_resources.search_result import (
     SearchTimeoutError,
 )
 from berth_plugins.dynamic_resources.set_aside import SetAside
-from berth_plugins.dynamic_resources.usable_devices import KnownDevices, Numbered
+from berth_plugins.dynamic_resources.usable_devices import KnownDevices, UsableDevices
 
 
 class _NotEnoughError(Exception):
@@ -46,28 +44,6 @@ class _Outcome(Enum):
     FOUND = "found"
     NOT_FOUND = "not found"
     TOO_MANY = "too many devices"
-
-
-class _Candidate(NamedTuple):
-    pool: Pool
-    found: PoolDevice
-
-
-class _Position(NamedTuple):
-    """Of a candidate: its pool's among all, and its own in the pool."""
-
-    pool: int = 0
-    device: int = 0
-
-
-class _Wanted(msgspec.Struct):
-    """How many devices an alternative needs; in mode All, which."""
-
-    request: Request
-    count: int
-    asked: Hashable
-    """The same for requests that the same devices of a pool can serve."""
-    all_of: list[_Candidate] = msgspec.field(default_factory=list)
 
 
 def allocate(
@@ -125,7 +101,7 @@ class _Search:
         self._counters = SetAside(in_use)
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
-        self._wanted: list[list[list[_Wanted]]] = []
+        self._wanted: list[list[list[Wanted]]] = []
         self._constraints: list[list[Constraint]] = []
         self._has_counted = False
         self._has_learned = False
@@ -155,11 +131,11 @@ class _Search:
 
     # Before the search: how much is wanted.
 
-    def _want(self, claim: ClaimRequests, request: Request) -> _Wanted:
+    def _want(self, claim: ClaimRequests, request: Request) -> Wanted:
         asked = request.asked
         if not request.takes_all:
-            return _Wanted(request, request.written.count, asked)
-        wanted = _Wanted(request, 0, asked)
+            return Wanted(request, request.written.count, asked)
+        wanted = Wanted(request, 0, asked)
         for pool in self._pools:
             if pool.is_broken:
                 state = "being updated" if pool.is_incomplete else "invalid"
@@ -170,7 +146,7 @@ class _Search:
             for found in pool.devices:
                 self._check_time()
                 if self._selects(request, found) and self._share(request, found) is not None:
-                    wanted.all_of.append(_Candidate(pool, found))
+                    wanted.all_of.append(Candidate(pool, found))
         wanted.count = len(wanted.all_of)
         return wanted
 
@@ -188,7 +164,7 @@ class _Search:
             return _Outcome.NOT_FOUND if outcome is _Outcome.TOO_MANY else outcome
         outcome = _Outcome.TOO_MANY
         for index, wanted in enumerate(choices[r]):
-            match self._devices(c, r, wanted, 0, _Position()):
+            match self._devices(c, r, wanted, 0, Position()):
                 case _Outcome.FOUND:
                     self._chosen[c][r] = index
                     return _Outcome.FOUND
@@ -196,7 +172,7 @@ class _Search:
                     outcome = _Outcome.NOT_FOUND
         return outcome
 
-    def _devices(self, c: int, r: int, wanted: _Wanted, number: int, start: _Position) -> _Outcome:
+    def _devices(self, c: int, r: int, wanted: Wanted, number: int, start: Position) -> _Outcome:
         """Find device *number* and what comes after; candidates before *start* were tried."""
         self._check_time()
         if wanted.request.takes_all and not wanted.all_of:
@@ -214,7 +190,7 @@ class _Search:
             undo = self._take(c, wanted.request, candidate, must=False)
             if undo is None:
                 continue
-            after = _Position(position.pool, position.device + 1)
+            after = Position(position.pool, position.device + 1)
             outcome = self._devices(c, r, wanted, number + 1, after)
             if outcome is _Outcome.FOUND:
                 return outcome
@@ -225,46 +201,47 @@ class _Search:
         return _Outcome.NOT_FOUND
 
     def _candidates(
-        self, c: int, wanted: _Wanted, start: _Position
-    ) -> Iterator[tuple[_Position, _Candidate]]:
+        self, c: int, wanted: Wanted, start: Position
+    ) -> Iterator[tuple[Position, Candidate]]:
         """Yield the devices that may serve a request, and note of each pool which can.
 
         What is picked when the next one is wanted is the same each time.
         """
-        asked, next_device = wanted.asked, start.device
+        known, next_device = self._known.by_pool(wanted.asked), start.device
         needed = self._needed_value(c, wanted.request)
         picked_from = {pick.found.id[:2] for picks in self._picks for pick in picks}
         for p in range(start.pool, len(self._working_pools)):
-            self._check_time()
             pool = self._working_pools[p]
-            usable = self._known.usable(asked, pool)
-            if usable is None:
-                devices: Sequence[Numbered] = tuple(enumerate(pool.devices))
-            elif (
-                needed is None
-                or not usable.devices
-                or usable.have_value(*needed)
-                or pool.id in picked_from
-            ):
-                devices = usable.devices
-            else:
-                # QUIRK: each is refused, but what it takes is set aside (see _take).
-                if usable.counting:
+            usable = known.get(pool.id)
+            if usable is None or usable.pool is not pool:
+                yield from self._all_candidates(wanted, pool, Position(p, next_device))
+            elif usable.devices:
+                self._check_time()
+                if needed is None or usable.have_value(*needed) or pool.id in picked_from:
+                    for d, found in usable.devices:
+                        if d >= next_device:
+                            yield Position(p, d), Candidate(pool, found)
+                elif usable.counting:
+                    # QUIRK: each is refused, but what it takes is set aside (see _take).
                     self._counters.put_off(pool, usable.counting)
-                continue
-            for d, found in devices:
-                if d >= next_device:
-                    yield _Position(p, d), _Candidate(pool, found)
-            if usable is None and not next_device:
-                self._note_usable(wanted, pool)
             next_device = 0
+
+    def _all_candidates(
+        self, wanted: Wanted, pool: Pool, start: Position
+    ) -> Iterator[tuple[Position, Candidate]]:
+        """Yield the devices of a pool of which it is not known which can serve a request."""
+        self._check_time()
+        for d in range(start.device, len(pool.devices)):
+            yield Position(start.pool, d), Candidate(pool, pool.devices[d])
+        if not start.device:
+            self._note_usable(wanted, pool)
 
     def _needed_value(self, c: int, request: Request) -> tuple[str, Typed] | None:
         """Return what the first constraint needs; others then do not hear of a refused device."""
         constraints = self._constraints[c]
         return needed_value(constraints[0], request.name) if constraints else None
 
-    def _note_usable(self, wanted: _Wanted, pool: Pool) -> None:
+    def _note_usable(self, wanted: Wanted, pool: Pool) -> None:
         """Remember which devices can serve a request when all have been asked."""
         if pool.selects_by_device:
             return  # it depends on the node
@@ -284,7 +261,7 @@ class _Search:
                     continue
                 counting.append(found)
             devices.append((d, found))
-        self._known.note(wanted.asked, pool, devices, counting)
+        self._known.note(wanted.asked, UsableDevices(pool, devices, counting))
 
     def _count_devices(self) -> None:
         """Give up at the first dead end if there are not devices enough.
@@ -310,17 +287,19 @@ class _Search:
         if not are_enough(demands, on_step=self._check_time):
             raise _NotEnoughError
 
-    def _devices_of(self, choice: Sequence[_Wanted]) -> Iterator[PoolDevice]:
+    def _devices_of(self, choice: Sequence[Wanted]) -> Iterator[PoolDevice]:
         """Yield those that may serve one of the alternatives."""
+        by_pool = [self._known.by_pool(wanted.asked) for wanted in choice]
         for pool in self._working_pools:
-            known = [self._known.usable(wanted.asked, pool) for wanted in choice]
-            if all(known):
-                usable = (found for each in known if each for _, found in each.devices)
-                yield from {found.id: found for found in usable}.values()
-            else:
+            known = [each.get(pool.id) for each in by_pool]
+            usable = [each for each in known if each is not None and each.pool is pool]
+            if len(usable) < len(known):
                 yield from pool.devices
+            else:
+                found = dict.fromkeys(found for each in usable for _, found in each.devices)
+                yield from found
 
-    def _demand(self, choice: Sequence[_Wanted]) -> Demand:
+    def _demand(self, choice: Sequence[Wanted]) -> Demand:
         """Return what a request needs at least; devices that others share serve every request."""
         count = min(wanted.count for wanted in choice)
         found = set()
@@ -345,12 +324,12 @@ class _Search:
         if self._is_late():
             raise SearchTimeoutError(has_learned=self._has_learned)
 
-    def _this_device(self, c: int, r: int, wanted: _Wanted, number: int) -> _Outcome:
+    def _this_device(self, c: int, r: int, wanted: Wanted, number: int) -> _Outcome:
         """In mode All it is known which devices it must be."""
         undo = self._take(c, wanted.request, wanted.all_of[number], must=True)
         if undo is None:
             return _Outcome.NOT_FOUND
-        outcome = self._devices(c, r, wanted, number + 1, _Position())
+        outcome = self._devices(c, r, wanted, number + 1, Position())
         if outcome is not _Outcome.FOUND:
             undo()
         return outcome
@@ -416,7 +395,7 @@ class _Search:
         )
 
     def _take(
-        self, c: int, request: Request, candidate: _Candidate, *, must: bool
+        self, c: int, request: Request, candidate: Candidate, *, must: bool
     ) -> Callable[[], None] | None:
         """Pick a device that is selected; return the undo, or None if it cannot be had.
 

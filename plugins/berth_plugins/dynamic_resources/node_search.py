@@ -65,8 +65,6 @@ class _Answer(msgspec.Struct):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
-    in_use_version: int
-    """Of the last change of a device of the pools."""
     checked_version: int
     """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
@@ -138,8 +136,7 @@ class NodeSearch:
         pools, key = view.pools, view.key
         known = answers.get(key)
         if known is None or known.pools is not pools or known.checked_version != last:
-            version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
-            if known is None or known.pools is not pools or known.in_use_version != version:
+            if known is None or known.pools is not pools or self._has_changed(known, view):
                 search = partial(
                     allocate,
                     claims,
@@ -150,11 +147,16 @@ class NodeSearch:
                     known=self._known,
                 )
                 picks, timeout = self._within_time(devices, search)
-                known = answers[key] = _Answer(pools, version, last, picks, timeout)
+                known = answers[key] = _Answer(pools, last, picks, timeout)
             known.checked_version = last
         if known.timeout is not None:
             raise known.timeout()
         return known.picks
+
+    def _has_changed(self, known: _Answer, view: View) -> bool:
+        """Whether devices that the view shows have come to somebody or become free."""
+        changed = self._claims.in_use.changes.since(known.checked_version)
+        return changed is None or any(pool.id in changed for pool in view.pools)
 
     def _view_for(
         self,
@@ -177,7 +179,7 @@ class NodeSearch:
             may_use, timeout = self._within_time(devices, partial(_may_use, claims, own))
             if may_use or timeout is not None:
                 return view
-            known = answers[view.key] = _Answer(view.pools, 0, 0, None, is_of_shared=True)
+            known = answers[view.key] = _Answer(view.pools, 0, None, is_of_shared=True)
         return view.shared if known.is_of_shared else view
 
     def claims_for(

@@ -9,8 +9,8 @@ from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.constraints import Typed, value_of
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
 
-MOST_KNOWN: Final = 100_000
-"""So many pools are remembered, each for what was asked of it; pools and requests come and go."""
+MOST_NOTED: Final = 1_000_000
+"""After so many notes all are forgotten; pools and requests come and go."""
 
 Numbered = tuple[int, PoolDevice]
 """A device and its position in the pool."""
@@ -20,8 +20,6 @@ class UsableDevices(msgspec.Struct, eq=False):
     """The devices of one pool that its other users leave to a request, which selects them."""
 
     pool: Pool
-    version: int
-    """Of the last change of a device of the pool."""
     devices: Sequence[Numbered]
     counting: Sequence[PoolDevice]
     """Those of them that take from the counters of the pool."""
@@ -37,37 +35,44 @@ class UsableDevices(msgspec.Struct, eq=False):
         return value in values
 
 
+class _Known(msgspec.Struct, eq=False):
+    """What is known for one request."""
+
+    version: int
+    """Of the last change of a device of any pool."""
+    by_pool: dict[PoolId, UsableDevices]
+
+
 class KnownDevices:
     """What searches have found out about pools, by what a request asks of a device."""
 
     def __init__(self, in_use: AllocatedDevices) -> None:
-        self._versions = in_use.pool_versions
-        self._by_request: dict[Hashable, dict[PoolId, UsableDevices]] = {}
-        self._count = 0
+        self._changes = in_use.changes
+        self._by_request: dict[Hashable, _Known] = {}
+        self._noted = 0
 
-    def usable(self, asked: Hashable, pool: Pool) -> UsableDevices | None:
-        """Return the usable devices, None if that is not known, or no more."""
-        by_pool = self._by_request.get(asked)
-        known = None if by_pool is None else by_pool.get(pool.id)
-        if (
-            known is None
-            or known.pool is not pool
-            or known.version != self._versions.get(pool.id, 0)
-        ):
-            return None
-        return known
+    def by_pool(self, asked: Hashable) -> dict[PoolId, UsableDevices]:
+        """Return what holds until devices come to somebody or become free.
 
-    def note(
-        self,
-        asked: Hashable,
-        pool: Pool,
-        devices: Sequence[Numbered],
-        counting: Sequence[PoolDevice],
-    ) -> None:
-        if self._count >= MOST_KNOWN:
+        It is about the pool that it names: another one may have the same ID by now.
+        """
+        known, last = self._by_request.get(asked), self._changes.version
+        if known is None:
+            return {}
+        if known.version != last:
+            changed = self._changes.since(known.version)
+            if changed is None:
+                known.by_pool.clear()
+            for driver, pool in changed or ():
+                known.by_pool.pop(PoolId(driver, pool), None)
+            known.version = last
+        return known.by_pool
+
+    def note(self, asked: Hashable, usable: UsableDevices) -> None:
+        if self._noted >= MOST_NOTED:
             self._by_request.clear()
-            self._count = 0
-        by_pool = self._by_request.setdefault(asked, {})
-        self._count += pool.id not in by_pool
-        version = self._versions.get(pool.id, 0)
-        by_pool[pool.id] = UsableDevices(pool, version, devices, counting)
+            self._noted = 0
+        self._noted += 1
+        if asked not in self._by_request:
+            self._by_request[asked] = _Known(self._changes.version, {})
+        self.by_pool(asked)[usable.pool.id] = usable
