@@ -243,8 +243,8 @@ class _Search:
 
     def _note_usable(self, wanted: Wanted, pool: Pool) -> None:
         """Remember which devices can serve a request when all have been asked."""
-        if pool.selects_by_device:
-            return  # it depends on the node
+        if pool.selects_by_device or len(self._working_pools) == 1:
+            return  # it depends on the node; it is searched again only when it has changed
         request, devices, counting = wanted.request, [], []
         for d, found in enumerate(pool.devices):
             if not request.has_admin_access and self._is_taken(found.id):

@@ -9,8 +9,8 @@ from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.constraints import Typed, value_of
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
 
-MOST_NOTED: Final = 1_000_000
-"""After so many notes all are forgotten; pools and requests come and go."""
+MOST_NOTED: Final = 500_000
+"""After so many pools and devices all are forgotten; pools and requests come and go."""
 
 Numbered = tuple[int, PoolDevice]
 """A device and its position in the pool."""
@@ -72,7 +72,7 @@ class KnownDevices:
         if self._noted >= MOST_NOTED:
             self._by_request.clear()
             self._noted = 0
-        self._noted += 1
+        self._noted += 1 + len(usable.devices)
         if asked not in self._by_request:
             self._by_request[asked] = _Known(self._changes.version, {})
         self.by_pool(asked)[usable.pool.id] = usable

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +36,7 @@ N1 = node("n1")
 CLASSES = DeviceClassResolver(listers(device_class()))
 HAS_SIZE = 'has(device.attributes["gpu.example.com"].size)'
 SMALL = f'{HAS_SIZE} && device.attributes["gpu.example.com"].size == 1'
+LARGE = f'{HAS_SIZE} && device.attributes["gpu.example.com"].size == 2'
 FAILS = 'device.attributes["gpu.example.com"].size == 1'
 
 
@@ -127,6 +129,40 @@ constraints: st.SearchStrategy[list[DeviceConstraint]] = st.lists(
 some_claims = st.lists(st.tuples(some_requests, constraints), min_size=1, max_size=2)
 
 
+partitions_of_hardware = st.lists(
+    st.builds(
+        lambda rack, memory, shared: {
+            "attributes": {"rack": rack, "size": memory},
+            "consumes": {"memory": memory},
+            "shared": shared,
+        },
+        st.sampled_from([1, 2, 3]),
+        st.sampled_from([1, 2]),
+        st.sampled_from([False, False, False, True]),
+    ),
+    min_size=1,
+    max_size=3,
+)
+"""Devices of which constraints refuse many, so that counters stay set aside (see _take)."""
+RACK, SIZE = "gpu.example.com/rack", "gpu.example.com/size"
+claims_for_partitions = st.lists(
+    st.tuples(
+        st.lists(st.builds(exactly, st.sampled_from([1, 2, 2, 3])), min_size=1, max_size=2),
+        st.sampled_from(
+            [
+                [same(RACK)],
+                [same(RACK, "r0")],
+                [same(SIZE, "r1"), same(RACK)],
+                [distinct(SIZE), same(RACK)],
+                [same(RACK), distinct(SIZE)],
+            ]
+        ),
+    ),
+    min_size=1,
+    max_size=2,
+)
+
+
 def claims_of(drawn: list[tuple[list[object], list[DeviceConstraint]]]) -> list[ResourceClaim]:
     return [
         claim(f"c{i}", *requests, constraints=constrained)  # type: ignore[arg-type]
@@ -134,27 +170,96 @@ def claims_of(drawn: list[tuple[list[object], list[DeviceConstraint]]]) -> list[
     ]
 
 
-@settings(max_examples=int(__import__("os").environ.get("EX", "50")), deadline=None)
-@given(st.lists(some_devices, min_size=1, max_size=4), st.data())
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([(some_devices, some_claims), (partitions_of_hardware, claims_for_partitions)]),
+    st.data(),
+)
 def test_what_is_remembered_decides_nothing(
-    offered: list[list[dict[str, object]]], data: st.DataObject
+    kind: tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]], data: st.DataObject
 ) -> None:
+    devices_of_pool, claims = kind
     slices = []
-    for p, devices in enumerate(offered):
-        of_pool = [device(f"d{i}", **each) for i, each in enumerate(devices)]  # type: ignore[arg-type]
+    for p, devices in enumerate(data.draw(st.lists(devices_of_pool, min_size=2, max_size=4))):
+        of_pool = [device(f"d{i}", **each) for i, each in enumerate(devices)]
         counters = {"set": {"memory": 3, "cpu": 1}}
         slices += [
             resource_slice(f"s{p}", *of_pool, pool=f"p{p}", node="n1", count=2),
             resource_slice(f"t{p}", pool=f"p{p}", node="n1", count=2, counters=counters),
         ]
     one, plain = Searches(slices), Searches(slices, remembers=False)
-    questions = [claims_of(each) for each in data.draw(st.lists(some_claims, min_size=1))]
+    questions = [claims_of(each) for each in data.draw(st.lists(claims, min_size=1, max_size=3))]
     for asked in data.draw(st.lists(st.sampled_from(questions), min_size=2, max_size=8)):
         assert one.find(asked) == plain.find(asked)
         if data.draw(st.booleans()):
             index = data.draw(st.integers(0, 7))
             one.free(index)
             plain.free(index)
+
+
+def test_what_a_refused_device_takes_stays_set_aside() -> None:
+    """The second pool has two devices for the claim, but the first one's partner was sought there.
+
+    That has taken its counters.
+    """
+    slices = [
+        resource_slice("s0", device("a", attributes={"rack": 0}), pool="p0", node="n1"),
+        *partitions(1),
+    ]
+    one = Searches(slices)
+    wanted = [claim("c", exactly(2), constraints=[same(RACK)])]
+    assert [one.find(wanted) for _ in range(3)] == [None] * 3
+
+
+def of_rack(rack: int, size: int = 1, memory: int = 0) -> dict[str, Any]:
+    return {
+        "attributes": {"rack": rack, "size": size},
+        "consumes": {"memory": memory} if memory else {},
+    }
+
+
+def pool_of(n: int, *devices: dict[str, Any], memory: int = 0) -> list[ResourceSlice]:
+    offered = [device(f"d{i}", **each) for i, each in enumerate(devices)]
+    name, count = f"p{n}", 2 if memory else 1
+    slices = [resource_slice(f"s{n}", *offered, pool=name, node="n1", count=count)]
+    if memory:
+        counters = {"set": {"memory": memory}}
+        slices.append(resource_slice(f"t{n}", pool=name, node="n1", count=count, counters=counters))
+    return slices
+
+
+@pytest.mark.parametrize(
+    ("slices", "wanted", "expected"),
+    [
+        pytest.param(
+            [
+                *pool_of(0, of_rack(1)),
+                *pool_of(1, of_rack(2, size=2, memory=1), memory=1),
+                *pool_of(2, of_rack(1)),
+            ],
+            claim("c", exactly(2), constraints=[distinct(SIZE), same(RACK)]),
+            ["p0/d0", "p2/d0"],
+            id="another constraint comes first and forgets the value of the first device",
+        ),
+        pytest.param(
+            [
+                *pool_of(0, of_rack(1)),
+                *pool_of(1, *(of_rack(3, size, memory=1) for size in (2, 1, 1)), memory=5),
+            ],
+            claim("c", exactly(1, where=[LARGE]), exactly(2), constraints=[same(RACK, "r1")]),
+            ["p1/d0", "p1/d1", "p1/d2"],
+            id="a device of the pool is picked for another request",
+        ),
+    ],
+)
+def test_refused_pools_that_have_to_be_gone_through(
+    slices: Sequence[ResourceSlice], wanted: ResourceClaim, expected: list[str]
+) -> None:
+    one = Searches(slices)
+    assert one.find([claim("too-many", exactly(9))]) is None
+    found = one.find([wanted])
+    assert isinstance(found, list)
+    assert [id_.partition("/")[2] for _, id_, _ in found] == expected
 
 
 def shared_device(n: int) -> ResourceSlice:
