@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from random import Random
-from string import ascii_lowercase, digits
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,30 +12,28 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.handle import Handle
 from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict
-from berth.objects.pod import Pod, Volume
+from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
+from berth.objects.pod import Pod
 from berth.objects.storage import (
     CSINode,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    VolumeAttachment,
 )
-from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_handle
-from berth_plugins.shared.volume_claims import (
-    CLAIM_INDEX,
-    claim_volumes,
-    ownership_error,
-    references,
+from berth_plugins.node_volume_limits.hints import (
+    after_csi_node_update,
+    after_detachment,
+    after_driver_installation,
+    after_new_claim,
+    after_pod_deletion,
 )
+from berth_plugins.node_volume_limits.volume_counts import VolumeCountsByTable
+from berth_plugins.node_volume_limits.volume_names import CSIVolume, VolumeNames, may_attach
+from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.shared.volumes_in_use import volumes_in_use
 
 VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
@@ -46,20 +42,11 @@ VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
 TOO_MANY: Final = Status.unschedulable("node(s) exceed max volume count")
 
 _UNLIMITED: Final = np.iinfo(np.int64).max
-_MOST_GONE: Final = 1_024
-"""So many nodes that are gone, or as many as there are, may have numbers."""
 
 
 def not_installed(driver: str) -> Status:
     """Reject nodes that need *driver* for a volume and do not have it."""
     return Status.unschedulable(f"{driver} CSI driver is not installed on the node")
-
-
-class CSIVolume(NamedTuple):
-    """A volume as its driver knows it: what is counted, once per node."""
-
-    driver: str
-    handle: str
 
 
 class _Full(NamedTuple):
@@ -77,8 +64,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
     ``attached + new > limit`` for some driver; *attached* are the distinct volumes of the pods on
     the node and of VolumeAttachments to it, *new* those of the pod that no pod there uses.
 
-    Most nodes have few volumes. Only where all that pods use there and the new ones together
-    could exceed a limit is it worked out which driver each belongs to.
+    Most nodes have few volumes. Only where all that pods use there, all that is attached and the
+    new ones together could exceed a limit is it worked out which driver each belongs to.
 
     With the feature gate VolumeLimitScaling, nodes without the driver of a new volume are rejected
     as well, if its CSIDriver says ``preventPodSchedulingIfMissing`` (G16.2).
@@ -94,7 +81,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
             raise TypeError("NodeVolumeLimits: needs a handle to look up volumes")
         self._listers = handle.listers
         self._volumes = VolumeNames(handle.listers, handle.rng)
-        self._attachments = Attachments(handle.listers)
+        self._counts = VolumeCountsByTable(handle.listers, self._volumes)
+        self._attachments = self._counts.attachments
         self._limited: Counter[str] = Counter()
         """How many nodes limit the volumes of each driver."""
         handle.listers.csi_nodes.follow(self._count_limits)
@@ -140,16 +128,28 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         close = nodes.no_rows()
         for driver in {volume.driver for volume in new}:
             close |= in_use.counts + attached + len(new) > self._limits(nodes, driver)
-        full = [
-            row
-            for row in np.flatnonzero(close & feasible).tolist()
-            if any(self._exceeded(new, in_use.pods(row), nodes.name(row)))
-        ]
-        if full:
-            where = nodes.no_rows()
-            where[full] = True
-            missing += Verdict.reject(TOO_MANY, where=where).rejections
+        full = self._full_rows(new, nodes, close & feasible)
+        if full.any():
+            missing += Verdict.reject(TOO_MANY, where=full).rejections
         return Verdict(tuple(missing)) if missing else PASS
+
+    def _full_rows(self, new: set[CSIVolume], nodes: NodeTable, rows: Mask) -> Mask:
+        """Return on which of *rows* some driver leaves too little room for *new*."""
+        full = nodes.no_rows()
+        if not rows.any():
+            return full
+        counts = self._counts.of(nodes)
+        counts.refresh(nodes, rows)
+        for driver in {volume.driver for volume in new}:
+            added = np.zeros(nodes.size, np.int64)
+            for volume in new:
+                if volume.driver == driver:
+                    added += 1
+                    added[list(counts.rows_using(volume))] -= 1
+            # A volume that is attached but not used counts twice, as in kube-scheduler.
+            exceeded = counts.there(driver) + added > self._limits(nodes, driver)
+            full |= exceeded & (added > 0)
+        return full & rows
 
     def _missing_drivers(
         self, pod: Pod, new: set[CSIVolume], nodes: NodeTable, rows: Mask
@@ -257,7 +257,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         added = new - used
         limits = csi_node.limits
         for driver in sorted({volume.driver for volume in added}):
-            # A volume that is attached but not used counts twice, as in kube-scheduler.
             full = _Full(
                 driver,
                 attached=sum(volume.driver == driver for volume in attached),
@@ -287,213 +286,3 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
                 on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), after_detachment
             ),
         ]
-
-
-def may_attach(template: PodTemplate) -> bool:
-    """Whether pods of *template* have volumes that a driver might have to attach."""
-    if not template.pod.spec.volumes:
-        return False
-    return template.memo("may attach", lambda: _may_attach(template.pod))
-
-
-def _may_attach(pod: Pod) -> bool:
-    return any(claim_volumes(pod)) or any(kind_of(volume) for volume in pod.spec.volumes)
-
-
-# The names of volumes.
-
-
-class VolumeNames:
-    """Tells what volumes of pods are called by their drivers, on nodes that have a CSINode.
-
-    There the migration of in-tree volumes is always on; other nodes have no limits at all, and the
-    names there are those that are not *migrated*.
-    """
-
-    def __init__(self, listers: Listers, rng: Random) -> None:
-        """*rng* makes up part of the name of volumes that are yet to come."""
-        self._listers = listers
-        self._prefix = "".join(rng.choices(ascii_lowercase + digits, k=32))
-
-    def wanted_by(self, pod: Pod, *, migrated: bool = True) -> set[CSIVolume] | Status:
-        """Return the volumes of a pod that is to be scheduled, or what is wrong with them."""
-        namespace, found = pod.metadata.namespace, set(_inline(pod)) if migrated else set()
-        for name, is_ephemeral in claim_volumes(pod):
-            if not name:
-                return Status.error("PersistentVolumeClaim had no name")
-            claim = self._listers.persistent_volume_claims.get(namespace, name)
-            if claim is None:
-                return Status.unresolvable(
-                    f'looking up PVC {namespace}/{name}: persistentvolumeclaim "{name}" not found'
-                )
-            error = ownership_error(pod, claim) if is_ephemeral else ""
-            if error:
-                return Status.error(error)
-            volume = self._of_claim(claim, migrated=migrated)
-            if volume is not None:
-                found.add(volume)
-        return found
-
-    def used_by(self, pod: Pod) -> Iterator[CSIVolume]:
-        """Yield the volumes of a running pod; what cannot be found out is nobody's."""
-        yield from _inline(pod)
-        for name, _ in claim_volumes(pod):
-            claim = self._listers.persistent_volume_claims.get(pod.metadata.namespace, name)
-            volume = None if claim is None else self._of_claim(claim, migrated=True)
-            if volume is not None:
-                yield volume
-
-    def _of_claim(self, claim: PersistentVolumeClaim, *, migrated: bool) -> CSIVolume | None:
-        volume = self._listers.persistent_volumes.get("", claim.spec.volume_name)
-        if volume is not None:
-            return _of_volume(volume, migrated=migrated)
-        storage_class = self._listers.storage_classes.get("", claim.storage_class)
-        if storage_class is None:
-            return None
-        driver = storage_class.provisioner
-        in_tree = BY_PLUGIN.get(driver)
-        if in_tree is not None:
-            driver = in_tree.driver if in_tree.is_migrated and migrated else ""
-        return CSIVolume(driver, f"{self._prefix}-{claim.metadata.key}") if driver else None
-
-
-def _of_volume(volume: PersistentVolume, *, migrated: bool) -> CSIVolume | None:
-    source = volume.spec.csi
-    if source is not None:
-        known = source.driver and source.volume_handle
-        return CSIVolume(source.driver, source.volume_handle) if known else None
-    return _translated(volume.spec, volume.metadata.labels) if migrated else None
-
-
-def _inline(pod: Pod) -> Iterator[CSIVolume]:
-    for written in pod.spec.volumes:
-        volume = _translated(written)
-        if volume is not None:
-            yield volume
-
-
-def _translated(source: Any, labels: dict[str, str] | None = None) -> CSIVolume | None:
-    kind = kind_of(source)
-    if kind is None:
-        return None
-    try:
-        handle = volume_handle(source, labels)
-    except ValueError:
-        return None
-    return CSIVolume(kind.driver, handle) if handle else None
-
-
-class Attachments:
-    """The volumes that VolumeAttachments say are attached, by node."""
-
-    def __init__(self, listers: Listers) -> None:
-        self._volumes = listers.persistent_volumes
-        self._by_node: dict[str, dict[str, VolumeAttachment]] = {}
-        self._numbers: dict[str, int] = {}
-        """By name of a node, where ``_counts`` has how many are attached to it."""
-        self._counts: Ints = np.zeros(1, np.int64)
-        self._numbered = 0
-        """How often numbers were given anew."""
-        listers.volume_attachments.follow(self._change)
-
-    def to(self, node_name: str) -> set[CSIVolume]:
-        """Return the volumes that are attached to a node."""
-        found = set()
-        for attachment in self._by_node.get(node_name, {}).values():
-            name = attachment.spec.source.persistent_volume_name
-            volume = None if name is None else self._volumes.get("", name)
-            if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
-                found.add(CSIVolume(attachment.spec.attacher, volume.spec.csi.volume_handle))
-        return found
-
-    def counts(self, nodes: NodeTable) -> Ints:
-        """Return per row at least as many as are attached."""
-        if not self._by_node:
-            return np.zeros(nodes.size, np.int64)
-        if len(self._numbers) > 2 * (len(self._by_node) + nodes.size) + _MOST_GONE:
-            self._number_anew()
-        numbers = nodes.kept((self, self._numbered), lambda: self._numbers_of(nodes))
-        counts: Ints = self._counts[numbers]
-        return counts
-
-    def _numbers_of(self, nodes: NodeTable) -> Rows:
-        """Return per row the number of its node; that of no node where there is none."""
-        numbers = np.full(nodes.size, self._number(""))
-        for name, row in nodes.row_of.items():
-            numbers[row] = self._number(name)
-        return numbers
-
-    def _number(self, node_name: str) -> int:
-        """Return where ``_counts`` has the node, now at least."""
-        number = self._numbers.setdefault(node_name, len(self._numbers))
-        if number >= len(self._counts):
-            self._counts = np.concatenate([self._counts, np.zeros(number + 1, np.int64)])
-        return number
-
-    def _number_anew(self) -> None:
-        """Forget the numbers of nodes that are gone."""
-        self._numbered += 1
-        self._numbers.clear()
-        self._counts = np.zeros(1, np.int64)
-        for name, attachments in self._by_node.items():
-            number = self._number(name)
-            self._counts[number] = len(attachments)
-
-    def _change(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
-        if old is not None:
-            attachments = self._by_node[old.spec.node_name]
-            del attachments[old.metadata.name]
-            number = self._number(old.spec.node_name)
-            self._counts[number] -= 1
-            if not attachments:
-                del self._by_node[old.spec.node_name]
-        if new is not None:
-            self._by_node.setdefault(new.spec.node_name, {})[new.metadata.name] = new
-            number = self._number(new.spec.node_name)
-            self._counts[number] += 1
-
-
-# Queueing hints.
-
-
-def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
-    """Queue if the node takes more volumes of some driver than before."""
-    before = old.limits
-    raised = any(limit > before.get(driver, 0) for driver, limit in new.limits.items())
-    return QueueingHint.QUEUE if raised else QueueingHint.SKIP
-
-
-def after_driver_installation(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
-    """Queue if the node has a driver more, or takes more volumes of some driver than before.
-
-    kube-scheduler looks at the limits only, so that a driver without one wakes nobody (G16.2).
-    """
-    if new.drivers - old.drivers:
-        return QueueingHint.QUEUE
-    return after_csi_node_update(pod, old, new)
-
-
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
-    """Queue if the deleted pod had a place, and volumes."""
-    had_place = old.spec.node_name or old.status.nominated_node_name
-    return QueueingHint.QUEUE if had_place and _may_attach(old) else QueueingHint.SKIP
-
-
-def after_new_claim(
-    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-) -> QueueingHint:
-    """Queue if the claim is one of the pod's."""
-    return QueueingHint.QUEUE if references(pod, new) else QueueingHint.SKIP
-
-
-def after_detachment(pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> QueueingHint:
-    """Queue if the detached volume may have taken the room that this pod needs."""
-    may_help = any(_may_wait_for(volume, old.spec.attacher) for volume in pod.spec.volumes)
-    return QueueingHint.QUEUE if may_help else QueueingHint.SKIP
-
-
-def _may_wait_for(volume: Volume, driver: str) -> bool:
-    kind = kind_of(volume)
-    return volume.persistent_volume_claim is not None or (
-        kind is not None and kind.driver == driver
-    )
