@@ -18,7 +18,7 @@ from berth.objects.storage import CSISource, PersistentVolume, PersistentVolumeC
 from berth_plugins.node_volume_limits.attachments import Attachments
 from berth_plugins.node_volume_limits.plugin import NodeVolumeLimits
 from berth_plugins.node_volume_limits.volume_counts import RowsByKey
-from berth_plugins.node_volume_limits.volume_names import VolumeNames
+from berth_plugins.node_volume_limits.volume_names import Used, VolumeNames
 from tests.builders import node, pod
 from tests.volume_builders import add, attachment, claim, csi_node, listers, storage_class, volume
 
@@ -65,7 +65,7 @@ def counted_again(a_pod: Pod, nodes: NodeTable, known: Listers) -> set[str]:
     for name, row in nodes.row_of.items():
         of_node = known.csi_nodes.get("", name)
         limits = {} if of_node is None else of_node.limits
-        used = {each for there in nodes.pods[row].values() for each in names.used_by(there.pod)}
+        used = names.used_by(nodes.pods[row].values()).volumes
         attached, new = used | attachments.to(name), wanted - used
         for driver in {each.driver for each in new} & limits.keys():
             there = sum(each.driver == driver for each in attached)
@@ -206,9 +206,9 @@ def test_looks_only_at_rows_on_which_something_happened(monkeypatch: pytest.Monk
     asked: list[str] = []
     used_by = VolumeNames.used_by
 
-    def noted(self: VolumeNames, a_pod: Pod) -> object:
-        asked.append(a_pod.metadata.name)
-        return used_by(self, a_pod)
+    def noted(self: VolumeNames, pods: Sequence[PodInfo]) -> Used:
+        asked.extend(each.pod.metadata.name for each in pods)
+        return used_by(self, pods)
 
     monkeypatch.setattr(VolumeNames, "used_by", noted)
 

@@ -173,7 +173,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
                 if not wanted:
                     where &= ~of_these
                 for row in np.flatnonzero(where & of_these & (in_use.counts > 0)).tolist():
-                    where[row] = not wanted <= self._used_by(in_use.pods(row))
+                    where[row] = not wanted <= self._volumes.used_by(in_use.pods(row)).volumes
             if where.any():
                 yield driver, where
 
@@ -199,9 +199,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
             return nodes.rows_named([name for name in having if name in nodes.row_of])
 
         return nodes.kept((self, "installed", driver, csi_nodes.version), build)
-
-    def _used_by(self, pods: Iterable[PodInfo]) -> set[CSIVolume]:
-        return {volume for pod in pods for volume in self._volumes.used_by(pod.pod)}
 
     def _limits(self, nodes: NodeTable, driver: str) -> Ints:
         """Return per row how many volumes of *driver* it takes."""
@@ -252,7 +249,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         """Yield the drivers that leave too little room for *new* beside what *pods* there use."""
         csi_node = self._listers.csi_nodes.get("", node_name)
         assert csi_node is not None, "only nodes with limits come near them"
-        used = self._used_by(pods)
+        used = self._volumes.used_by(pods).volumes
         attached = used | self._attachments.to(node_name)
         added = new - used
         limits = csi_node.limits

@@ -116,13 +116,10 @@ class VolumeCounts:
         self._seen[stale] = nodes.generation[stale]
 
     def _read(self, row: int, node_name: str, pods: Iterable[PodInfo]) -> None:
-        used: set[CSIVolume] = set()
-        go_by = {node_name, *self._attachments.volume_names(node_name)}
-        for pod in pods:
-            used.update(self._names.used_by(pod.pod))
-            go_by.update(self._names.looked_up(pod.pod))
+        used, looked_up = self._names.used_by(pods)
         self._users.put(row, used)
-        self._go_by.put(row, go_by)
+        attached = self._attachments.volume_names(node_name)
+        self._go_by.put(row, looked_up.union(attached, (node_name,)))
         there = used | self._attachments.to(node_name)
         counts = self._counts[row] = Counter(volume.driver for volume in there)
         for driver, column in self._columns.items():

@@ -1,12 +1,12 @@
 """What drivers call the volumes of pods."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
 from berth.framework.listers import Listers
-from berth.framework.pod_info import PodTemplate
+from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import Status
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -21,6 +21,14 @@ class CSIVolume(NamedTuple):
     handle: str
 
 
+class Used(NamedTuple):
+    """The volumes that pods use."""
+
+    volumes: set[CSIVolume]
+    looked_up: set[str]
+    """The claims (with namespace) and PersistentVolumes that this goes by, by name."""
+
+
 def may_attach(template: PodTemplate) -> bool:
     """Whether pods of *template* have volumes that a driver might have to attach."""
     if not template.pod.spec.volumes:
@@ -29,6 +37,7 @@ def may_attach(template: PodTemplate) -> bool:
 
 
 def may_pod_attach(pod: Pod) -> bool:
+    """Whether *pod* has volumes that a driver might have to attach."""
     return any(claim_volumes(pod)) or any(kind_of(volume) for volume in pod.spec.volumes)
 
 
@@ -63,23 +72,23 @@ class VolumeNames:
                 found.add(volume)
         return found
 
-    def used_by(self, pod: Pod) -> Iterator[CSIVolume]:
-        """Yield the volumes of a running pod; what cannot be found out is nobody's."""
-        yield from _inline(pod)
-        for name, _ in claim_volumes(pod):
-            claim = self._listers.persistent_volume_claims.get(pod.metadata.namespace, name)
-            volume = None if claim is None else self._of_claim(claim, migrated=True)
-            if volume is not None:
-                yield volume
-
-    def looked_up(self, pod: Pod) -> Iterator[str]:
-        """Yield the names of all claims (with namespace) and volumes that ``used_by`` goes by."""
-        namespace = pod.metadata.namespace
-        for name, _ in claim_volumes(pod):
-            yield f"{namespace}/{name}"
-            claim = self._listers.persistent_volume_claims.get(namespace, name)
-            if claim is not None:
-                yield claim.spec.volume_name
+    def used_by(self, pods: Iterable[PodInfo]) -> Used:
+        """Return the volumes of running pods; what cannot be found out is nobody's."""
+        volumes: set[CSIVolume] = set()
+        looked_up: set[str] = set()
+        claims = self._listers.persistent_volume_claims
+        for pod in pods:
+            volumes.update(_inline(pod.pod))
+            for name, _ in claim_volumes(pod.pod):
+                looked_up.add(f"{pod.namespace}/{name}")
+                claim = claims.get(pod.namespace, name)
+                if claim is None:
+                    continue
+                looked_up.add(claim.spec.volume_name)
+                volume = self._of_claim(claim, migrated=True)
+                if volume is not None:
+                    volumes.add(volume)
+        return Used(volumes, looked_up)
 
     def _of_claim(self, claim: PersistentVolumeClaim, *, migrated: bool) -> CSIVolume | None:
         volume = self._listers.persistent_volumes.get("", claim.spec.volume_name)
