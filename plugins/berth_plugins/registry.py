@@ -17,7 +17,7 @@ from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.node_unschedulable import NodeUnschedulable
-from berth_plugins.node_volume_limits import NodeVolumeLimits
+from berth_plugins.node_volume_limits.plugin import NodeVolumeLimits
 from berth_plugins.pod_group_pods_count import PodGroupPodsCount
 from berth_plugins.pod_topology_spread.plugin import PodTopologySpread
 from berth_plugins.priority_sort import PrioritySort

@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT
 PLUGIN: Final = """
     ActionType BindPlugin CPU Change ChangeKind ClusterEvent ClusterEventWithHint Code CycleState
     Detail Diagnosis EnqueueExtensions EventResource Explains FilterPlugin FilterRunner Gang
-    GatedUntilTold Handle
+    GatedUntilTold Handle HintIndex
     Ints LabPlugin Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS
     PermitPlugin
     Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin PostFilterPlugin

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
-from berth_plugins import node_volume_limits
-from berth_plugins.node_volume_limits import Attachments
+from berth_plugins.node_volume_limits import attachments as attachments_module
+from berth_plugins.node_volume_limits.attachments import Attachments
 from tests.builders import node
 from tests.volume_builders import attachment
 
@@ -49,7 +49,7 @@ def test_counts_are_those_of_the_attachments_there_are(
 
 
 def test_nodes_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_volume_limits, "_MOST_GONE", 0)
+    monkeypatch.setattr(attachments_module, "_MOST_GONE", 0)
     listers, nodes = Listers(), NodeTable()
     attachments = Attachments(listers)
     row = nodes.add_node(node("stays"))

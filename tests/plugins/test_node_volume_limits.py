@@ -20,7 +20,7 @@ from berth.objects.pod import (
     Volume,
 )
 from berth.objects.storage import CSISource, VolumeAttachment
-from berth_plugins.node_volume_limits import (
+from berth_plugins.node_volume_limits.plugin import (
     TOO_MANY,
     VOLUME_LIMIT_SCALING,
     NodeVolumeLimits,

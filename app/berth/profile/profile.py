@@ -70,7 +70,8 @@ T = TypeVar("T")
 class Profile:
     """The plugins of one schedulerName, sorted by extension point once, at start.
 
-    *points* gives the plugins at each of ``EXTENSION_POINTS``, in order, *weights* those of scores.
+    *points* gives, per extension point of ``EXTENSION_POINTS``, its plugins in order; *weights*
+    the weight of each score plugin.
     """
 
     def __init__(
@@ -158,10 +159,8 @@ class Profile:
                 continue
             if isinstance(answer, PreFilterResult):
                 outcome.plugins_with_nodes.append(plugin.NAME)
-                known = outcome.node_names
-                outcome.node_names = (
-                    answer.node_names if known is None else known & answer.node_names
-                )
+                names, known = answer.node_names, outcome.node_names
+                outcome.node_names = names if known is None else known & names
                 if not outcome.node_names:
                     outcome.status = no_common_nodes(outcome.plugins_with_nodes)
                     return outcome
@@ -448,9 +447,8 @@ class Profile:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        if not plugins:
-            return None
-        for group in parallel_groups(plugins) if side_by_side else [[each] for each in plugins]:
+        groups = parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
+        for group in groups:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:

@@ -68,13 +68,13 @@ def world() -> World:
 def reported(
     replicas: int, ready: int | None = None, available: int | None = None, terminating: int = 0
 ) -> Object:
-    """A status as the controller reports it."""
+    """A status as the controller reports it: zeros that the API leaves out are removed."""
     ready = replicas if ready is None else ready
     return {
         "replicas": replicas,
-        "fullyLabeledReplicas": replicas,
-        "readyReplicas": ready,
-        "availableReplicas": ready if available is None else available,
+        "fullyLabeledReplicas": replicas or None,
+        "readyReplicas": ready or None,
+        "availableReplicas": (ready if available is None else available) or None,
         "observedGeneration": 1,
         "terminatingReplicas": terminating,
     }

@@ -227,6 +227,7 @@ def test_the_status_counts() -> None:
         "updatedReplicas": 1,
         "currentRevision": REVISION_NOW,
         "updateRevision": REVISION_NOW,
+        "collisionCount": 0,
         "observedGeneration": 1,
     }
 
@@ -235,8 +236,17 @@ def test_pods_that_leave_are_counted_until_they_are_gone() -> None:
     world = World(replicas=1, pods=(member(0, OLD, deleted=True, ready=None),))
     [patch] = world.actions()
     assert isinstance(patch, Patch)
-    counts = {"replicas": 1, "readyReplicas": 0, "currentReplicas": 0, "updatedReplicas": 0}
-    assert counts.items() <= patch.body["status"].items()
+    assert patch.body["status"] == {
+        "replicas": 1,
+        "readyReplicas": None,
+        "availableReplicas": 0,
+        "currentReplicas": None,
+        "updatedReplicas": None,
+        "currentRevision": REVISION_NOW,
+        "updateRevision": REVISION_NOW,
+        "collisionCount": 0,
+        "observedGeneration": 1,
+    }
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,21 @@ def test_conditions_of_endpoints_are_there_and_empty() -> None:
     assert got == {"addresses": ["1.2.3.4"], "conditions": {}}
 
 
+@pytest.mark.parametrize(
+    ("group", "plural"),
+    [
+        ("", "resourcequotas"),
+        ("networking.k8s.io", "ingresses"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ],
+)
+def test_what_is_wanted_is_there_when_nothing_is_said(group: str, plural: str) -> None:
+    obj: Object = {"metadata": {"name": "x"}}
+    find(group, "v1", plural).strategy.default(obj)
+    assert "spec" in obj
+
+
 def test_a_new_ingress_has_no_address_yet() -> None:
     strategy = find("networking.k8s.io", "v1", "ingresses").strategy
     assert strategy.initial_status({}) == {"loadBalancer": {}}

@@ -98,9 +98,7 @@ class CronJobController:
         self._look_for_strangers(key, cron_job, jobs)
         self._news[key] = list(self._news_of_active(key, cron_job, jobs))
         if changed:
-            meta = cron_job.metadata
-            path = CRON_JOBS.path_of(meta.namespace, meta.name)
-            actions.append(status_patch(path, cron_job, changed))
+            actions.append(status_patch(CRON_JOBS, cron_job, changed))
         actions += _forget(cron_job, jobs)
         if cron_job.metadata.deletion_timestamp is not None:
             return Plan(actions)

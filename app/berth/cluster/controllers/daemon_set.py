@@ -156,8 +156,7 @@ class DaemonSetController:
         status = _status(now)
         actions: list[Action] = []
         if any(daemon_set.status.get(field) != count for field, count in status.items()):
-            path = DAEMON_SETS.path_of(daemon_set.metadata.namespace, daemon_set.metadata.name)
-            actions.append(status_patch(path, daemon_set, status))
+            actions.append(status_patch(DAEMON_SETS, daemon_set, status))
         actions += [*claimed.actions, *kept.actions]
         again = None
         if daemon_set.metadata.deletion_timestamp is None:

@@ -84,8 +84,7 @@ class DeploymentController:
         actions = self._sizes(deployment, new, old, limits=limits, name=name)
         status = self._status(deployment, new, old, limits=limits, name=name)
         if _differs(deployment.status, status):
-            path = deployment_path(deployment)
-            actions.append(status_patch(path, deployment, status))
+            actions.append(status_patch(DEPLOYMENTS, deployment, status))
         elif new is not None and deployment_status.is_complete(deployment, status):
             limit = deployment.spec.get("revisionHistoryLimit")
             actions += revisions.forget_history(old, 10 if limit is None else int(limit))

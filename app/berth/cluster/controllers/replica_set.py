@@ -25,6 +25,7 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.types import object_of
 from berth.cluster.strategies.selectors import matches
 
 BURST: Final = 500
@@ -93,8 +94,7 @@ class ReplicaSetController:
             status["conditions"] = conditions
         report: list[Action] = []
         if status_differs(replica_set.status, status):
-            path = replica_set_path(replica_set, self._resource)
-            report.append(status_patch(path, replica_set, status))
+            report.append(status_patch(self._resource, replica_set, status))
         # Pods first, unless they fail: then nothing is done after them.
         last = [*report, *scaling] if key in self._failures else [*scaling, *report]
         return Plan([*claimed.actions, *last], again=sooner(again, self._expectations.wait(key)))
@@ -283,9 +283,21 @@ def status_differs(old: Object, new: Object) -> bool:
     )
 
 
-def status_patch(path: str, owner: WorkloadView, status: Object) -> Patch:
-    """Return the patch that reports *status*, unless *owner* is not the one at *path* any more."""
-    return Patch(f"{path}/status", {"metadata": {"uid": owner.metadata.uid}, "status": status})
+def status_patch(resource: ResourceType, owner: WorkloadView, status: Object) -> Patch:
+    """Return the patch that reports *status*, unless *owner* has been replaced.
+
+    A count that is zero is removed where the API's Go types leave it out (``omitempty``).
+    """
+    declared = object_of(resource.schema.fields["status"].type)
+    if declared is None:
+        raise ValueError(f"the status of {resource.plural} has no fields")
+    written = {
+        name: None if not value and declared.fields[name].omits_zero else value
+        for name, value in status.items()
+    }
+    meta = owner.metadata
+    path = resource.path_of(meta.namespace, meta.name)
+    return Patch(f"{path}/status", {"metadata": {"uid": meta.uid}, "status": written})
 
 
 def _create(replica_set: WorkloadView, resource: ResourceType, name: str) -> Create:

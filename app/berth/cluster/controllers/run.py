@@ -20,6 +20,7 @@ from berth.cluster.controllers import (
     endpoint_slice,
     endpoints,
     ephemeral_volume,
+    flow_schema,
     garbage_collector,
     horizontal_pod_autoscaler,
     job,
@@ -86,6 +87,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     certificate_approving.new_controller,
     certificate_signing.new_controller,
     policy_type_checking.new_controller,
+    flow_schema.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
 

@@ -164,7 +164,7 @@ class StatefulSetController:
             actions += forget_revisions(kept.owned, live, limit)
         status = _status(stateful_set, members, update.name)
         if status_differs(stateful_set.status, status):
-            actions.append(status_patch(path_of(stateful_set), stateful_set, status))
+            actions.append(status_patch(STATEFUL_SETS, stateful_set, status))
         return Plan(actions, again=members.until_available)
 
     def _members(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> Members:
@@ -368,11 +368,6 @@ def _revisions_in_use(pods: Iterable[PodView]) -> set[str]:
     return {(pod.metadata.labels or {}).get(REVISION, "") for pod in pods}
 
 
-def path_of(stateful_set: WorkloadView) -> str:
-    meta = stateful_set.metadata
-    return f"/apis/apps/v1/namespaces/{meta.namespace}/statefulsets/{meta.name}"
-
-
 def ordinals(stateful_set: WorkloadView) -> range:
     """Return the ordinals of the pods that there should be. There may be billions."""
     first = _start(stateful_set)
@@ -468,5 +463,6 @@ def _status(stateful_set: WorkloadView, members: Members, revision: str) -> Obje
         "updatedReplicas": updated,
         "currentRevision": current,
         "updateRevision": revision,
+        "collisionCount": stateful_set.status.get("collisionCount") or 0,
         "observedGeneration": stateful_set.metadata.generation,
     }

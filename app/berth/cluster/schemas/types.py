@@ -112,6 +112,11 @@ class Field:
     Empty: it is not part of the message."""
 
     @property
+    def omits_zero(self) -> bool:
+        """Whether the API's Go types leave a zero out when they write JSON (``omitempty``)."""
+        return self.by_value and self.zero is ABSENT
+
+    @property
     def merges(self) -> bool:
         """Whether a strategic merge patch merges the list."""
         return "merge" in self.patch_strategy

@@ -51,7 +51,12 @@ def of_schema(
     server counts the changes of what is wanted; with *status* a new object has one, empty.
     """
 
+    spec = schema.fields.get("spec")
+    has_spec = spec is not None and spec.zero == {}
+
     def default_all(obj: Object) -> None:
+        if has_spec and obj.get("spec") is None:
+            obj["spec"] = {}
         fill_defaults(schema, obj)
         default(obj)
 

@@ -3,10 +3,10 @@
 import re
 
 from berth import field_errors
-from berth.cluster.resources import Strategy
+from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, validated
+from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.field_errors import FieldError
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -23,6 +23,10 @@ class LeaseSpec(Shape, frozen=True):
 class Lease(Shape, frozen=True):
     metadata: ObjectMeta | None = None
     spec: LeaseSpec | None = None
+
+
+def default(obj: Object) -> None:
+    section(obj, "spec")
 
 
 def validate(new: Lease, old: Lease | None) -> list[FieldError]:
@@ -43,4 +47,4 @@ def validate(new: Lease, old: Lease | None) -> list[FieldError]:
     return errors
 
 
-LEASE = Strategy(validate=validated(Lease, validate))
+LEASE = Strategy(default=default, validate=validated(Lease, validate))
