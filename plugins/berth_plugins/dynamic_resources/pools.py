@@ -226,14 +226,8 @@ class ResourcePools:
     def _count(self, id_: PoolId, found: _Slice, sign: int) -> None:
         spec = found.slice.spec
         node_name = spec.node_name
-        if spec.per_device_node_selection:
-            self._per_device += sign
-        if spec.node_selector is not None:
-            users = self._selectors[spec.node_selector] = (
-                self._selectors.get(spec.node_selector, 0) + sign
-            )
-            if not users:
-                del self._selectors[spec.node_selector]
+        if not node_name:
+            self._count_ways(spec, sign)
         counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
         if found.has_counters:
             counts.append(self._with_counters)
@@ -243,6 +237,15 @@ class ResourcePools:
                 del count[id_]
         if node_name and not self._local[node_name]:
             del self._local[node_name]
+
+    def _count_ways(self, spec: ResourceSliceSpec, sign: int) -> None:
+        """Count how a slice for more than one node chooses them."""
+        self._per_device += sign * spec.per_device_node_selection
+        selector = spec.node_selector
+        if selector is not None:
+            self._selectors[selector] = self._selectors.get(selector, 0) + sign
+            if not self._selectors[selector]:
+                del self._selectors[selector]
 
     def _touch(self, id_: PoolId, changed: _Slice) -> None:
         """Forget what those saw who saw the pool."""
