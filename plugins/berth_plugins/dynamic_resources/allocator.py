@@ -3,55 +3,37 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
-
-import msgspec
 
 from berth.objects.devices import Device, DeviceId
 from berth.objects.node import Node
 from berth.objects.quantity import Quantities, parse
 from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
+from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
 from berth_plugins.dynamic_resources.capacity import share_of
-from berth_plugins.dynamic_resources.constraints import Constraint, constraint_of
-from berth_plugins.dynamic_resources.counters import CounterName
+from berth_plugins.dynamic_resources.constraints import (
+    Constraint,
+    Typed,
+    constraint_of,
+    needed_value,
+)
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.matching import Demand, are_enough
-from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
+from berth_plugins.dynamic_resources.pools import Pool, PoolDevice
 from berth_plugins.dynamic_resources.requests import (
     MAX_DEVICES,
     AllocationError,
     ClaimRequests,
     Request,
 )
-
-
-class SearchTimeoutError(Exception):
-    """The time for a node, or for the attempt, is over."""
-
-    def __init__(self, *, has_learned: bool = False) -> None:
-        """*has_learned*: devices were asked selectors for the first time, so the next is faster."""
-        super().__init__()
-        self.has_learned = has_learned
-
-
-class InvalidPoolsError(Exception):
-    """Nothing was found, and some pools that contradict themselves were not searched."""
-
-
-class Pick(msgspec.Struct, frozen=True, eq=False):
-    """A device found for a request. ``share`` is what it gets of a device that others share."""
-
-    request: Request
-    found: PoolDevice
-    share: Quantities | None = None
-
-
-class ClaimPicks(msgspec.Struct, frozen=True, eq=False):
-    """What was found for one claim, in order, and which alternative of each request it is for."""
-
-    picks: tuple[Pick, ...]
-    chosen: tuple[int, ...]
+from berth_plugins.dynamic_resources.search_result import (
+    ClaimPicks,
+    InvalidPoolsError,
+    Pick,
+    SearchTimeoutError,
+)
+from berth_plugins.dynamic_resources.set_aside import SetAside
+from berth_plugins.dynamic_resources.usable_devices import KnownDevices, UsableDevices
 
 
 class _NotEnoughError(Exception):
@@ -64,19 +46,6 @@ class _Outcome(Enum):
     TOO_MANY = "too many devices"
 
 
-class _Candidate(NamedTuple):
-    pool: Pool
-    found: PoolDevice
-
-
-class _Wanted(msgspec.Struct):
-    """How many devices an alternative needs; in mode All, which."""
-
-    request: Request
-    count: int
-    all_of: list[_Candidate] = msgspec.field(default_factory=list)
-
-
 def allocate(
     claims: Sequence[ClaimRequests],
     node: Node,
@@ -85,13 +54,18 @@ def allocate(
     *,
     is_late: Callable[[], bool],
     features: Features = DEFAULT,
+    known: KnownDevices | None = None,
 ) -> tuple[ClaimPicks, ...] | None:
     """Find devices on *node*, which sees *pools*, for all *claims*; None if there are none.
+
+    *known* is what other searches with the same *in_use* and *features* have found out.
 
     Raises AllocationError when nobody could search, SearchTimeoutError once *is_late*,
     InvalidPoolsError when there are none among the pools that are in order.
     """
-    search = _Search(claims, node, pools, in_use, is_late, features)
+    if known is None:
+        known = KnownDevices(in_use)
+    search = _Search(claims, node, pools, in_use, is_late, features, known)
     if search.run():
         return tuple(search.found())
     if any(pool.is_invalid for pool in pools):
@@ -110,28 +84,24 @@ class _Search:
         in_use: AllocatedDevices,
         is_late: Callable[[], bool],
         features: Features,
+        known: KnownDevices,
     ) -> None:
+        self._known = known
         self._features = features
         self._claims = claims
         self._node = node
         self._pools = pools
         self._in_use = in_use
         self._is_late = is_late
-        self._candidates = [
-            _Candidate(pool, found)
-            for pool in pools
-            if not pool.is_broken
-            for found in pool.devices
-        ]
+        self._working_pools = [pool for pool in pools if not pool.is_broken]
         self._selected: dict[tuple[int, DeviceId], bool] = {}
         self._holders: defaultdict[DeviceId, set[int]] = defaultdict(set)
         """For each device picked, which claims have it alone."""
         self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._counters: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
-        self._left: dict[PoolId, dict[CounterName, int]] = {}
+        self._counters = SetAside(in_use)
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
-        self._wanted: list[list[list[_Wanted]]] = []
+        self._wanted: list[list[list[Wanted]]] = []
         self._constraints: list[list[Constraint]] = []
         self._has_counted = False
         self._has_learned = False
@@ -161,10 +131,11 @@ class _Search:
 
     # Before the search: how much is wanted.
 
-    def _want(self, claim: ClaimRequests, request: Request) -> _Wanted:
+    def _want(self, claim: ClaimRequests, request: Request) -> Wanted:
+        asked = request.asked
         if not request.takes_all:
-            return _Wanted(request, request.written.count)
-        wanted = _Wanted(request, 0)
+            return Wanted(request, request.written.count, asked)
+        wanted = Wanted(request, 0, asked)
         for pool in self._pools:
             if pool.is_broken:
                 state = "being updated" if pool.is_incomplete else "invalid"
@@ -175,7 +146,7 @@ class _Search:
             for found in pool.devices:
                 self._check_time()
                 if self._selects(request, found) and self._share(request, found) is not None:
-                    wanted.all_of.append(_Candidate(pool, found))
+                    wanted.all_of.append(Candidate(pool, found))
         wanted.count = len(wanted.all_of)
         return wanted
 
@@ -193,7 +164,7 @@ class _Search:
             return _Outcome.NOT_FOUND if outcome is _Outcome.TOO_MANY else outcome
         outcome = _Outcome.TOO_MANY
         for index, wanted in enumerate(choices[r]):
-            match self._devices(c, r, wanted, 0, 0):
+            match self._devices(c, r, wanted, 0, Position()):
                 case _Outcome.FOUND:
                     self._chosen[c][r] = index
                     return _Outcome.FOUND
@@ -201,7 +172,7 @@ class _Search:
                     outcome = _Outcome.NOT_FOUND
         return outcome
 
-    def _devices(self, c: int, r: int, wanted: _Wanted, number: int, start: int) -> _Outcome:
+    def _devices(self, c: int, r: int, wanted: Wanted, number: int, start: Position) -> _Outcome:
         """Find device *number* and what comes after; candidates before *start* were tried."""
         self._check_time()
         if wanted.request.takes_all and not wanted.all_of:
@@ -212,15 +183,15 @@ class _Search:
             return _Outcome.TOO_MANY
         if wanted.request.takes_all:
             return self._this_device(c, r, wanted, number)
-        for position in range(start, len(self._candidates)):
+        for position, candidate in self._candidates(c, wanted, start):
             self._check_time()
-            candidate = self._candidates[position]
             if not self._is_eligible(c, wanted.request, candidate.found):
                 continue
             undo = self._take(c, wanted.request, candidate, must=False)
             if undo is None:
                 continue
-            outcome = self._devices(c, r, wanted, number + 1, position + 1)
+            after = Position(position.pool, position.device + 1)
+            outcome = self._devices(c, r, wanted, number + 1, after)
             if outcome is _Outcome.FOUND:
                 return outcome
             undo()
@@ -228,6 +199,69 @@ class _Search:
                 return outcome
         self._count_devices()
         return _Outcome.NOT_FOUND
+
+    def _candidates(
+        self, c: int, wanted: Wanted, start: Position
+    ) -> Iterator[tuple[Position, Candidate]]:
+        """Yield the devices that may serve a request, and note of each pool which can.
+
+        What is picked when the next one is wanted is the same each time.
+        """
+        known, next_device = self._known.by_pool(wanted.asked), start.device
+        needed = self._needed_value(c, wanted.request)
+        picked_from = {pick.found.id[:2] for picks in self._picks for pick in picks}
+        for p in range(start.pool, len(self._working_pools)):
+            pool = self._working_pools[p]
+            usable = known.get(pool.id)
+            if usable is None or usable.pool is not pool:
+                yield from self._all_candidates(wanted, pool, Position(p, next_device))
+            elif usable.devices:
+                self._check_time()
+                if needed is None or usable.have_value(*needed) or pool.id in picked_from:
+                    for d, found in usable.devices:
+                        if d >= next_device:
+                            yield Position(p, d), Candidate(pool, found)
+                elif usable.counting:
+                    # QUIRK: each is refused, but what it takes is set aside (see _take).
+                    self._counters.put_off(pool, usable.counting)
+            next_device = 0
+
+    def _all_candidates(
+        self, wanted: Wanted, pool: Pool, start: Position
+    ) -> Iterator[tuple[Position, Candidate]]:
+        """Yield the devices of a pool of which it is not known which can serve a request."""
+        self._check_time()
+        for d in range(start.device, len(pool.devices)):
+            yield Position(start.pool, d), Candidate(pool, pool.devices[d])
+        if not start.device:
+            self._note_usable(wanted, pool)
+
+    def _needed_value(self, c: int, request: Request) -> tuple[str, Typed] | None:
+        """Return what the first constraint needs; others then do not hear of a refused device."""
+        constraints = self._constraints[c]
+        return needed_value(constraints[0], request.name) if constraints else None
+
+    def _note_usable(self, wanted: Wanted, pool: Pool) -> None:
+        """Remember which devices can serve a request when all have been asked."""
+        if pool.selects_by_device or len(self._working_pools) == 1:
+            return  # it depends on the node; it is searched again only when it has changed
+        request, devices, counting = wanted.request, [], []
+        for d, found in enumerate(pool.devices):
+            if not request.has_admin_access and self._is_taken(found.id):
+                continue
+            if found.device.consumes_counters and not self._features.partitionable_devices:
+                continue
+            selected = self._selected.get((id(request), found.id))
+            if selected is None or found.id in self._consumed:
+                return
+            if not selected or self._share(request, found) is None:
+                continue
+            if self._counts(found):
+                if not self._counters.could_take(pool, found):
+                    continue
+                counting.append(found)
+            devices.append((d, found))
+        self._known.note(wanted.asked, UsableDevices(pool, devices, counting))
 
     def _count_devices(self) -> None:
         """Give up at the first dead end if there are not devices enough.
@@ -239,7 +273,7 @@ class _Search:
         if self._has_counted:
             return
         self._has_counted = True
-        if any(candidate.found.consumes for candidate in self._candidates):
+        if any(pool.consumers for pool in self._working_pools):
             return
         choices = [choice for claim in self._wanted for choice in claim]
         if any(wanted.request.takes_all for choice in choices for wanted in choice):
@@ -253,18 +287,30 @@ class _Search:
         if not are_enough(demands, on_step=self._check_time):
             raise _NotEnoughError
 
-    def _demand(self, choice: Sequence[_Wanted]) -> Demand:
+    def _devices_of(self, choice: Sequence[Wanted]) -> Iterator[PoolDevice]:
+        """Yield those that may serve one of the alternatives."""
+        by_pool = [self._known.by_pool(wanted.asked) for wanted in choice]
+        for pool in self._working_pools:
+            known = [each.get(pool.id) for each in by_pool]
+            usable = [each for each in known if each is not None and each.pool is pool]
+            if len(usable) < len(known):
+                yield from pool.devices
+            else:
+                found = dict.fromkeys(found for each in usable for _, found in each.devices)
+                yield from found
+
+    def _demand(self, choice: Sequence[Wanted]) -> Demand:
         """Return what a request needs at least; devices that others share serve every request."""
         count = min(wanted.count for wanted in choice)
         found = set()
-        for candidate in self._candidates:
+        for device in self._devices_of(choice):
             self._check_time()
-            if not any(self._may_serve(wanted.request, candidate.found) for wanted in choice):
+            if not any(self._may_serve(wanted.request, device) for wanted in choice):
                 continue
-            if self._is_shared(candidate.found.device):
+            if self._is_shared(device.device):
                 count -= 1
             else:
-                found.add(candidate.found.id)
+                found.add(device.id)
         return Demand(max(count, 0), frozenset(found))
 
     def _may_serve(self, request: Request, found: PoolDevice) -> bool:
@@ -278,12 +324,12 @@ class _Search:
         if self._is_late():
             raise SearchTimeoutError(has_learned=self._has_learned)
 
-    def _this_device(self, c: int, r: int, wanted: _Wanted, number: int) -> _Outcome:
+    def _this_device(self, c: int, r: int, wanted: Wanted, number: int) -> _Outcome:
         """In mode All it is known which devices it must be."""
         undo = self._take(c, wanted.request, wanted.all_of[number], must=True)
         if undo is None:
             return _Outcome.NOT_FOUND
-        outcome = self._devices(c, r, wanted, number + 1, 0)
+        outcome = self._devices(c, r, wanted, number + 1, Position())
         if outcome is not _Outcome.FOUND:
             undo()
         return outcome
@@ -349,7 +395,7 @@ class _Search:
         )
 
     def _take(
-        self, c: int, request: Request, candidate: _Candidate, *, must: bool
+        self, c: int, request: Request, candidate: Candidate, *, must: bool
     ) -> Callable[[], None] | None:
         """Pick a device that is selected; return the undo, or None if it cannot be had.
 
@@ -364,8 +410,8 @@ class _Search:
             return None
         if device.consumes_counters and not self._features.partitionable_devices:
             return None
-        counts = bool(found.consumes) and not (is_shared and self._is_shared_already(id_))
-        if counts and not self._set_counters_aside(candidate):
+        counts = self._counts(found)
+        if counts and not self._counters.take(candidate.pool, found):
             return None
         if self._is_tainted(request, found):
             return None
@@ -389,7 +435,7 @@ class _Search:
                 return
             self._holders[id_].discard(c)
             if counts:
-                self._count(candidate, -1)
+                self._counters.put_back(candidate.pool, found)
 
         return undo
 
@@ -422,6 +468,11 @@ class _Search:
 
     # Shares and counters.
 
+    def _counts(self, found: PoolDevice) -> bool:
+        """Whether the device takes from counters, and nobody has a share of it already."""
+        is_shared = self._is_shared(found.device)
+        return bool(found.consumes) and not (is_shared and self._is_shared_already(found.id))
+
     def _is_shared_already(self, id_: DeviceId) -> bool:
         return self._in_use.is_consumed(id_) or id_ in self._consumed
 
@@ -431,28 +482,6 @@ class _Search:
             consumed[name] = consumed.get(name, 0) + sign * parse(amount)
         if not any(consumed.values()):
             del self._consumed[id_]
-
-    def _set_counters_aside(self, candidate: _Candidate) -> bool:
-        """Count what the device takes from its pool's counters; False if that is not left."""
-        pool = candidate.pool
-        left = self._left.get(pool.id)
-        if left is None:
-            left = self._left[pool.id] = dict(pool.counters)
-            for other in pool.consumers:
-                if self._in_use.is_allocated(other.id):
-                    for name, amount in other.consumes.items():
-                        left[name] -= amount
-        taken = self._counters[pool.id]
-        for name, amount in left.items():
-            if taken.get(name, 0) + candidate.found.consumes.get(name, 0) > amount:
-                return False
-        self._count(candidate, 1)
-        return True
-
-    def _count(self, candidate: _Candidate, sign: int) -> None:
-        taken = self._counters[candidate.pool.id]
-        for name, amount in candidate.found.consumes.items():
-            taken[name] = taken.get(name, 0) + sign * amount
 
 
 def _constraints_of(claim: ClaimRequests, features: Features) -> Iterator[Constraint]:

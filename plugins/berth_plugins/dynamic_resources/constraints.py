@@ -63,7 +63,8 @@ def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | N
     return found
 
 
-def _value_of(device: Device, driver: str, name: str) -> Typed | None:
+def value_of(device: Device, driver: str, name: str) -> Typed | None:
+    """Return the value of an attribute; None if the device has none, or a list."""
     found = _attribute_of(device, driver, name)
     return None if found is None else found.typed
 
@@ -77,6 +78,14 @@ def _values_of(device: Device, driver: str, name: str) -> TypedValues | None:
     return None if (one := found.typed) is None else (one[0], frozenset((one[1],)))
 
 
+def needed_value(constraint: Constraint, request: RequestName) -> tuple[str, Typed] | None:
+    """Return an attribute, and its value without which nothing more can be added for *request*.
+
+    None if that cannot be said. A device without the value changes nothing in the constraint.
+    """
+    return constraint.needed_value(request) if isinstance(constraint, _Same) else None
+
+
 class _Same:
     __slots__ = ("_count", "_name", "_requests", "_value")
 
@@ -86,10 +95,15 @@ class _Same:
         self._value: Typed | None = None
         self._count = 0
 
+    def needed_value(self, request: RequestName) -> tuple[str, Typed] | None:
+        if not self._count or self._value is None or not request.is_in(self._requests):
+            return None
+        return self._name, self._value
+
     def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = _value_of(device, id_.driver, self._name)
+        value = value_of(device, id_.driver, self._name)
         if value is None or (self._count and value != self._value):
             return False
         self._value = value
@@ -118,7 +132,7 @@ class _Distinct:
     def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = _value_of(device, id_.driver, self._name)
+        value = value_of(device, id_.driver, self._name)
         if value is None or value in self._values.values():
             return False
         self._values[request[0]] = value

@@ -4,7 +4,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -20,15 +20,24 @@ from berth.objects.devices import (
 from berth.objects.meta import ObjectMeta, OwnerReference
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth_plugins.dynamic_resources.allocator import ClaimPicks, SearchTimeoutError, allocate
+from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.known_rows import KnownRows
-from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
-from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, requests_of
+from berth_plugins.dynamic_resources.pools import Pool, ResourcePools, View
+from berth_plugins.dynamic_resources.requests import (
+    IN_MEMORY,
+    AllocationError,
+    ClaimRequests,
+    requests_of,
+)
+from berth_plugins.dynamic_resources.search_result import ClaimPicks, SearchTimeoutError
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
+from berth_plugins.dynamic_resources.usable_devices import KnownDevices
 from berth_plugins.shared.device_classes import DeviceClassResolver
+
+T = TypeVar("T")
 
 MOST_ANSWERS: Final = 100_000
 """So many are kept of all questions together, but all of the last question."""
@@ -56,13 +65,13 @@ class _Answer(msgspec.Struct):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
-    in_use_version: int
-    """Of the last change of a device of the pools."""
     checked_version: int
     """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
     timeout: type[SearchTimeoutError] | None = None
     """When this node alone takes too long, and would again: nothing was learned by it."""
+    is_of_shared: bool = False
+    """Whether the pools of the node alone have nothing to give, and the rest says what is found."""
 
 
 class _Question(NamedTuple):
@@ -98,6 +107,7 @@ class NodeSearch:
         self._clock = clock
         self._timeout = timeout
         self._features = features
+        self._known = KnownDevices(claims.in_use)
         self._questions: OrderedDict[tuple[object, ...], _Question] = OrderedDict()
         self._wasted = 0.0
         """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
@@ -121,19 +131,56 @@ class NodeSearch:
         Raises as :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is
         over.
         """
-        (pools, name), in_use = self._pools.view_of(node), self._claims.in_use
-        answers, last = self._question(claims).answers, in_use.changes.version
-        known = answers.get(name)
+        answers, in_use = self._question(claims).answers, self._claims.in_use
+        view, last = self._view_for(devices, claims, node, answers), in_use.changes.version
+        pools, key = view.pools, view.key
+        known = answers.get(key)
         if known is None or known.pools is not pools or known.checked_version != last:
-            version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
-            if known is None or known.pools is not pools or known.in_use_version != version:
-                search = partial(allocate, claims, node, pools, in_use, features=self._features)
+            if known is None or known.pools is not pools or self._has_changed(known, view):
+                search = partial(
+                    allocate,
+                    claims,
+                    node,
+                    pools,
+                    in_use,
+                    features=self._features,
+                    known=self._known,
+                )
                 picks, timeout = self._within_time(devices, search)
-                known = answers[name] = _Answer(pools, version, last, picks, timeout)
+                known = answers[key] = _Answer(pools, last, picks, timeout)
             known.checked_version = last
         if known.timeout is not None:
             raise known.timeout()
         return known.picks
+
+    def _has_changed(self, known: _Answer, view: View) -> bool:
+        """Whether devices that the view shows have come to somebody or become free."""
+        changed = self._claims.in_use.changes.since(known.checked_version)
+        return changed is None or any(pool.id in changed for pool in view.pools)
+
+    def _view_for(
+        self,
+        devices: DevicesOfPod,
+        claims: Sequence[ClaimRequests],
+        node: Node,
+        answers: dict[str, _Answer],
+    ) -> View:
+        """Return what *node* sees, without its own pools if these have nothing for *claims*.
+
+        Then all such nodes have one search in common.
+        """
+        view = self._pools.view_of(node)
+        if view.shared is None:
+            return view
+        known = answers.get(view.key)
+        if known is None or known.pools is not view.pools:
+            shared = set(view.shared.pools)
+            own = [pool for pool in view.pools if pool not in shared]
+            may_use, timeout = self._within_time(devices, partial(_may_use, claims, own))
+            if may_use or timeout is not None:
+                return view
+            known = answers[view.key] = _Answer(view.pools, 0, None, is_of_shared=True)
+        return view.shared if known.is_of_shared else view
 
     def claims_for(
         self, devices: DevicesOfPod, pod: Pod, lacking: frozenset[str]
@@ -176,8 +223,8 @@ class NodeSearch:
         return extended.variants[lacking]
 
     def _within_time(
-        self, devices: DevicesOfPod, search: "Callable[..., tuple[ClaimPicks, ...] | None]"
-    ) -> tuple[tuple[ClaimPicks, ...] | None, type[SearchTimeoutError] | None]:
+        self, devices: DevicesOfPod, search: Callable[..., T]
+    ) -> tuple[T | None, type[SearchTimeoutError] | None]:
         """Search for as long as the node and the attempt have; the second is of this node alone.
 
         Raises AttemptTimeoutError when others have taken most of the time.
@@ -207,6 +254,28 @@ class NodeSearch:
         self._wasted = max(0.0, self._wasted - SHARE * (now - self._wasted_at))
         self._wasted_at = now
         return max(MAX_TIME - self._wasted, LEAST_TIME)
+
+
+def _may_use(
+    claims: Sequence[ClaimRequests], pools: Sequence[Pool], *, is_late: Callable[[], bool]
+) -> bool:
+    """Whether a request selects a device of *pools*, or is stopped by them."""
+
+    def check_time() -> None:
+        if is_late():
+            raise SearchTimeoutError(has_learned=True)
+
+    requests = [request for claim in claims for choice in claim.requests for request in choice]
+    try:
+        return any(
+            pool.is_broken
+            or any(
+                request.selects(found, check_time) for found in pool.devices for request in requests
+            )
+            for pool in pools
+        )
+    except AllocationError:
+        return True
 
 
 def claim_in_memory(pod: Pod) -> ResourceClaim:

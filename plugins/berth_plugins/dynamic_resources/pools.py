@@ -1,6 +1,6 @@
 """Resource pools: what drivers publish in ResourceSlices, as one node sees it (spec §5.17)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -104,6 +104,9 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
     selects_by_device: bool = False
     """Whether some devices say themselves for which nodes they are."""
 
+    waits: bool = False
+    """Whether some devices have to be waited for."""
+
     @property
     def is_broken(self) -> bool:
         return self.is_incomplete or self.is_invalid
@@ -111,7 +114,7 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
     @property
     def order(self) -> tuple[bool, PoolId]:
         """Pools are tried by driver and name, those that have to be waited for at the end."""
-        return any(found.device.binding_conditions for found in self.devices), self.id
+        return self.waits, self.id
 
 
 class _Slice(NamedTuple):
@@ -145,8 +148,10 @@ class View(NamedTuple):
 
     pools: tuple[Pool, ...]
     """In the order in which they are tried."""
-    node_name: str
-    """The node, or another one for which a search finds the same."""
+    key: str
+    """The same for nodes for which a search finds the same."""
+    shared: "View | None" = None
+    """Without the pools that have slices for the node alone, if there are others."""
 
 
 class _Seen(NamedTuple):
@@ -176,6 +181,12 @@ class ResourcePools:
         self._seen: dict[str, _Seen] = {}
         self._shared_pools: dict[PoolId, dict[tuple[str, ...], Pool | None]] = {}
         """What is made of slices that are not for one node, by the names of those that reach it."""
+        self._selectors: dict[NodeSelector, int] = {}
+        """Those of slices for more than one node, and of how many slices."""
+        self._per_device = 0
+        """How many slices leave it to each device for which nodes it is."""
+        self._beside: dict[tuple[tuple[bool, ...], frozenset[PoolId]], tuple[Pool, ...]] = {}
+        """What nodes see beside their own pools, by what it follows from."""
         self._shared_views: dict[tuple[int, ...], View] = {}
         """What nodes see that have no slices of their own, by the addresses of its pools."""
         (tracker or listers.resource_slices).follow(self._on_change)
@@ -213,7 +224,16 @@ class ResourcePools:
         self._count(id_, found, -1)
 
     def _count(self, id_: PoolId, found: _Slice, sign: int) -> None:
-        node_name = found.slice.spec.node_name
+        spec = found.slice.spec
+        node_name = spec.node_name
+        if spec.per_device_node_selection:
+            self._per_device += sign
+        if spec.node_selector is not None:
+            users = self._selectors[spec.node_selector] = (
+                self._selectors.get(spec.node_selector, 0) + sign
+            )
+            if not users:
+                del self._selectors[spec.node_selector]
         counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
         if found.has_counters:
             counts.append(self._with_counters)
@@ -229,15 +249,19 @@ class ResourcePools:
         if id_ in self._shared:
             self._shared_version += 1
             self._shared_pools.pop(id_, None)
-            self._shared_views.clear()
+            self._forget_shared_views()
         if id_ in self._with_counters:
             self._elsewhere = None
-            self._shared_views.clear()
+            self._forget_shared_views()
         names = _node_names((changed, *self._pools[id_].values()))
         for name in names:
             self._seen.pop(name, None)
         matters_everywhere = id_ in self._shared or id_ in self._with_counters
         self.changes.add(None if matters_everywhere else names)
+
+    def _forget_shared_views(self) -> None:
+        self._shared_views.clear()
+        self._beside.clear()
 
     # Views.
 
@@ -265,17 +289,44 @@ class ResourcePools:
         ):
             return seen.view
         local = self._local.get(name, {})
-        near = local.keys() | self._shared.keys()
-        pools = [pool for id_ in near if (pool := self._pool_of(id_, node)) is not None]
-        pools += [pool for pool in elsewhere if pool.id not in near]
-        pools.sort(key=lambda pool: pool.order)
+        shared = pools = self._pools_beside(node, local)
+        if local:
+            own = (self._pool_of(id_, node) for id_ in local)
+            more = (*shared, *(pool for pool in own if pool is not None))
+            pools = tuple(sorted(more, key=lambda pool: pool.order))
+        view = View(pools, name)
+        if shared and not any(pool.selects_by_device for pool in shared):
+            of_others = View(shared, f"{_SHARED}{name}")
+            of_others = self._shared_views.setdefault(tuple(map(id, shared)), of_others)
+            view = view._replace(shared=of_others) if local else of_others
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
-        view = View(tuple(pools), name)
-        if not local and not any(pool.selects_by_device for pool in pools):
-            view = self._shared_views.setdefault(tuple(map(id, pools)), view)
         self._seen[name] = _Seen(node, self._shared_version, elsewhere, view)
         return view
+
+    def _pools_beside(self, node: Node, local: Mapping[PoolId, int]) -> tuple[Pool, ...]:
+        """Return the pools that *node* sees beside the *local* ones, in their order.
+
+        They are the same for nodes that the same selectors of slices match, unless devices select
+        nodes themselves.
+        """
+        labels, name = node.metadata.labels, node.metadata.name
+        elsewhere = {pool.id: pool for pool in self._broken_pools_elsewhere()}
+        key = (
+            tuple(_matcher(each).matches(labels, name) for each in self._selectors),
+            frozenset(id_ for id_ in local if id_ in self._shared or id_ in elsewhere),
+        )
+        known = None if self._per_device else self._beside.get(key)
+        if known is None:
+            shared = (self._pool_of(id_, node) for id_ in self._shared.keys() - local.keys())
+            pools = [pool for pool in shared if pool is not None]
+            pools += [
+                pool
+                for id_, pool in elsewhere.items()
+                if id_ not in local and id_ not in self._shared
+            ]
+            known = self._beside[key] = tuple(sorted(pools, key=lambda pool: pool.order))
+        return known
 
     def published_for(self, node: Node) -> Iterator[PoolDevice]:
         """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
@@ -334,6 +385,9 @@ def _tracked_pools(listers: Listers) -> ResourcePools:
     return ResourcePools(listers, resource_slice_tracker(listers))
 
 
+_SHARED: Final = "shared/"
+"""Stands before the name of the first node that has a view, which no node name has in it."""
+
 _MOST_SEEN: Final = 100_000
 """So many nodes are remembered; names of deleted ones must not pile up for ever."""
 
@@ -364,6 +418,7 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
         devices=devices,
         counters=counters,
         consumers=consumers,
+        waits=any(found.device.binding_conditions for found in devices),
         selects_by_device=any(found.slice.spec.per_device_node_selection for found in reaching),
     )
 

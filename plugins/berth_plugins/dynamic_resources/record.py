@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from berth_plugins.dynamic_resources.allocator import Pick
 from berth_plugins.dynamic_resources.capacity import canonical
+from berth_plugins.dynamic_resources.search_result import Pick
 from berth_plugins.dynamic_resources.state import NodeFind
 
 

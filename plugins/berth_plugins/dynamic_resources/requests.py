@@ -1,6 +1,6 @@
 """Requests of claims, made ready for the search."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
 import msgspec
@@ -75,6 +75,16 @@ class Request(msgspec.Struct, frozen=True, eq=False):
     @property
     def takes_all(self) -> bool:
         return self.written.allocation_mode == ALL
+
+    @property
+    def asked(self) -> Hashable:
+        """The same for requests that ask the same of a device, whatever else they say."""
+        capacity = self.written.capacity
+        return (
+            self.has_admin_access,
+            tuple(each.written.cel and each.written.cel.expression for each in self.selectors),
+            None if capacity is None else tuple(capacity.requests.items()),
+        )
 
     @property
     def has_admin_access(self) -> bool:

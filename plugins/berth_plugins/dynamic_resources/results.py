@@ -11,9 +11,9 @@ from berth.objects.devices import (
 )
 from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from berth.objects.selectors import NAME_FIELD
-from berth_plugins.dynamic_resources.allocator import ClaimPicks, Pick
 from berth_plugins.dynamic_resources.capacity import canonical
 from berth_plugins.dynamic_resources.requests import ClaimRequests
+from berth_plugins.dynamic_resources.search_result import ClaimPicks, Pick
 
 FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"

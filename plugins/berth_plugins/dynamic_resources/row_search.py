@@ -9,12 +9,12 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
 from berth.framework.verdict import Mask
-from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
 from berth_plugins.dynamic_resources.known_rows import KnownRows
 from berth_plugins.dynamic_resources.node_search import AttemptTimeoutError, NodeSearch
 from berth_plugins.dynamic_resources.requests import AllocationError, ClaimRequests
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
+from berth_plugins.dynamic_resources.search_result import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"

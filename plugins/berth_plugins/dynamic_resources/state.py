@@ -9,10 +9,10 @@ from berth.objects.devices import ResourceClaim
 from berth.objects.pod import NodeAllocatableResourceClaimStatus
 from berth.objects.pod_group import PodGroup
 from berth.objects.selectors import NodeSelectorMatcher
-from berth_plugins.dynamic_resources.allocator import ClaimPicks
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
 from berth_plugins.dynamic_resources.requests import ClaimRequests
+from berth_plugins.dynamic_resources.search_result import ClaimPicks
 
 KEY: Final = "DynamicResources"
 """Where it stands in the cycle state."""

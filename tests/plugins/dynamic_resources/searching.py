@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 
 from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.node import Node
-from berth_plugins.dynamic_resources.allocator import ClaimPicks, allocate
+from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.pools import ResourcePools
 from berth_plugins.dynamic_resources.requests import requests_of
+from berth_plugins.dynamic_resources.search_result import ClaimPicks
 from berth_plugins.shared.device_classes import DeviceClassResolver
 from tests.builders import node
 from tests.device_builders import device_class, listers

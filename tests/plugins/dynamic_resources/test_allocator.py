@@ -7,8 +7,8 @@ import pytest
 
 from berth.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
 from berth.objects.node import Taint
-from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.requests import AllocationError
+from berth_plugins.dynamic_resources.search_result import InvalidPoolsError, SearchTimeoutError
 from tests.builders import node, taint
 from tests.device_builders import (
     allocation,

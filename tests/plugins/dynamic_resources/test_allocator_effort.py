@@ -10,9 +10,9 @@ from berth.cel.selectors import Expression
 from berth.objects.devices import Device, ResourceClaim
 from berth.objects.node import Taint
 from berth_plugins.dynamic_resources import allocator
-from berth_plugins.dynamic_resources.allocator import SearchTimeoutError
 from berth_plugins.dynamic_resources.pools import ANSWERS_KEPT, PoolDevice
 from berth_plugins.dynamic_resources.requests import AllocationError
+from berth_plugins.dynamic_resources.search_result import SearchTimeoutError
 from tests.builders import taint
 from tests.device_builders import (
     claim,

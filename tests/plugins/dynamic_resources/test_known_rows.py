@@ -39,16 +39,25 @@ PODS = st.sampled_from(
         with_claims(POD, "same"),
         with_claims(POD, "two"),
         with_claims(POD, "one", "two"),
+        with_claims(POD, "net"),
         pod("p", uid="me", requests={GPU: 1}),
         pod("p", uid="me", requests={GPU: 1, "example.com/npu": 1}),
     ]
 )
+NET = {"net": True}
+ON_THE_NET = 'has(device.attributes["gpu.example.com"].net)'
 SHARED = st.sampled_from(
     [
-        resource_slice("net", device("s"), pool="net", selects=term(where("zone", "In", "a"))),
-        resource_slice("net", device("s"), device("t"), pool="net", all_nodes=True),
         resource_slice(
-            "net", device("s", node="n3"), device("t", all_nodes=True), pool="net", per_device=True
+            "net", device("s", attributes=NET), pool="net", selects=term(where("zone", "In", "a"))
+        ),
+        resource_slice("net", device("s", attributes=NET), device("t"), pool="net", all_nodes=True),
+        resource_slice(
+            "net",
+            device("s", node="n3", attributes=NET),
+            device("t", all_nodes=True),
+            pool="net",
+            per_device=True,
         ),
     ]
 )
@@ -147,6 +156,7 @@ def test_what_is_known_is_what_a_search_finds(data: st.DataObject) -> None:
         asked_for("one", 1),
         asked_for("same", 1),
         asked_for("two", 2),
+        claim("net", exactly(where=[ON_THE_NET])),
     )
     for _ in range(data.draw(st.integers(2, 12))):
         data.draw(changes(world))

@@ -253,6 +253,7 @@ CASES: Final[Mapping[str, PerfCase]] = {
         _partitions,
         {
             "fast": Workload((1, 1, 10, 10, 10, 10)),
+            "2000pods_100nodes": Workload((100, 0, 2_000, 2_000, 2_000, 1)),
         },
     ),
     "SteadyStateClusterResourceClaimTemplatePartitionableBacktracking": PerfCase(
@@ -262,6 +263,7 @@ CASES: Final[Mapping[str, PerfCase]] = {
         _consumable_capacity,
         {
             "fast": Workload((1, 1, 1, 1, 100, 2)),
+            "2000pods_100nodes": Workload((100, 0, 2_000, 2_000, 1, 20)),
         },
     ),
     "ExtendedResource": PerfCase(_extended_resource, {"fast": Workload((10, 1, 1, 0, 10, 10))}),

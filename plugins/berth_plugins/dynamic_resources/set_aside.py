@@ -1,0 +1,61 @@
+"""What one search has set aside of the counters that the devices of a pool share (spec §5.17)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
+from berth_plugins.dynamic_resources.counters import CounterName
+from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
+
+
+class SetAside:
+    """Counters of all pools, in nano units."""
+
+    def __init__(self, in_use: AllocatedDevices) -> None:
+        self._in_use = in_use
+        self._left: dict[PoolId, dict[CounterName, int]] = {}
+        self._taken: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
+        self._put_off: defaultdict[PoolId, list[Sequence[PoolDevice]]] = defaultdict(list)
+
+    def could_take(self, pool: Pool, found: PoolDevice) -> bool:
+        """Whether what allocated devices leave is enough for the device."""
+        taken = found.consumes
+        return all(taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items())
+
+    def take(self, pool: Pool, found: PoolDevice) -> bool:
+        """Count what the device takes; False, and nothing changes, if that is not left."""
+        for devices in self._put_off.pop(pool.id, ()):
+            for each in devices:
+                self._take(pool, each)
+        return self._take(pool, found)
+
+    def put_off(self, pool: Pool, devices: Sequence[PoolDevice]) -> None:
+        """Have each of *devices* taken, as far as that goes, before the next one of the pool."""
+        self._put_off[pool.id].append(devices)
+
+    def put_back(self, pool: Pool, found: PoolDevice) -> None:
+        """Undo :meth:`take`."""
+        self._count(pool, found, -1)
+
+    def _take(self, pool: Pool, found: PoolDevice) -> bool:
+        taken = self._taken[pool.id]
+        for name, amount in self._left_of(pool).items():
+            if taken.get(name, 0) + found.consumes.get(name, 0) > amount:
+                return False
+        self._count(pool, found, 1)
+        return True
+
+    def _left_of(self, pool: Pool) -> dict[CounterName, int]:
+        left = self._left.get(pool.id)
+        if left is None:
+            left = self._left[pool.id] = dict(pool.counters)
+            for other in pool.consumers:
+                if self._in_use.is_allocated(other.id):
+                    for name, amount in other.consumes.items():
+                        left[name] -= amount
+        return left
+
+    def _count(self, pool: Pool, found: PoolDevice, sign: int) -> None:
+        taken = self._taken[pool.id]
+        for name, amount in found.consumes.items():
+            taken[name] = taken.get(name, 0) + sign * amount
