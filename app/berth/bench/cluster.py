@@ -216,7 +216,7 @@ class _Bench:
             took = []
             for number in range(settings.changes):
                 changed = self._clock.monotonic()
-                await self._change(number % settings.pods)
+                await self._change(number)
                 await asyncio.gather(*(watcher.seen(number + 1) for watcher in watchers))
                 took.append(self._clock.monotonic() - changed)
             seconds = self._clock.monotonic() - started
@@ -233,7 +233,10 @@ class _Bench:
     async def _change(self, number: int) -> None:
         body = msgspec.json.encode({"metadata": {"labels": {"changed": str(number)}}})
         await self._client.request(
-            "PATCH", _path(number), body=body, content_type="application/merge-patch+json"
+            "PATCH",
+            _path(number % self._settings.pods),
+            body=body,
+            content_type="application/merge-patch+json",
         )
 
     async def _gets(self, count: int) -> list[float]:

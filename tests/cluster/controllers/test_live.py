@@ -51,6 +51,7 @@ async def test_a_deployment_lives_and_dies(cluster: Cluster) -> None:
         if "deletionTimestamp" not in pod["metadata"]
     }
     assert (revision, images) == ("2", {"nginx:2"})
+    assert rolled["metadata"]["generation"] == 2, "that of the image, none of the revision"
     assert await cluster.count("/apis/apps/v1/replicasets") == 0
 
 

@@ -91,6 +91,7 @@ def test_conditions_of_endpoints_are_there_and_empty() -> None:
     ("group", "plural"),
     [
         ("", "resourcequotas"),
+        ("coordination.k8s.io", "leases"),
         ("networking.k8s.io", "ingresses"),
         ("networking.k8s.io", "networkpolicies"),
         ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),

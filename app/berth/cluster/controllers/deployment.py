@@ -202,7 +202,8 @@ class DeploymentController:
                 "annotations": {revisions.REVISION: str(revision)},
             }
         }
-        return [Patch(deployment_path(deployment), body)]
+        # As part of the status: a change of the annotations alone would be a new generation.
+        return [Patch(f"{deployment_path(deployment)}/status", body)]
 
     def _has_pods(self, old: Sequence[WorkloadView]) -> bool:
         """Whether an old ReplicaSet wants pods or has some that are not finished."""
