@@ -17,6 +17,8 @@ class AllocatedDevices:
     def __init__(self) -> None:
         self.changes: Changes[tuple[str, str]] = Changes()
         """Driver and pool of each device that came or went."""
+        self.pool_versions: dict[tuple[str, str], int] = {}
+        """Driver and pool to the version of the last change."""
         self._dedicated: Counter[DeviceId] = Counter()
         self._shares: Counter[DeviceId] = Counter()
         self._consumed: dict[DeviceId, dict[str, int]] = {}
@@ -55,6 +57,7 @@ class AllocatedDevices:
                 del counter[result.id]
             if result.share_id is not None or users == max(sign, 0):  # else it was and is in use
                 self.changes.add((result.driver, result.pool))
+                self.pool_versions[result.driver, result.pool] = self.changes.version
             if result.share_id is not None and result.consumed_capacity:
                 self._consume(result.id, sign, {**result.consumed_capacity})
 

@@ -155,8 +155,8 @@ class NodeSearch:
 
     def _has_changed(self, known: _Answer, view: View) -> bool:
         """Whether devices that the view shows have come to somebody or become free."""
-        changed = self._claims.in_use.changes.since(known.checked_version)
-        return changed is None or any(pool.id in changed for pool in view.pools)
+        versions, checked = self._claims.in_use.pool_versions, known.checked_version
+        return any(versions.get(pool.id, 0) > checked for pool in view.pools)
 
     def _view_for(
         self,
