@@ -17,11 +17,9 @@ RUN python -m venv --without-pip /opt/berth \
  && pip --python /opt/berth/bin/python install --require-hashes --only-binary=:all: --no-compile \
       -r requirements.lock
 
-# What builds the wheel, as locked; a need that is not listed here fails for want of a hash.
-COPY requirements-dev.lock .
-RUN awk '/^[a-z]/ {listed = /^(hatchling|packaging|pathspec|pluggy|tomlkit|trove-classifiers)==/} listed' \
-      requirements-dev.lock > build.lock \
- && pip install --require-hashes -r build.lock
+# What builds the wheel, as locked.
+COPY requirements-build.lock .
+RUN pip install --require-hashes -r requirements-build.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY app app

@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
+# Two stamps of one environment: with what berth needs to run, and with what its tests need, too.
+RUNNABLE := $(VENV)/.runnable
 READY := $(VENV)/.ready
 
 # Tests start berth hundreds of times: it is compiled once, whatever the environment says.
@@ -9,8 +12,9 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock clean
 
-run: $(READY)
-	$(BIN)/berth up --sample
+# The end by Ctrl-C is no error, and make would say that it is one.
+run: $(RUNNABLE)
+	@trap : INT; $(BIN)/berth up --sample || { status=$$?; [ $$status -eq 130 ] || exit $$status; }
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
@@ -33,7 +37,7 @@ lint: $(READY)
 	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
-bench: $(READY)
+bench: $(RUNNABLE)
 	$(BIN)/berth bench engine
 
 # Measures what the plots of docs/performance.md show, a quarter of an hour on an idle machine, and
@@ -54,12 +58,17 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 lock:
 	$(LOCK) pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(LOCK) pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --custom-compile-command "make lock"
+	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock --custom-compile-command "make lock"
 
-$(READY): requirements-dev.lock pyproject.toml
+$(RUNNABLE): requirements.lock requirements-build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("berth needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) install --require-hashes -r requirements.lock -r requirements-build.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	touch $(RUNNABLE)
+
+$(READY): $(RUNNABLE) requirements-dev.lock
+	$(PIP) install --require-hashes -r requirements-dev.lock
 	touch $(READY)
 
 clean:

@@ -17,6 +17,7 @@ from berth.kubeconfig import (
     scheduler_in,
     usual_path,
     write_kubeconfig,
+    written,
 )
 
 ACCESS = Access("https://127.0.0.1:6443", "berth-admin", b"CA", "secret", "https://127.0.0.1:10261")
@@ -91,6 +92,27 @@ def test_a_file_of_its_own(tmp_path: Path) -> None:
         "current-context": "berth",
     }
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("change", "stays"),
+    [
+        pytest.param("", False, id="as it was written"),
+        pytest.param("# mine\n", True, id="changed by somebody"),
+    ],
+)
+def test_a_file_of_its_own_goes_with_the_cluster(tmp_path: Path, change: str, stays: bool) -> None:
+    path = tmp_path / "kubeconfig"
+    with written(path, ACCESS):
+        assert content(path)["current-context"] == "berth"
+        with path.open("a", encoding="utf-8") as file:
+            file.write(change)
+    assert path.exists() == stays
+
+
+def test_a_file_that_somebody_removed_is_no_matter(tmp_path: Path) -> None:
+    with written(tmp_path / "kubeconfig", ACCESS):
+        (tmp_path / "kubeconfig").unlink()
 
 
 def test_a_merged_cluster_comes_and_goes(tmp_path: Path) -> None:

@@ -75,6 +75,22 @@ def write_kubeconfig(path: Path, access: Access) -> None:
     )
 
 
+@contextmanager
+def written(path: Path, access: Access) -> Iterator[None]:
+    """Have a kubeconfig with one context for the block. Raises OSError.
+
+    It is removed afterwards, unless it has another content by then.
+    """
+    write_kubeconfig(path, access)
+    content = path.read_bytes()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path.read_bytes() == content:
+                path.unlink()
+
+
 def path_beside(path: Path) -> Path:
     """Return *path*, or one like it while another process that runs has its cluster there."""
     for number in count(1):

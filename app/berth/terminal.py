@@ -1,6 +1,8 @@
 """What commands share: printing, types of arguments, errors."""
 
 import argparse
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +26,25 @@ def program(command: str = "") -> str:
     """
     name = "kubectl berth" if Path(sys.argv[0]).stem == "kubectl-berth" else "berth"
     return f"{name} {command}".rstrip()
+
+
+def typed(command: str = "") -> str:
+    """Return what a person types in this folder to call berth, or one of its commands, again.
+
+    That is ``.venv/bin/berth`` where another ``berth`` or none is on the path.
+    """
+    called = Path(sys.argv[0])
+    if called.stem == "berth" and os.sep in sys.argv[0]:
+        there = shutil.which("berth")
+        if there is None or not called.exists() or not called.samefile(there):
+            return f"{shown_path(called)} {command}".rstrip()
+    return program(command)
+
+
+def shown_path(path: Path) -> str:
+    """Return *path* from the current folder on, if it is below that."""
+    absolute, here = path.absolute(), Path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
 class UsageError(UserError):

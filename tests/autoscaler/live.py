@@ -136,7 +136,7 @@ async def _run(
         plugins=plugins,
     )
     kubelets = HollowKubelets(
-        cluster.in_process("kubelet", user=KUBELETS), Settings(nodes=0), clock=clock, rng=rng
+        cluster.in_process("kubelet", user=KUBELETS), Settings(), clock=clock, rng=rng
     )
     autoscaler = cluster_autoscaler(
         cluster, lambda: service, NodeGroups(groups, options), kubelets, clock=clock, rng=rng

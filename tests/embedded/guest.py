@@ -17,7 +17,7 @@ import yaml
 
 from berth import log as logs
 from berth.clock import RealClock
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
@@ -223,10 +223,10 @@ async def world_with_guest(folder: Path) -> AsyncIterator[World]:
 
     clock, rng = RealClock(), random.Random(1)
     kubeconfig = folder / "kubeconfig"
-    template = NodeTemplate(cpu="64", memory="256Gi", pods=2000)
+    pool = NodePool(NODES, NodeTemplate(cpu="64", memory="256Gi", pods=2000))
     cluster = EmbeddedCluster(clock=clock, rng=rng)
     up = Up(
-        UpOptions(nodes=NODES, template=template, kubeconfig=KubeconfigOut(kubeconfig)),
+        UpOptions([pool], kubeconfig=KubeconfigOut(kubeconfig)),
         default_configuration(args_models(IN_TREE)),
         cluster,
         clock=clock,
@@ -250,7 +250,7 @@ async def world_with_guest(folder: Path) -> AsyncIterator[World]:
 
             token = config["users"][0]["user"]["token"]
             admin = await client(cluster.url, token)
-            await _furnish(admin, template.names(NODES))
+            await _furnish(admin, pool.names())
             path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/guest/token"
             answer = await admin.post(path, json={"spec": {}})
             guest = await client(cluster.url, answer.json()["status"]["token"])

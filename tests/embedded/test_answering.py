@@ -14,6 +14,7 @@ import yaml
 
 from berth.addresses import LOOPBACK
 from berth.clock import RealClock
+from berth.cluster.kubelet.node_template import NodePool
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
@@ -61,7 +62,7 @@ async def test_who_is_answered(
     clock, rng = RealClock(), random.Random(1)
     kubeconfig = tmp_path / "kubeconfig"
     up = Up(
-        UpOptions(nodes=1, kubeconfig=KubeconfigOut(kubeconfig)),
+        UpOptions([NodePool(1)], kubeconfig=KubeconfigOut(kubeconfig)),
         default_configuration(args_models(IN_TREE)),
         EmbeddedCluster(clock=clock, rng=rng, insecure=insecure),
         clock=clock,

@@ -88,7 +88,7 @@ def on_a_virtual_clock(test: Callable[[World], Awaitable[None]]) -> None:
             cluster,
             config,
             nodes,
-            kubelets=Settings(nodes=0),
+            kubelets=Settings(),
             groups=NodeGroups(()),
             plugins=plugins,
             clock=clock,

@@ -10,6 +10,7 @@ from berth.clock import RealClock
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
+from berth.cluster.kubelet.node_template import NodePool
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
@@ -32,7 +33,7 @@ async def test_nobody_is_refused_anything(tmp_path: Path) -> None:
     clock, rng = RealClock(), random.Random(1)
     up = Up(
         UpOptions(
-            nodes=20,
+            [NodePool(20)],
             sample=True,
             kubeconfig=KubeconfigOut(tmp_path / "kubeconfig"),
             exit_when_idle=True,

@@ -59,7 +59,7 @@ def progress(*, count: int = 20, pending: list[Pending] | None = None) -> Progre
 
 def shown(what: Progress, size: tuple[int, int]) -> list[str]:
     width, height = size
-    lines = as_text(render(what, title="berth up", width=width, height=height), width=width)
+    lines = as_text(render(what, title=["berth up"], width=width, height=height), width=width)
     return lines.splitlines()
 
 

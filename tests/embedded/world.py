@@ -13,7 +13,7 @@ from berth.client.api_client import ApiClient
 from berth.clock import RealClock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
@@ -120,8 +120,7 @@ async def running_world(
     await cluster.start(0)
     clients = [await cluster.connect(user.name, user=user) for user in (SCHEDULER, KUBELETS, ADMIN)]
     settings = Settings(
-        nodes=nodes,
-        template=NodeTemplate(resources={"cpu": cpu, "memory": "8Gi", "pods": "110"}),
+        [NodePool(nodes, NodeTemplate(resources={"cpu": cpu, "memory": "8Gi", "pods": "110"}))],
         timings=Timings(stop_seconds=0.1),
     )
     kubelets = HollowKubelets(clients[1], settings, clock=clock, rng=rng)

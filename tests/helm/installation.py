@@ -25,7 +25,7 @@ from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.users import KUBELETS, User, service_account_user
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.embedded.cluster import EmbeddedCluster
 from tests.e2e.replicas import Process, berth
@@ -34,6 +34,7 @@ from tests.helm.rendering import NAMESPACE, Object, Values, deployment, of_kind,
 PODS: Final = "/api/v1/namespaces/default/pods"
 LOOK_SECONDS: Final = 0.05
 LIMIT_SECONDS: Final = 50
+NODE: Final = NodeTemplate(resources={"cpu": "4", "memory": "8Gi", "pods": "110"})
 INSTALLED: Final = (
     "ServiceAccount",
     "ClusterRole",
@@ -191,8 +192,11 @@ async def installed(values: Values, folder: Path, *, nodes: int) -> AsyncIterato
         kubelets = HollowKubelets(
             kubelet_client,
             Settings(
-                nodes=nodes,
-                template=NodeTemplate(resources={"cpu": "4", "memory": "8Gi", "pods": "110"}),
+                [
+                    NodePool(
+                        nodes, NodeTemplate(resources={"cpu": "4", "memory": "8Gi", "pods": "110"})
+                    )
+                ],
                 timings=Timings(stop_seconds=0.1),
             ),
             clock=clock,

@@ -1,4 +1,4 @@
-"""The flags that say who may use an embedded cluster."""
+"""The flags that say who may use an embedded cluster, and which nodes it has."""
 
 import argparse
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from berth.cluster.access.tokens import TokenFileError
-from berth.flags.embedded_cluster import add_cluster_flags
-from berth.settings.embedded_cluster import embedded_cluster
+from berth.cluster.kubelet.node_template import NodePool
+from berth.errors import UserError
+from berth.flags.embedded_cluster import add_cluster_flags, add_node_flags
+from berth.settings.embedded_cluster import embedded_cluster, node_pools
 
 
 def parsed(*argv: str) -> argparse.Namespace:
@@ -58,3 +60,67 @@ async def test_tokens_of_the_file_are_good(tmp_path: Path) -> None:
     assert b"NodeList" in await client.request("GET", "/api/v1/nodes")
     await client.close()
     await cluster.stop()
+
+
+SHAPES = """\
+apiVersion: v1
+kind: Node
+metadata: {name: general, annotations: {berth.dev/count: "12"}}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: gpu}
+spec: {taints: [{key: gpu, effect: NoSchedule}]}
+status: {allocatable: {cpu: "16", memory: 128Gi, pods: "110", example.com/gpu: "4"}}
+"""
+
+
+def pools(tmp_path: Path, text: str, *argv: str) -> list[NodePool]:
+    path = tmp_path / "nodes.yaml"
+    path.write_text(text, encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    add_node_flags(parser, nodes=20, besides="--node-group")
+    return node_pools(parser.parse_args([f"--node-template={path}", *argv]), default=20)
+
+
+@pytest.mark.parametrize(
+    ("argv", "gpus"),
+    [pytest.param([], 20, id="by default"), pytest.param(["--nodes=2"], 2, id="by the flag")],
+)
+def test_nodes_of_several_shapes(tmp_path: Path, argv: list[str], gpus: int) -> None:
+    general, gpu = pools(tmp_path, SHAPES, *argv)
+    assert (general.count, gpu.count) == (12, gpus)
+    assert (general.names()[-1], gpu.names()[0]) == (
+        "general-11",
+        f"gpu-{'0' * len(str(gpus - 1))}",
+    )
+    assert general.template.allocatable()["cpu"] == "8"
+    assert gpu.template.allocatable()["example.com/gpu"] == "4"
+    assert [dict(taint) for taint in gpu.template.taints] == [
+        {"key": "gpu", "value": "", "effect": "NoSchedule"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("kind: Pod\napiVersion: v1\n", r"Nodes are needed, got \['Pod'\]", id="kind"),
+        pytest.param(
+            SHAPES.replace("name: gpu", "name: general"),
+            "metadata.name: 'general': names the nodes of 2 shapes",
+            id="names that clash",
+        ),
+        pytest.param(
+            SHAPES.replace('"12"', "many"),
+            r"metadata.annotations\[berth.dev/count\]: 'many': must be a number",
+            id="a count that is none",
+        ),
+        pytest.param(
+            SHAPES.replace('"12"', '"-1"'), "'-1': must be a number from 0", id="a negative count"
+        ),
+    ],
+)
+def test_shapes_that_cannot_be_used_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        pools(tmp_path, text)

@@ -29,7 +29,7 @@ from berth.bench.watchers import MIB, ListOfAny, Watcher, read_pages
 from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of, find
 from berth.clock import Clock
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool
 
 NAMESPACES: Final = 50
 PAGE: Final = 500
@@ -166,7 +166,7 @@ class _Bench:
             body = msgspec.json.encode({"metadata": {"name": name}})
             await self._client.request("POST", "/api/v1/namespaces", body=body)
         await self._until_quiet()  # pods need the service accounts of their namespaces
-        nodes = NodeTemplate().names(self._settings.nodes)
+        nodes = NodePool(self._settings.nodes).names()
         count = self._settings.pods
 
         def create(number: int) -> Given:

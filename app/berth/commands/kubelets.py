@@ -10,14 +10,13 @@ from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.event_loop import in_loop
-from berth.settings.embedded_cluster import kubelet_configuration, node_template
+from berth.settings.embedded_cluster import kubelet_configuration, node_pools
 
 
 def run(given: argparse.Namespace) -> int:
     log.setup(logging.INFO)
     settings = Settings(
-        given.nodes,
-        node_template(given.node_template),
+        node_pools(given),
         configuration=kubelet_configuration(given.kubelet_config),
         stages=load_stages(given.stages),
     )

@@ -20,7 +20,7 @@ from berth.settings.embedded_cluster import (
     embedded_cluster,
     kubeconfig_out,
     kubelet_configuration,
-    node_template,
+    node_pools,
 )
 from berth.settings.feature_gates import with_gates
 from berth.settings.recording import recording
@@ -46,11 +46,9 @@ def run(given: argparse.Namespace) -> int:
         from berth.autoscaler import node_groups  # here, and below: it takes 0.1 s to load
 
         groups = node_groups.read(given.node_group).with_kubelets(kubelets)
-    default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
-        nodes=default_nodes if given.nodes is None else given.nodes,
+        pools=node_pools(given, default=0 if groups else SAMPLE_NODES),
         node_groups=groups,
-        template=node_template(given.node_template),
         stages=load_stages(given.stages),
         configuration=kubelets,
         load=gather(given.load),

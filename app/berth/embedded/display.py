@@ -1,6 +1,6 @@
 """Shows the progress of ``berth up``: live on a terminal, else line by line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,11 +11,13 @@ from berth.tables import Screen, shown_live
 LINES_EVERY: Final = 8
 """Without a terminal, what changed is written every so many looks."""
 
+Title = Callable[[], Sequence[str]]
+
 
 class Display:
     """Made by :func:`display`."""
 
-    def __init__(self, screen: Screen | None, *, title: str, say: Callable[[str], None]) -> None:
+    def __init__(self, screen: Screen | None, *, title: Title, say: Callable[[str], None]) -> None:
         self._screen = screen
         self._title = title
         self._say = say
@@ -32,7 +34,7 @@ class Display:
         """Show the next look."""
         if self._screen is not None:
             width, height = self._screen.width, self._screen.height
-            self._screen.show(render(progress, title=self._title, width=width, height=height))
+            self._screen.show(render(progress, title=self._title(), width=width, height=height))
         elif self._looks % LINES_EVERY == 0:
             self._write(progress)
         self._looks += 1
@@ -49,8 +51,11 @@ class Display:
 
 
 @contextmanager
-def display(*, title: str, say: Callable[[str], None]) -> Iterator[Display]:
-    """Yield a display on standard output; *say* prints a line where that is no terminal."""
+def display(*, title: Title, say: Callable[[str], None]) -> Iterator[Display]:
+    """Yield a display on standard output; *say* prints a line where that is no terminal.
+
+    *title* is asked for the first lines at each look.
+    """
     with shown_live() as screen:
         made = Display(screen, title=title, say=say)
         yield made

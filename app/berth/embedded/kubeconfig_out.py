@@ -7,7 +7,8 @@ from pathlib import Path
 
 from berth.addresses import KUBECONFIG
 from berth.embedded.cluster import EmbeddedCluster
-from berth.kubeconfig import merged, path_beside, usual_path, write_kubeconfig
+from berth.kubeconfig import merged, path_beside, usual_path, written
+from berth.terminal import shown_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,15 @@ class KubeconfigOut:
     def written(self, cluster: EmbeddedCluster, *, scheduler: str = "") -> Iterator[str]:
         """Write them for the block; yield the flags that kubectl and berth find them with.
 
+        Afterwards nothing of them is left, unless somebody has changed the file meanwhile.
+
         *scheduler* is the URL of the scheduler of *cluster*. Raises OSError and KubeconfigError.
         """
         access = cluster.access(scheduler=scheduler)
         path = (self.path or path_beside(KUBECONFIG)).absolute()
-        write_kubeconfig(path, access)
-        if self.merge:
-            with merged(usual_path(), access) as context:
-                yield f"--context {context}"
-        else:
-            yield f"--kubeconfig {path}"
+        with written(path, access):
+            if self.merge:
+                with merged(usual_path(), access) as context:
+                    yield f"--context {context}"
+            else:
+                yield f"--kubeconfig {shown_path(path)}"

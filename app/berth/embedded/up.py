@@ -4,7 +4,7 @@ import asyncio
 import random
 import resource
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,12 +18,12 @@ from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
 from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
-from berth.embedded.display import display
+from berth.embedded.display import Title, display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
@@ -36,6 +36,7 @@ from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.recording.writer import RecordingWriter
 from berth.tasks import forever
+from berth.terminal import typed
 from berth.ui.local_page import local_page
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ LONGEST_LOOK_INTERVAL: Final = 2.0
 class UpOptions:
     """What to start, and when to stop."""
 
-    nodes: int
-    template: NodeTemplate = field(default_factory=NodeTemplate)
+    pools: Sequence[NodePool] = ()
+    """The nodes there are from the beginning."""
     stages: Stages = field(default_factory=Stages)
     """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
@@ -159,16 +160,20 @@ class Up:
             )
             self._say(f"API server at {cluster.url}; try: kubectl {flags} get pods -A")
             self._say(cluster.how_kept)
-            self._say(f"scheduler at {port.url}; try: berth explain {flags} POD")
+            self._say(f"scheduler at {port.url}; try: {typed('explain')} {flags} POD")
             page = await cleanup.enter_async_context(
                 local_page(endpoints, port=self._options.ui_port, program="berth up", say=self._say)
             )
             service.add_server("secure", port)
+
+            def title() -> Sequence[str]:
+                """Return what one needs at any time, and what lines above would scroll away."""
+                return (f"berth up  {cluster.url}  {flags}", f"page  {page.link}")
+
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
                 Settings(
-                    self._options.nodes,
-                    self._options.template,
+                    self._options.pools,
                     stages=self._options.stages,
                     configuration=self._options.configuration,
                     features=enabled_features(self._config.feature_gates),
@@ -208,7 +213,7 @@ class Up:
                     name = "autoscaler"
                     run = partial(self._autoscale, service, autoscaler)
                     background.append(tasks.create_task(forever(name, run), name=name))
-                await self._watch(service, client, loading, flags, autoscaler)
+                await self._watch(service, client, loading, title, autoscaler)
                 verification = await verify(client)
                 self._summary(service, loader.refused, verification)
                 for task in background:
@@ -218,7 +223,7 @@ class Up:
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
         await kubelets.ready.wait()
         if self._options.sample:
-            names = self._options.template.names(self._options.nodes)
+            names = [name for pool in self._options.pools for name in pool.names()]
             await load_sample(loader, client, nodes=names)
         await loader.load(self._options.load)
 
@@ -233,13 +238,12 @@ class Up:
         service: SchedulerService,
         client: ApiClient,
         loading: asyncio.Task[None],
-        flags: str,
+        title: Title,
         autoscaler: "ClusterAutoscaler | None",
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
         idleness = Idleness(service, client)
-        title = f"berth up  {self._cluster.url}  {flags}"
         with display(title=title, say=self._say) as shown:
             pause = LOOK_INTERVAL
             while not idleness.is_reached:

@@ -14,13 +14,14 @@ WIDE, MEDIUM = 100, 70
 """From so many columns on there is room for long bars, for short ones."""
 
 
-def render(progress: Progress, *, title: str, width: int, height: int) -> Content:
+def render(progress: Progress, *, title: Sequence[str], width: int, height: int) -> Content:
     """Return *progress* as at most *height* lines of at most *width* columns.
 
-    Pods that fit nowhere get up to half of them, or what the nodes leave.
+    The lines of *title* come first. Pods that fit nowhere get up to half of the others, or what
+    the nodes leave.
     """
     parts: list[Content] = [
-        Clipped(Styled((title, "bold")), lines=1),
+        *(Clipped(Styled((line, "bold")), lines=1) for line in title),
         Clipped(progress.line(), lines=2),
     ]
     if progress.node_groups:

@@ -19,13 +19,14 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         "--nodes",
         type=positive,
         default=None if besides else nodes,
-        help=f"number of hollow nodes{unless}",
+        help=f"number of hollow nodes, of each shape{unless}",
     )
     parser.add_argument(
         "--node-template",
         type=Path,
         metavar="FILE",
-        help="Node manifest to use as a template for all nodes",
+        help="Node manifests to use as templates, one for each shape; the annotation"
+        " berth.dev/count says how many nodes of it there are, if not --nodes",
     )
     parser.add_argument(
         "--stages", default="fast", metavar="PROFILE|FILE",

@@ -2,6 +2,7 @@
 
 import argparse
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet import configuration
 from berth.cluster.kubelet.configuration import KubeletConfiguration
-from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.cluster.kubelet.template_manifest import template_from
+from berth.cluster.kubelet.node_template import NodePool
+from berth.cluster.kubelet.template_manifest import pool_from
 from berth.cluster.storage.database import Database
 from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
@@ -74,12 +75,26 @@ def kubelet_configuration(path: Path | None) -> KubeletConfiguration:
     return KubeletConfiguration() if path is None else configuration.read(path)
 
 
-def node_template(path: Path | None) -> NodeTemplate:
-    """Read what ``--node-template`` names. Raises UsageError and ManifestError."""
+def node_pools(given: argparse.Namespace, *, default: int = 0) -> list[NodePool]:
+    """Return the nodes that the flags of ``add_node_flags`` ask for.
+
+    *default* is how many there are of a shape that nobody says it of. Raises UsageError and
+    ManifestError.
+    """
+    count, path = given.nodes, given.node_template
+    count = default if count is None else count
     if path is None:
-        return NodeTemplate()
+        return [NodePool(count)]
     found = list(manifests.read(path))
-    if len(found) != 1 or found[0]["kind"] != "Node":
+    if not found or any(obj["kind"] != "Node" for obj in found):
         kinds = [obj["kind"] for obj in found]
-        raise UsageError(f"{path}: exactly one Node is needed, got {kinds}")
-    return template_from(found[0], source=str(path))
+        raise UsageError(f"{path}: one or several Nodes are needed, got {kinds}")
+    pools = [pool_from(obj, count=count, source=str(path)) for obj in found]
+    prefixes = Counter(pool.template.prefix for pool in pools)
+    for prefix, shapes in prefixes.items():
+        if shapes > 1:
+            raise UsageError(
+                f"{path}: metadata.name: {prefix.removesuffix('-')!r}: names the nodes of {shapes}"
+                " shapes; each needs a name of its own"
+            )
+    return pools

@@ -19,6 +19,7 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
@@ -84,7 +85,7 @@ async def running() -> AsyncIterator[Cluster]:
     port = await server.start("127.0.0.1", 0)
     client = await connect(kubeconfig=None, master=f"http://127.0.0.1:{port}", qps=1e6, burst=10**6)
     kubelets = HollowKubelets(
-        client, Settings(nodes=1, timings=Timings(stop_seconds=0.1)), clock=clock, rng=rng
+        client, Settings([NodePool(1)], timings=Timings(stop_seconds=0.1)), clock=clock, rng=rng
     )
     controllers = Controllers(client, registry, clock=clock, rng=rng)
     tasks = [

@@ -9,7 +9,7 @@ import pytest
 
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.stages.load import load
 from berth.cluster.resources import Object
 from berth.duration import Duration
@@ -34,7 +34,7 @@ class World:
                 turns=Turns(),
                 clock=self.serving.clock,
             ),
-            Settings(**{"nodes": 1, "lease_seconds": None, **settings}),
+            Settings(**{"pools": [NodePool(1)], "lease_seconds": None, **settings}),
             clock=self.serving.clock,
             rng=random.Random(1),
         )
@@ -116,7 +116,7 @@ async def test_a_machine_may_come_again_under_its_name(world: World) -> None:
         world.kubelets.add_node(LARGE, "large-a")
 
 
-@pytest.mark.parametrize("world", [{"nodes": 0}], indirect=True)
+@pytest.mark.parametrize("world", [{"pools": []}], indirect=True)
 async def test_kubelets_without_nodes_are_ready_at_once(world: World) -> None:
     await asyncio.wait_for(world.kubelets.registered.wait(), 60)
 

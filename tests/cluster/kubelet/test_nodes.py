@@ -10,7 +10,7 @@ from berth.clock import FakeClock
 from berth.cluster.actions import Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.resources import Object
 from berth.cluster.strategies.node import NODE
 from berth.objects.node import Node
@@ -49,7 +49,7 @@ def test_a_node_is_what_the_api_takes() -> None:
 
 
 def test_names_sort_as_they_count() -> None:
-    names = NodeTemplate().names(11)
+    names = NodePool(11).names()
     assert (names[0], names[-1], names) == ("node-00", "node-10", sorted(names))
 
 

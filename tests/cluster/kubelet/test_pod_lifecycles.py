@@ -14,7 +14,7 @@ from berth.cluster.kubelet.annotations import plan_of
 from berth.cluster.kubelet.container_plan import RUNS, ContainerPlan
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.resources import Object
@@ -62,7 +62,7 @@ class World:
         template = NodeTemplate()
         self.nodes = {
             name: HollowNode(name, index=index, allocatable=template.allocatable())
-            for index, name in enumerate(template.names(2))
+            for index, name in enumerate(NodePool(2, template).names())
         }
         self.pods = PodLifecycles(
             self.nodes,

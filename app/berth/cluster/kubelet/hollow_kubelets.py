@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
@@ -55,10 +55,10 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How many nodes, and how they behave."""
+    """Which nodes, and how they behave."""
 
-    nodes: int
-    template: NodeTemplate = field(default_factory=NodeTemplate)
+    pools: Sequence[NodePool] = ()
+    """The nodes there are from the beginning."""
     timings: Timings = field(default_factory=Timings)
     lease_seconds: int | None = LEASE_SECONDS
     """Duration of node leases; None: no leases, which spares the API server some writes."""
@@ -141,8 +141,9 @@ class HollowKubelets:
             on_malformed=_log_malformed,
             params={"fieldSelector": "spec.nodeName!="},
         )
-        for name in settings.template.names(settings.nodes):
-            self.add_node(settings.template, name)
+        for pool in settings.pools:
+            for name in pool.names():
+                self.add_node(pool.template, name)
 
     def add_node(self, template: NodeTemplate, name: str) -> None:
         """Start a machine: its kubelet registers the node *name*, and runs the pods there.

@@ -28,7 +28,7 @@ OWN_CONDITIONS = frozenset(type_ for type_, *_ in HEALTHY_CONDITIONS)
 
 @dataclass(frozen=True, slots=True)
 class NodeTemplate:
-    """What all hollow nodes have in common. Resources are quantities."""
+    """What the hollow nodes of a pool have in common. Resources are quantities."""
 
     prefix: str = "node-"
     """Names are this and a number."""
@@ -44,11 +44,6 @@ class NodeTemplate:
     taints: tuple[Mapping[str, str], ...] = ()
     reserved: Mapping[str, str] = field(default_factory=dict)
     """What of the capacity pods do not get."""
-
-    def names(self, count: int) -> list[str]:
-        """Return the names of *count* nodes; they sort as they count."""
-        width = len(str(count - 1))
-        return [f"{self.prefix}{index:0{width}}" for index in range(count)]
 
     def allocatable(self) -> dict[str, str]:
         """Return what pods get."""
@@ -125,6 +120,19 @@ class NodeTemplate:
             labels["topology.kubernetes.io/region"] = self.region
             labels["topology.kubernetes.io/zone"] = f"zone-{index % self.zones + 1}"
         return {**labels, **self.labels}
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """So many nodes of one shape."""
+
+    count: int
+    template: NodeTemplate = field(default_factory=NodeTemplate)
+
+    def names(self) -> list[str]:
+        """Return the names of the nodes; they sort as they count."""
+        width = len(str(self.count - 1))
+        return [f"{self.template.prefix}{index:0{width}}" for index in range(self.count)]
 
 
 def without(capacity: Mapping[str, Quantity], reserved: Mapping[str, str]) -> dict[str, Quantity]:

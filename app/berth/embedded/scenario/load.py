@@ -86,7 +86,7 @@ class ScenarioFile:
 
     def kubelets(self) -> Settings:
         """Return how all nodes behave. Raises KubeletConfigurationError and StagesError."""
-        return Settings(nodes=0, configuration=self.kubelet_configuration(), stages=self.stages())
+        return Settings(configuration=self.kubelet_configuration(), stages=self.stages())
 
     def kubelet_configuration(self) -> KubeletConfiguration:
         """Return the configuration of all nodes. Raises KubeletConfigurationError."""

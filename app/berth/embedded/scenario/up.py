@@ -25,6 +25,7 @@ from berth.embedded.scenario.runner import Result, Runner
 from berth.embedded.scenario.simulation import Simulation, running
 from berth.embedded.scheduler_port import scheduler_port
 from berth.plugin_sources import KnownPlugins
+from berth.terminal import typed
 from berth.ui.local_page import local_page
 
 REAL_TIME: Final = 1.0
@@ -119,7 +120,7 @@ async def _serve(
     )
     flags = cleanup.enter_context(served.kubeconfig.written(cluster, scheduler=port.url))
     say(f"API server at {cluster.url}; try: kubectl {flags} get pods -A")
-    say(f"scheduler at {port.url}; try: berth explain {flags} POD")
+    say(f"scheduler at {port.url}; try: {typed('explain')} {flags} POD")
     await cleanup.enter_async_context(
         local_page(scheduler, port=served.ui_port, program="berth up", say=say)
     )
