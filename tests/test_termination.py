@@ -132,6 +132,17 @@ async def test_a_command_cleans_up(number: signal.Signals, status: int) -> None:
         assert await exit_status(process) == status
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_stuck_loop_is_ended_by_the_second_signal(number: signal.Signals) -> None:
+    """A plugin of berth up loops: only handlers that need no turn of the loop run."""
+    async with python(COMMAND.replace("await asyncio.sleep(3600)", "while True: pass")) as process:
+        process.send_signal(number)
+        await asyncio.sleep(0.1)  # two at once are one
+        process.send_signal(number)
+
+        assert await exit_status(process) == 128 + number
+
+
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 async def test_a_second_signal_waits_for_nothing(second: signal.Signals) -> None:
     async with python(SERVE.format(cleaning=3600)) as process:

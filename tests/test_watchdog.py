@@ -11,7 +11,7 @@ import pytest
 
 from berth.framework.interface import Plugin
 from berth.framework.pod_info import PodInfo
-from berth.service.watchdog import PATIENCE, Watchdog, traceback_of, whereabouts
+from berth.service.watchdog import INTERRUPTED, PATIENCE, Watchdog, traceback_of, whereabouts
 from tests.builders import pod
 
 ERRORS = "event loop is stuck"
@@ -54,6 +54,20 @@ def test_a_stuck_loop_is_told_of_again_and_again_but_ever_more_rarely(
     assert told(caplog) == [ERRORS]
     look(watchdog, 1 + 6 * PATIENCE)
     assert (watchdog.stalls, told(caplog)) == (1, 4 * [ERRORS])
+
+
+def test_what_holds_the_loop_is_interrupted() -> None:
+    interrupted: list[None] = []
+    watchdog = Watchdog(interrupt=lambda: interrupted.append(None))
+    look(watchdog, INTERRUPTED - 1)
+    assert interrupted == []
+    look(watchdog, 1)
+    assert len(interrupted) == 1
+    look(watchdog, INTERRUPTED)
+    assert len(interrupted) == 2
+    watchdog.beat()
+    look(watchdog, INTERRUPTED)
+    assert len(interrupted) == 2
 
 
 def test_a_loop_that_turns_again_is_told_of(caplog: pytest.LogCaptureFixture) -> None:

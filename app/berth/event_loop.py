@@ -1,19 +1,23 @@
 """The event loop of a command: how it is run and ended, and what its process does about memory."""
 
 import asyncio
+import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import uvloop
 
 from berth.clock import Clock
 from berth.memory import Survivors, keep_heap
 from berth.open_files import raise_limit
-from berth.terminal import INTERRUPTED, TERMINATED
+from berth.terminal import INTERRUPTED, TERMINATED, show_cursor
 
 T = TypeVar("T")
+
+ENDED_BY: Final[Mapping[int, int]] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+"""The exit status of a command by the signal that ended it."""
 
 
 async def sparing_survivors(work: Awaitable[T], clock: Clock) -> T:
@@ -30,32 +34,35 @@ def in_loop(
 ) -> int:
     """Run *work* on a fast event loop, or on another; Ctrl-C and SIGTERM end it cleanly.
 
-    A second SIGTERM, while it cleans up, ends the process at once.
+    A second one, while it cleans up or the loop is stuck, ends the process at once.
     """
     keep_heap()
     raise_limit()
-    terminated = False
+    status = 0
 
     async def until_terminated() -> int:
-        nonlocal terminated
         working, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert working is not None
 
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            loop.remove_signal_handler(signal.SIGTERM)
-            working.cancel()
+        # Handlers of the loop would wait until it turns; these run at once.
+        def terminate(received: int, _frame: object) -> None:
+            nonlocal status
+            if status:
+                show_cursor()
+                os._exit(status)
+            status = ENDED_BY[received]
+            loop.call_soon_threadsafe(working.cancel)
 
-        loop.add_signal_handler(signal.SIGTERM, terminate)
+        before = {number: signal.signal(number, terminate) for number in ENDED_BY}
         try:
             return await work
         finally:
-            loop.remove_signal_handler(signal.SIGTERM)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     with (
         suppress(asyncio.CancelledError),
         asyncio.Runner(loop_factory=new_event_loop) as runner,
     ):
         return runner.run(until_terminated())
-    return TERMINATED if terminated else INTERRUPTED
+    return status

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -45,6 +45,13 @@ def shown_path(path: Path) -> str:
     """Return *path* from the current folder on, if it is below that."""
     absolute, here = path.absolute(), Path.cwd()
     return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
+
+
+def show_cursor() -> None:
+    """Have the terminal show its cursor again, which what is shown live hides."""
+    with suppress(OSError):
+        if sys.stdout.isatty():
+            os.write(sys.stdout.fileno(), b"\x1b[?25h")
 
 
 class UsageError(UserError):

@@ -1,4 +1,4 @@
-"""A plugin that loops for ever: the log says where, the probe fails, the metric says so."""
+"""A plugin that loops for ever: log, probe and metric say so, and its call is ended."""
 
 import asyncio
 import ssl
@@ -62,6 +62,9 @@ async def test_a_plugin_that_loops_for_ever_is_found(tmp_path: Path) -> None:
         async with asyncio.timeout(60):
             await until(lambda: "event loop is stuck" in process.output, "the log says so")
         live, metrics = await ask("/livez"), await ask("/metrics")
+        async with asyncio.timeout(60):
+            await until(lambda: "event loop turns again" in process.output, "the call is ended")
+        assert (await ask("/livez")).status_code == 200
 
     assert (live.status_code, live.text) == (
         500,
@@ -70,4 +73,5 @@ async def test_a_plugin_that_loops_for_ever_is_found(tmp_path: Path) -> None:
     assert "berth_event_loop_stuck_seconds" in metrics.text
     assert "plugin=Loops pod=default/trap" in process.output
     assert "in filter_node\n" in process.output
+    assert "plugin failed plugin=Loops extension_point=Filter pod=default/trap" in process.output
     assert 'while pod.pod.metadata.name == "trap":\n' in process.output

@@ -50,6 +50,7 @@ from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
+from berth.profile.plugin_interrupt import interrupter
 from berth.recording.recorder import Recorder
 from berth.recording.writer import RecordingWriter
 from berth.scheduler.api_writer import ApiWriter
@@ -196,7 +197,7 @@ class SchedulerService:
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
         self._stuck_loop = StuckLoopResponder()
-        self._watchdog = Watchdog(pause=self._stuck_loop.answer)
+        self._watchdog = Watchdog(pause=self._stuck_loop.answer, interrupt=interrupter())
         self._stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
         self._connections: dict[str, ConnectionCounts] = {}
         self.staleness = Staleness(

@@ -1,12 +1,13 @@
 """Holds plugins by others so that what is wrong with one fails an attempt, not the scheduler.
 
 In-tree plugins are held to account by tests instead: a look at every answer costs more than many of
-them take. A plugin that never returns cannot be helped; the liveness probe sees it.
+them take. A call that never returns is ended by :mod:`berth.profile.plugin_interrupt`.
 """
 
 import logging
 import math
 from collections.abc import Callable, Hashable, Iterable
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -40,6 +41,9 @@ log = logging.getLogger(__name__)
 IN_TREE: Final = "berth_plugins"
 """The package whose plugins need no guard; those of all others do."""
 
+REST_SECONDS: Final = 60.0
+"""For how long a plugin that was interrupted is not asked: nobody else would have a turn."""
+
 LOG_EVERY: Final = 60.0
 """Seconds; a plugin that fails again and again at one point is logged so often."""
 
@@ -52,6 +56,9 @@ _REJECTING: Final = frozenset(
     }
 )
 
+_CALLS: Final = frozenset({"guarded", "keys_of_pod", "keys_of_event"})
+"""The functions here that call plugins."""
+
 Read = Callable[[Any, tuple[Any, ...]], Any]
 """Returns an answer, to a call with these arguments, in the form that the interface promises.
 
@@ -63,16 +70,25 @@ def is_in_tree(kind: type[Plugin]) -> bool:
     return kind.__module__.partition(".")[0] == IN_TREE
 
 
+class PluginInterruptedError(Exception):
+    """What a plugin's call raises that held the event loop for too long."""
+
+
+def is_call(frame: FrameType) -> bool:
+    """Whether *frame* is where a guard calls a plugin, and catches what it raises."""
+    return frame.f_globals is globals() and frame.f_code.co_name in _CALLS
+
+
 class Complaints:
     """Logs what plugins do wrong: the first time, then at most once per :data:`LOG_EVERY`."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._logged: dict[tuple[str, str], float] = {}
         self._kept_back: dict[tuple[str, str], int] = {}
 
     def add(self, plugin: str, point: str, *, pod: str, error: Exception) -> None:
-        kind, now = (plugin, point), self._clock.monotonic()
+        kind, now = (plugin, point), self.clock.monotonic()
         if now - self._logged.get(kind, -math.inf) < LOG_EVERY:
             self._kept_back[kind] = self._kept_back.get(kind, 0) + 1
             return
@@ -96,6 +112,8 @@ class Guard:
         """*observer* is told of every call, sampled or not."""
         self._observer = observer
         self._complaints = complaints
+        self._resting: dict[str, float] = {}
+        """Plugins that are not asked, by name; until when."""
 
     def hold(self, plugin: Plugin) -> None:
         """Have every extension point of *plugin* called through the guard from now on.
@@ -127,8 +145,11 @@ class Guard:
         self, plugin: Plugin, call: Callable[..., Any], point: "_Point"
     ) -> Callable[..., Any]:
         now, took = self._observer.now, self._observer.plugin_took
+        resting = self._resting
 
         def guarded(*args: Any) -> Any:
+            if resting and self._rests(plugin):
+                return bug_in(plugin, _RESTS) if point.is_asked else None
             started = now()
             try:
                 answer = point.read(call(*args), args)
@@ -143,8 +164,11 @@ class Guard:
         self, plugin: Plugin, call: Callable[..., Any], point: "_Point"
     ) -> Callable[..., Any]:
         now, took = self._observer.now, self._observer.plugin_took
+        resting = self._resting
 
         async def guarded(*args: Any) -> Any:
+            if resting and self._rests(plugin):
+                return bug_in(plugin, _RESTS) if point.is_asked else None
             started = now()
             try:
                 answer = point.read(await call(*args), args)
@@ -155,10 +179,21 @@ class Guard:
 
         return guarded
 
+    def _rests(self, plugin: Plugin) -> bool:
+        until = self._resting.get(plugin.NAME)
+        if until is None:
+            return False
+        if self._complaints.clock.monotonic() < until:
+            return True
+        del self._resting[plugin.NAME]
+        return False
+
     def _failed(
         self, plugin: Plugin, point: "_Point", args: tuple[Any, ...], error: Exception
     ) -> Status | None:
         pod = next((arg.key for arg in args if isinstance(arg, PodInfo)), "")
+        if isinstance(error, PluginInterruptedError):
+            self._resting[plugin.NAME] = self._complaints.clock.monotonic() + REST_SECONDS
         self._note(plugin, point.name, pod=pod, error=error)
         return bug_in(plugin, error) if point.is_asked else None
 
@@ -218,6 +253,11 @@ class Guard:
                 return SortKey(None, queued.timestamp)
 
         return guarded
+
+
+_RESTS: Final = PluginInterruptedError(
+    f"it held the event loop for too long; it is asked again after {REST_SECONDS:.0f} s"
+)
 
 
 class SortKey:

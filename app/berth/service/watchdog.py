@@ -27,6 +27,9 @@ PATIENCE: Final = 10
 Looks are counted, not seconds: a process that was stopped, or a machine that slept, is not stuck.
 """
 
+INTERRUPTED: Final = 2 * PATIENCE
+"""After how many such looks what the loop does is interrupted, and again after so many more."""
+
 Pause = Callable[[float], object]
 
 
@@ -37,11 +40,15 @@ class StuckLoopError(Exception):
 class Watchdog:
     """Watches over an event loop while :meth:`run` runs in it. To be made in the loop's thread."""
 
-    def __init__(self, *, pause: Pause | None = None) -> None:
+    def __init__(
+        self, *, pause: Pause | None = None, interrupt: Callable[[], object] = lambda: None
+    ) -> None:
         """While the loop is stuck, *pause* passes the time between looks, in seconds.
 
-        It runs in the watchdog's thread, and may do something useful there.
+        It runs in the watchdog's thread, and may do something useful there. So does *interrupt*,
+        which is called after every :data:`INTERRUPTED` looks.
         """
+        self._interrupt = interrupt
         self._ended = threading.Event()
         self._pause_when_stuck: Pause = pause or self._ended.wait
         self._loop_thread = threading.get_ident()
@@ -98,6 +105,8 @@ class Watchdog:
         if self.is_stuck and self._looks >= 2 * self._told:
             self._told = self._looks
             self._tell()
+        if self._looks % INTERRUPTED == 0:
+            self._interrupt()
 
     def _tell(self) -> None:
         innermost = sys._current_frames().get(self._loop_thread)
