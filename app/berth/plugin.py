@@ -68,6 +68,7 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.framework.kind import Kind
 from berth.framework.lab_plugin import LabPlugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_info import NodeInfo
@@ -81,6 +82,7 @@ from berth.framework.status import SKIP, WAIT, Code, GatedUntilTold, Status
 from berth.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict, everywhere
 from berth.framework.writes import PluginWrites
 from berth.objects import quantity
+from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 
@@ -111,6 +113,8 @@ __all__ = [
     "Handle",
     "HintIndex",
     "Ints",
+    "Kind",
+    "KubeStruct",
     "LabPlugin",
     "Lister",
     "Listers",
@@ -118,6 +122,7 @@ __all__ = [
     "Node",
     "NodeInfo",
     "NodeTable",
+    "ObjectMeta",
     "Overlay",
     "PermitPlugin",
     "Plugin",

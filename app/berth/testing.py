@@ -29,6 +29,7 @@ from berth.framework.interface import (
     PreFilterPlugin,
     ScorePlugin,
 )
+from berth.framework.listers import with_kinds
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
@@ -278,7 +279,7 @@ def _cycle(
     objects: Iterable[Object],
     args: Mapping[str, Any] | None,
 ) -> _Cycle:
-    cluster = Scenario.of(objects)
+    cluster = Scenario.of(objects, listers=with_kinds(plugin.READS))
     asked, nodes = PodInfo(read(pod, Pod)), cluster.cache.table
     pods = {**cluster.pods, asked.key: asked.pod}
     handle = Handle(nodes, listers=cluster.listers, pod=pods.get)

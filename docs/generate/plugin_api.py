@@ -38,7 +38,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "CycleState", "Gang", "PodInfo", "PodTemplate", "QueuedPodInfo", "PodBatch", "NodeInfo",
         "NodeTable", "CPU", "MEMORY", "Overlay", "Diagnosis",
     ),
-    "The scheduler": ("Handle", "PluginWrites", "Listers", "Lister"),
+    "The scheduler": ("Handle", "PluginWrites", "Listers", "Lister", "Kind"),
     "Events": (
         "EventResource", "ActionType", "ClusterEvent", "ClusterEventWithHint", "Hint",
         "QueueingHint",

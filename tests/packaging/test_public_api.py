@@ -19,7 +19,8 @@ PLUGIN: Final = """
     ActionType BindPlugin CPU Change ChangeKind ClusterEvent ClusterEventWithHint Code CycleState
     Detail Diagnosis EnqueueExtensions EventResource Explains FilterPlugin FilterRunner Gang
     GatedUntilTold Handle HintIndex
-    Ints LabPlugin Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS
+    Ints Kind KubeStruct LabPlugin Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable
+    ObjectMeta Overlay PASS
     PermitPlugin
     Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin PostFilterPlugin
     PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterExtensions PreFilterPlugin

@@ -28,7 +28,6 @@ from berth.connection_limit import ConnectionCounts
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
-from berth.framework.listers import Listers
 from berth.framework.pod_reader import pod_reader
 from berth.leaderelection.elector import LeaderElector
 from berth.metrics.collectors import (
@@ -50,6 +49,7 @@ from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
+from berth.profile.build import listers_of
 from berth.profile.plugin_interrupt import interrupter
 from berth.recording.recorder import Recorder
 from berth.recording.writer import RecordingWriter
@@ -112,7 +112,7 @@ class SchedulerService:
             client = client.fenced(lambda: False, otherwise=ONLY_READS)
         self.plugins = plugins or KnownPlugins()
         self.lanes = WriteLanes(clock=clock)
-        self.listers = Listers()
+        self.listers = listers_of(config, self.plugins.registry)()
         self.client = client
         self.clock = clock
         self.elector = elector

@@ -19,9 +19,10 @@ from pydantic import ValidationError
 
 from berth import log
 from berth.errors import UNREADABLE, UserError
+from berth.framework.listers import Listers, with_kinds
 from berth.memory import collect_seldom, limit_memory
 from berth.plugin_sources import KnownPlugins
-from berth.profile.build import Registry
+from berth.profile.build import Registry, kinds_read
 from berth.server.refusal import cut, in_words
 from berth.server.scheduler.simulation_process import (
     OUT_OF_MEMORY,
@@ -50,7 +51,7 @@ class _RefusedError(Exception):
 def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
     """Answer one question; return the exit status."""
     try:
-        question, snapshot = _read(source, target)
+        question, snapshot = _read(source, target, with_kinds(kinds_read(registry)))
         found = answer(question, snapshot, registry)
     except (UserError, _RefusedError) as exc:
         target.write(cut(str(exc)).encode("utf-8", "replace"))
@@ -66,7 +67,7 @@ def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
     return 0
 
 
-def _read(source: BinaryIO, target: BinaryIO) -> tuple[Question, Snapshot]:
+def _read(source: BinaryIO, target: BinaryIO, listers: type[Listers]) -> tuple[Question, Snapshot]:
     (size,) = SIZE.unpack(source.read(SIZE.size))
     try:
         fields = _decode_fields(source.read(size))
@@ -83,7 +84,7 @@ def _read(source: BinaryIO, target: BinaryIO) -> tuple[Question, Snapshot]:
         written = source.read()
     elif not written.startswith(b"{"):
         raise _RefusedError("snapshot: not an object")
-    return question, decode(written, source="snapshot")
+    return question, decode(written, source="snapshot", listers=listers)
 
 
 def _is_short_of_memory(found: Answer) -> bool:

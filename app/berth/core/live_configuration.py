@@ -16,7 +16,7 @@ from berth.framework.handle import Handle
 from berth.framework.pod_info import forget_plugins
 from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
-from berth.profile.build import Registry, build_profiles
+from berth.profile.build import Registry, build_profiles, listers_of
 from berth.profile.profile import Profile
 from berth.queue.backoff import Backoff
 from berth.queue.hints import Registration
@@ -116,6 +116,7 @@ class LiveConfiguration:
         if problems:
             raise ConfigError("reload", problems)
         registry = registry or self._registry
+        self._check_kinds(config, registry)
         profiles, observers = self._build(config, registry)
         self._check_queue_sort(config, profiles)
         came = profiles.keys() - self.profiles.keys()
@@ -160,6 +161,17 @@ class LiveConfiguration:
         for profile in profiles.values():
             self._adapt(profile)
         return Profiles(profiles, observers)
+
+    def _check_kinds(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
+        """What plugins read is watched from the start of the process on."""
+        watched = self._handle.listers.by_kind()
+        problems = [
+            f"a plugin reads {kind.name} at {kind.path}: it takes a restart to watch that"
+            for kind in listers_of(config, registry)().by_kind()
+            if not any(kind.is_like(each) for each in watched)
+        ]
+        if problems:
+            raise ConfigError("reload", problems)
 
     def _check_queue_sort(
         self, config: KubeSchedulerConfiguration, profiles: Mapping[str, Profile]

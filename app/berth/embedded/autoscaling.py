@@ -12,13 +12,13 @@ from berth.clock import Clock
 from berth.cluster.access.users import service_account
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.embedded.access_rights import granted
 from berth.embedded.cluster import EmbeddedCluster
 from berth.whatif.live import LiveSnapshots
 from berth.whatif.snapshot import Snapshot
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "cluster-autoscaler"
-RBAC: Final = "rbac.authorization.k8s.io"
 
 _RULES: Final = (
     ("", ["nodes"], ["get", "list", "watch", "patch", "delete"]),
@@ -42,18 +42,7 @@ def access_rights() -> list[tuple[ResourceType, Object]]:
             find("", "v1", "serviceaccounts"),
             {"metadata": {"name": NAME, "namespace": NAMESPACE}},
         ),
-        (
-            find(RBAC, "v1", "clusterroles"),
-            {"metadata": {"name": NAME}, "rules": rules},
-        ),
-        (
-            find(RBAC, "v1", "clusterrolebindings"),
-            {
-                "metadata": {"name": NAME},
-                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": NAME},
-                "subjects": [subject],
-            },
-        ),
+        *granted(NAME, rules, subject),
     ]
 
 

@@ -22,6 +22,7 @@ from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
 from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
+from berth.embedded.access_rights import read_by_plugins
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import Title, display
 from berth.embedded.idleness import Idleness
@@ -33,6 +34,7 @@ from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
 from berth.plugin_sources import KnownPlugins
+from berth.profile.build import kinds_of_plugins
 from berth.queue.sub_queues import SubQueue
 from berth.recording.writer import RecordingWriter
 from berth.tasks import forever
@@ -129,11 +131,12 @@ class Up:
                 return client
 
             groups = self._options.node_groups
-            rights = []
+            registry = (self._plugins or KnownPlugins()).registry
+            rights = read_by_plugins(kinds_of_plugins(self._config, registry))
             if groups:
                 from berth.embedded import autoscaling  # here: it takes 0.1 s to load
 
-                rights = autoscaling.access_rights()
+                rights += autoscaling.access_rights()
             await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")

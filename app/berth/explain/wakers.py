@@ -29,4 +29,4 @@ def _changes(event: ClusterEvent) -> Iterator[str]:
         if action & left == action:
             left &= ~action
             words = (action.name or "").split("_")
-            yield f"{event.resource.value}/{''.join(word.capitalize() for word in words)}"
+            yield f"{event.resource}/{''.join(word.capitalize() for word in words)}"

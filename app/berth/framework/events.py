@@ -55,7 +55,8 @@ class ActionType(IntFlag):
 class ClusterEvent(msgspec.Struct, frozen=True):
     """One change, or a pattern of changes that a plugin registers for."""
 
-    resource: EventResource
+    resource: EventResource | str
+    """A string that is none of them is the event of a kind that a plugin declares."""
     action: ActionType
     custom_label: str = ""
 
@@ -65,7 +66,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
         if self.custom_label:
             return self.custom_label
         name = self.action.name or ""
-        return self.resource.value + "".join(word.capitalize() for word in name.split("_"))
+        return f"{self.resource}" + "".join(word.capitalize() for word in name.split("_"))
 
     @property
     def is_wildcard(self) -> bool:
@@ -81,7 +82,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
         if self.is_wildcard:
             return True
         same_resource = (
-            self.resource is incoming.resource
+            self.resource == incoming.resource
             or self.resource is EventResource.WILDCARD
             or (
                 self.resource is EventResource.POD

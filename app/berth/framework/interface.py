@@ -16,6 +16,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.events import ClusterEventWithHint
 from berth.framework.handle import Handle
+from berth.framework.kind import Kind
 from berth.framework.node_table import NodeTable, RowIndex
 from berth.framework.nominations import Beside
 from berth.framework.overlay import Overlay
@@ -56,6 +57,9 @@ class Plugin(ABC):
     """As in the configuration, in messages and in metrics."""
     ARGS: ClassVar[type[PluginArgs] | None] = None
     """The model of its args; None: the plugin takes none."""
+    READS: ClassVar[tuple[Kind[Any], ...]] = ()
+    """Kinds of objects that the plugin looks up with ``handle.listers.of(KIND)``, beside those that
+    all schedulers list. They are watched while a profile has the plugin."""
     DECIDES_BY_SIGNATURE: ClassVar[bool] = False
     """Whether pods of the same signature get the same answers, so that one is tried for all.
 

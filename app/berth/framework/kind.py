@@ -20,12 +20,16 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 @dataclass(frozen=True, eq=False)
 class Kind(Generic[T]):
-    """Objects of *type*, which are listed and watched at *path*."""
+    """Objects of *type*, which are listed and watched at *path*.
+
+    The type has the name of the kind in manifests, a field ``metadata``, and those further fields
+    that are read: nothing else of an object is kept.
+    """
 
     path: str
     type: type[T]
     namespaced: bool = field(default=True, kw_only=True)
-    event: EventResource | None = field(default=None, kw_only=True)
+    event: EventResource | str | None = field(default=None, kw_only=True)
     """What its changes are called as cluster events; None: no pod waits for any."""
     wakes: ActionType = field(default=ActionType(0), kw_only=True)
     """The changes, of add, update and delete, that waiting pods are asked about (spec §11.1)."""
@@ -45,6 +49,16 @@ class Kind(Generic[T]):
     def name(self) -> str:
         """The kind in manifests, such as ``Pod``."""
         return self.type.__name__
+
+    def is_like(self, other: "Kind[Any]") -> bool:
+        """Whether both read the same objects in the same way.
+
+        A file of plugins that was loaded again declares its kinds again.
+        """
+        return self is other or (
+            (self.path, self.name, self.params, self.type.__struct_fields__)
+            == (other.path, other.name, other.params, other.type.__struct_fields__)
+        )
 
     @property
     def paths(self) -> Sequence[str]:

@@ -7,7 +7,7 @@ scenarios have its objects.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from types import MethodType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
@@ -301,6 +301,17 @@ class Listers:
         """Return the listers, in the order of their declarations."""
         return {kind: getattr(self, name) for name, kind in _declared(type(self))}
 
+    def of(self, kind: Kind[Any]) -> Lister[Any]:
+        """Return the objects of a kind that a plugin declares in ``READS``.
+
+        There are none where they are not known, as in a question about a cluster of manifests.
+        """
+        for declared, lister in self.by_kind().items():
+            if declared.is_like(kind):
+                return lister
+        none: Lister[Any] = self._shared.setdefault((kind.path, kind.name), Lister())
+        return none
+
     def shared(self, make: Callable[["Listers"], S]) -> S:
         """Return ``make(self)``, called once: what the plugins of all profiles share.
 
@@ -310,6 +321,21 @@ class Listers:
         if found is None:
             found = self._shared[make] = make(self)
         return found
+
+
+def with_kinds(kinds: Iterable[Kind[Any]]) -> type[Listers]:
+    """Return listers that declare *kinds*, too.
+
+    Of several kinds of one name the first counts: objects of a kind are read in one way only.
+    """
+    known = dict(KINDS)
+    added: list[tuple[str, type[Any], Any]] = []
+    for kind in kinds:
+        if known.setdefault(kind.name, kind) is kind and kind.name not in KINDS:
+            added.append((f"other_{len(added)}", Lister, listed(kind)))
+    if not added:
+        return Listers
+    return make_dataclass("Listers", added, bases=(Listers,), frozen=True, slots=True)
 
 
 def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:

@@ -19,6 +19,8 @@ class OwnerReference(KubeStruct, frozen=True, gc=False):
 
 
 class ObjectMeta(KubeStruct, frozen=True, gc=False):
+    """What all objects have."""
+
     name: str = ""
     namespace: str = ""
     uid: str = ""

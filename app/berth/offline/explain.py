@@ -11,13 +11,14 @@ from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from berth.framework.explanation import Records
 from berth.framework.handle import Handle
+from berth.framework.listers import with_kinds
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.offline.scenario import Scenario, ScenarioError, read
-from berth.profile.build import Registry, args_models, build_profiles
+from berth.profile.build import Registry, args_models, build_profiles, kinds_read
 from berth.profile.profile import Profile
 from berth.profile.results import ScoreTable
 from berth.scheduler.cycle import Cycle
@@ -67,7 +68,7 @@ def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
     if "pod" not in scenario:
         return "a sequence of pods; explain takes one pod"
     config = configuration(scenario, registry)
-    cluster = Scenario.of(scenario.get("objects", ()))
+    cluster = Scenario.of(scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)))
     pod: Pod = read(scenario["pod"], Pod)
     nodes = cluster.cache.table
     pods = {**cluster.pods, pod.key: pod}

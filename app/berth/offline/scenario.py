@@ -8,7 +8,7 @@ import msgspec
 
 from berth.cache.cache import Cache
 from berth.framework.kind import Kind
-from berth.framework.listers import KINDS, Listers
+from berth.framework.listers import KINDS, Listers, kinds_of
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
@@ -52,10 +52,12 @@ class Scenario:
             self.nominated.setdefault(name, []).append(PodInfo(pod))
 
     @classmethod
-    def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":
-        """Take in *objects*, see :func:`objects_of`."""
-        scenario = cls()
-        for obj in objects_of(objects):
+    def of(
+        cls, objects: Iterable[Mapping[str, Any]], *, listers: type[Listers] = Listers
+    ) -> "Scenario":
+        """Take in *objects* of the kinds that *listers* declares, see :func:`objects_of`."""
+        scenario = cls(listers=listers())
+        for obj in objects_of(objects, kinds=kinds_of(listers)):
             scenario.take_in(obj)
         scenario.cache.refresh_order()
         return scenario

@@ -8,11 +8,12 @@ import msgspec
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions, run_simulation
+from berth.framework.listers import kinds_of, with_kinds
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
 from berth.offline.explain import configuration
 from berth.offline.scenario import ScenarioError, objects_of, read
-from berth.profile.build import Registry
+from berth.profile.build import Registry, kinds_read
 from berth.scheduler.decisions import Result
 from berth.scheduler.schedule_pod import smallest_name
 
@@ -36,6 +37,7 @@ def simulate(
     if "pods" not in scenario:
         return {"id": identity, "unsupported": "a single pod; simulate takes a sequence of pods"}
     config = configuration(scenario, registry)
+    listers = with_kinds(kinds_read(registry))
     cluster = SimulatedCluster(
         config,
         registry,
@@ -45,9 +47,10 @@ def simulate(
             select=smallest_name if seed is None else None,
             sort_key=_first_come_first_served,
         ),
+        listers=listers,
     )
     cluster.rng.seed(seed or 0)
-    for obj in objects_of(scenario.get("objects", ())):
+    for obj in objects_of(scenario.get("objects", ()), kinds=kinds_of(listers)):
         _put(cluster, obj)
     pods = {pod.key: pod for pod in _pods(scenario, config, cluster)}
     return {"id": identity} | run_simulation(_schedule(cluster, pods))

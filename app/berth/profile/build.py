@@ -1,8 +1,8 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -17,6 +17,8 @@ from berth.config.types import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from berth.framework.kind import Kind
+from berth.framework.listers import KINDS, Listers, kinds_of, with_kinds
 from berth.metrics.plugin_observer import NOBODY, PluginObserver
 from berth.profile.guard import Complaints, Guard, is_in_tree
 from berth.profile.observed import ObservedProfile
@@ -82,6 +84,42 @@ def check_profiles(
     *source* names the configuration in it.
     """
     expand_profiles(config.profiles, implements(registry), source=source)
+
+
+def kinds_read(registry: Registry, names: Iterable[str] | None = None) -> list[Kind[Any]]:
+    """Return what the plugins of *registry* declare in ``READS``, or those of *names*."""
+    return [
+        kind for name in (registry if names is None else names) for kind in registry[name].READS
+    ]
+
+
+def kinds_of_plugins(config: KubeSchedulerConfiguration, registry: Registry) -> list[Kind[Any]]:
+    """Return what only the plugins of *config* read. Raises ConfigError as :func:`listers_of`."""
+    return [
+        kind for name, kind in kinds_of(listers_of(config, registry)).items() if name not in KINDS
+    ]
+
+
+def listers_of(config: KubeSchedulerConfiguration, registry: Registry) -> type[Listers]:
+    """Return listers with all kinds that the plugins of *config* read.
+
+    Raises ConfigError as :func:`check_profiles` does, and for kinds of one name that differ.
+    """
+    expanded = expand_profiles(config.profiles, implements(registry))
+    names = dict.fromkeys(
+        name for points in expanded.values() for entries in points.values() for name, _ in entries
+    )
+    found = with_kinds(kinds_read(registry, names))
+    known = kinds_of(found)
+    problems = [
+        f"plugin {name!r}: READS: {kind.name} at {kind.path}: is read in another way already"
+        for name in names
+        for kind in registry[name].READS
+        if not known[kind.name].is_like(kind)
+    ]
+    if problems:
+        raise ConfigError("profiles", problems)
+    return found
 
 
 def _make(

@@ -15,13 +15,13 @@ from berth.core.journal import Handlers
 from berth.core.outside import ApiWrites, Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.framework.kind import PODS, Kind
-from berth.framework.listers import Listers
+from berth.framework.listers import with_kinds
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
 from berth.informer.store import ResourceEventHandler
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
-from berth.profile.build import Registry, args_models
+from berth.profile.build import Registry, args_models, kinds_read
 from berth.profile.profile import Profile
 from berth.recording import lines
 from berth.recording.chance import AttemptChance
@@ -84,7 +84,7 @@ class Replay:
             Outside(
                 api=cast("ApiWrites", self._writes),
                 pods=self._pods,
-                listers=Listers(),
+                listers=with_kinds(kinds_read(registry))(),
                 clock=self.clock,
                 rng=RandomSources(ties=self._chance.source(), plugins=self._chance.source()),
                 metrics=SchedulerMetrics(CollectorRegistry()),

@@ -17,6 +17,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import Clock, RealClock
 from berth.cluster.bootstrap import default_storage_class
 from berth.duration import Duration
+from berth.embedded.access_rights import read_by_plugins
 from berth.embedded.autoscaling import access_rights
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
@@ -25,6 +26,7 @@ from berth.embedded.scenario.runner import Result, Runner
 from berth.embedded.scenario.simulation import Simulation, running
 from berth.embedded.scheduler_port import scheduler_port
 from berth.plugin_sources import KnownPlugins
+from berth.profile.build import kinds_of_plugins
 from berth.terminal import typed
 from berth.ui.local_page import local_page
 
@@ -70,7 +72,8 @@ async def run_scenario(
     async with AsyncExitStack() as cleanup:
         port = served.port if served else 0
         groups = file.node_groups()
-        rights = access_rights() if groups else []
+        rights = read_by_plugins(kinds_of_plugins(config, plugins.registry))
+        rights += access_rights() if groups else []
         await cluster.start(port, objects=[default_storage_class(), *rights])
         cleanup.push_async_callback(cluster.stop)
         simulation = await cleanup.enter_async_context(
