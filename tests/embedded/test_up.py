@@ -55,7 +55,7 @@ async def test_the_sample_is_placed_but_for_what_cannot_be(tmp_path: Path) -> No
     status, said = await run(tmp_path, pools=[NodePool(20)], sample=True)
 
     assert status == 1
-    assert "1 pods without a node: shop/too-large" in said
+    assert "1 pod without a node: shop/too-large" in said
     reasons = [line for line in said if line.startswith("fits nowhere: shop/too-large: 0/20 nodes")]
     assert "17 Insufficient cpu" in reasons[-1]
     assert "checked through the API: 42 pods placed, 1 gated" in said
@@ -98,7 +98,7 @@ async def test_the_status_says_whether_all_pods_were_placed(
 
     assert got == status
     assert told in said
-    assert "checked through the API: 1 pods placed, 0 gated" in said
+    assert "checked through the API: 1 pod placed, 0 gated" in said
 
 
 async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> No
         assert part in line
     assert "5 objects refused, 4 of them with pods" in said
     assert "2 files not read" in said
-    assert "checked through the API: 1 pods placed, 0 gated" in said
+    assert "checked through the API: 1 pod placed, 0 gated" in said

@@ -193,7 +193,7 @@ def test_kubectl_finds_it(installed: Installed) -> None:
 @pytest.mark.parametrize(
     ("config", "status", "words"),
     [
-        pytest.param("config.yaml", 0, "1 pods placed", id="the plugin lets the pod on a node"),
+        pytest.param("config.yaml", 0, "1 pod placed", id="the plugin lets the pod on a node"),
         pytest.param("nowhere.yaml", 1, "2 node(s) were not the one", id="the plugin refuses all"),
     ],
 )

@@ -33,6 +33,7 @@ from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
+from berth.framework.explanation import counted
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import kinds_of_plugins
 from berth.queue.sub_queues import SubQueue
@@ -296,7 +297,8 @@ class Up:
         took = binding.last_bound_at - binding.first_bound_at
         rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
+        bound = counted(binding.scheduled, "pod")
+        self._say(f"{bound} bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
         self._say_all([*refused.lines(), *verification.lines()])
 
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from berth.client.api import Api
+from berth.framework.explanation import counted
 from berth.objects.meta import ListHead
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -33,10 +34,12 @@ class Verification:
 
     def lines(self) -> list[str]:
         """Tell it in lines for people."""
-        lines = [f"checked through the API: {self.placed} pods placed, {self.gated} gated"]
+        lines = [
+            f"checked through the API: {counted(self.placed, 'pod')} placed, {self.gated} gated"
+        ]
         if self.unplaced:
             shown = ", ".join(self.unplaced[:5]) + (", ..." if len(self.unplaced) > 5 else "")
-            lines.append(f"{len(self.unplaced)} pods without a node: {shown}")
+            lines.append(f"{counted(len(self.unplaced), 'pod')} without a node: {shown}")
         lines += self.overcommitted or ["no node is over its allocatable"]
         return lines
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from berth.embedded.progress import NodeUse, Pending, Progress
+from berth.framework.explanation import counted
 from berth.tables import GAP, Clipped, Content, Stack, Styled, Table, height_of
 
 REASON_LINES: Final = 3
@@ -49,7 +50,7 @@ def _pending(pending: Sequence[Pending], *, width: int, height: int) -> list[Con
         lines = height_of(part, width=width)
         if index and lines > free:
             pods = sum(each.others + 1 for each in pending[index:])
-            parts.append(_more(f"{pods} more pods, for {left} other reasons"))
+            parts.append(_more(f"{counted(pods, 'more pod')}, for {counted(left, 'other reason')}"))
             break
         parts.append(part)
         room -= lines
@@ -84,7 +85,7 @@ def _nodes(progress: Progress, *, width: int, height: int) -> list[Content]:
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*cells)
     more = progress.node_count - len(shown)
-    return [table, _more(f"{more} more nodes")] if more else [table]
+    return [table, _more(counted(more, "more node"))] if more else [table]
 
 
 def _columns(nodes: Sequence[NodeUse], *, width: int) -> Iterable[_Column]:
