@@ -24,7 +24,8 @@ ABSENT: Final[Mapping[str, str]] = {
         " berth_write_lane_..."
     ),
     "scheduler_get_node_hint_duration_seconds": (
-        "berth does not reuse the ranking of another pod: it evaluates every node for every pod."
+        "A hint names the node that was best for another pod. berth has none: pods of a template"
+        " share answers, and every node counts."
     ),
     "scheduler_store_schedule_results_duration_seconds": (
         "berth does not store the ranking for the next pod."
