@@ -197,6 +197,7 @@ class Harness:
         shares_answers: bool = True,
         listers: type[Listers] = Listers,
         journal: Callable[[Clock], CoreJournal] | None = None,
+        clock: FakeClock | None = None,
     ) -> None:
         """*rng* is what plugins choose with.
 
@@ -207,7 +208,7 @@ class Harness:
         *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
         *journal* is given the clock and makes what is told of all steps.
         """
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         models = args_models(registry)

@@ -19,6 +19,14 @@ class Clock(Protocol):
         """Return a time in seconds that never goes back; only differences mean anything."""
         ...
 
+    def cpu_time(self) -> float:
+        """Return the CPU time that this thread has taken, in seconds.
+
+        It never runs faster than :meth:`monotonic`, and stands still while the thread waits for a
+        core.
+        """
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Return after *seconds* of this clock."""
         ...
@@ -29,6 +37,7 @@ class RealClock:
 
     now = staticmethod(time.time)
     monotonic = staticmethod(time.perf_counter)
+    cpu_time = staticmethod(time.thread_time)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -66,6 +75,9 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return self._now
+
+    def cpu_time(self) -> float:
+        return self.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:

@@ -63,6 +63,8 @@ class Machine:
     def monotonic(self) -> float:
         return self._clock.monotonic()
 
+    cpu_time = monotonic
+
     async def sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         await self._thawed()

@@ -131,7 +131,9 @@ def test_preemption_follows_the_rule(crowd: Crowd, seed: int) -> None:
     if not isinstance(outcome, Unschedulable):
         return
     twin.setstate(rng.getstate())  # other plugins throw dice, too
-    result = run_post_filter_plugins(cycle, outcome).post_filter
+    helped = run_post_filter_plugins(cycle, outcome)
+    assert isinstance(helped, Unschedulable)
+    result = helped.post_filter
     assert result is not None
     assert result.preemption is not None
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.framework.status import Status
 from berth.objects.pod import NodeAllocatableResourceClaimStatus, Pod
 
 _NO_ROWS: Final = np.empty(0, bool)
@@ -40,6 +41,7 @@ class CycleState:
         "gang",
         "is_sampled",
         "on_trial",
+        "out_of_time",
         "pods_to_activate",
         "skip_filter",
         "skip_score",
@@ -69,6 +71,10 @@ class CycleState:
         """UIDs of the pods of a PodGroup that are tried together, this one among them: where they
         have nodes, that may be undone. Empty if the pod is tried alone, and once it counts: then
         Permit plugins are asked again. Until then they activate no pods and let none go."""
+        self.out_of_time: list[Status] = []
+        """Of Filter plugins, if the time for this attempt was over before they had looked at all
+        nodes, be it for a question such as "and if these pods were gone?": copies have it in
+        common. The attempt has failed then, whatever was found."""
         self.is_sampled = False
         """Whether each plugin is timed in this cycle (spec §2.1)."""
 

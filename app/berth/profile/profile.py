@@ -200,7 +200,7 @@ class Profile:
             verdict = self.ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
-                    Code.ERROR, (filter_error(plugin, verdict.message),), plugin.NAME
+                    Code.ERROR, (filter_error(plugin.NAME, verdict.message),), plugin.NAME
                 )
                 return
             if not verdict:

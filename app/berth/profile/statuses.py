@@ -25,9 +25,9 @@ def failed(status: Status, point: str, plugin: Plugin) -> Status:
     return Status(Code.ERROR, (text,), plugin.NAME)
 
 
-def filter_error(plugin: Plugin, message: str) -> str:
+def filter_error(plugin: str, message: str) -> str:
     """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
-    return f'running "{plugin.NAME}" filter plugin: {message}'
+    return f'running "{plugin}" filter plugin: {message}'
 
 
 def with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
@@ -35,7 +35,7 @@ def with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
         return verdict
     return Verdict(
         tuple(
-            r._replace(reason=filter_error(plugin, r.reason)) if r.code is Code.ERROR else r
+            r._replace(reason=filter_error(plugin.NAME, r.reason)) if r.code is Code.ERROR else r
             for r in verdict.rejections
         )
     )

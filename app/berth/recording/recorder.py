@@ -204,7 +204,7 @@ class SteadyClock:
 
     def __init__(self, clock: Clock, *, woke: Callable[[int], None]) -> None:
         self.moment = clock.now()
-        self.monotonic = clock.monotonic
+        self.monotonic, self.cpu_time = clock.monotonic, clock.cpu_time
         self._clock = clock
         self._woke = woke
         self._sleeps = 0

@@ -91,7 +91,7 @@ class ReplayClock:
     def now(self) -> float:
         return self.moment
 
-    monotonic = now
+    monotonic = cpu_time = now
 
     async def sleep(self, _seconds: float) -> None:
         self._sleeps += 1

@@ -9,8 +9,10 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
 from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile
+from berth.profile.statuses import filter_error
 from berth.queue.nominator import Nominator
 
 
@@ -33,6 +35,14 @@ class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):
     def filters(self) -> FiltersWithNominatedPods:
         """The filters of the profile, which count nominated pods (spec §2.5)."""
         return FiltersWithNominatedPods(self.profile, self.nominated_pods)
+
+    @property
+    def out_of_time(self) -> Status | None:
+        """Why the attempt has failed if a filter ran out of its time; of several, the first."""
+        for status in self.state.out_of_time:
+            text = filter_error(status.plugin, status.message)
+            return Status(Code.ERROR, (text,), status.plugin)
+        return None
 
     @classmethod
     def begin(

@@ -77,7 +77,7 @@ def find_nodes_that_fit_pod(
             rows = np.array([row], np.intp)
             return FeasibleNodes(diagnosis, state.feasible, rows, pre_filter, is_nominated=True)
     feasible = find_nodes_that_pass_filters(cycle, diagnosis, eligible)
-    error = diagnosis.error(nodes, naming_for=profile.plugins_by_others)
+    error = _error(cycle, diagnosis)
     if error is not None:
         return FeasibleNodes(diagnosis, feasible, NO_ROWS, pre_filter, error=error)
     if sampling is None or not profile.percentage_of_nodes_to_score:
@@ -94,14 +94,14 @@ def evaluate_all_nodes(cycle: Cycle) -> FeasibleNodes:
 
     Nothing is sampled. For those who want to know about each node.
     """
-    nodes, state = cycle.nodes, cycle.state
+    state = cycle.state
     diagnosis = Diagnosis(cycle.num_nodes)
     pre_filter, eligible = _run_pre_filter_plugins(cycle, diagnosis)
     if eligible is None:
         return _none(cycle, diagnosis, pre_filter)
     row = evaluate_nominated_node(cycle, diagnosis, eligible)
     feasible = find_nodes_that_pass_filters(cycle, diagnosis, eligible)
-    error = diagnosis.error(nodes, naming_for=cycle.profile.plugins_by_others)
+    error = _error(cycle, diagnosis)
     if error is not None:
         return FeasibleNodes(
             diagnosis, feasible, NO_ROWS, pre_filter, is_nominated=row is not None, error=error
@@ -170,6 +170,12 @@ def _run_pre_filter_plugins(
     if cycle.placement.rows is not None:
         eligible = eligible & cycle.placement.rows
     return outcome, eligible
+
+
+def _error(cycle: Cycle, diagnosis: Diagnosis) -> Status | None:
+    """Return what ends the attempt; asking about the nominated node may have taken its time."""
+    error = diagnosis.error(cycle.nodes, naming_for=cycle.profile.plugins_by_others)
+    return error or cycle.out_of_time
 
 
 def _rejectors(outcome: PreFilterOutcome, status: Status) -> set[str]:

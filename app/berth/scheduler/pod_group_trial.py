@@ -185,6 +185,8 @@ class PodGroupTrial:
                 if may_preempt
                 else replace(outcome, nomination=CLEAR)
             )
+            if isinstance(outcome, Failed):
+                return outcome
             if isinstance(outcome.nomination, To):
                 member.host, member.requires_preemption = outcome.nomination.node, True
             elif signature is not None and _is_final(outcome):

@@ -63,6 +63,14 @@ class Victims(msgspec.Struct, frozen=True):
     """The node of each pod that was placed, by UID."""
 
 
+class _TrialFailedError(Exception):
+    """A plugin failed in a trial: what it would have come to is not known."""
+
+    def __init__(self, status: GroupStatus) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
 class VictimSearch:
     """One search for the victims of one group."""
 
@@ -93,9 +101,14 @@ class VictimSearch:
         """Find the victims among all units of lower priority; return why they are of no help.
 
         Both *violating* budgets and *others* have the most important first. What is returned is
-        true until something is awaited.
+        true until something is awaited. An error in any of the trials is returned, too.
         """
-        units = [*violating, *others]
+        try:
+            return await self._run([*violating, *others])
+        except _TrialFailedError as exc:
+            return exc.status
+
+    async def _run(self, units: Sequence[VictimUnit]) -> Victims | GroupStatus:
         room = self._room_without(units)
         if room is not None and room.total < self._needed:
             return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
@@ -117,7 +130,10 @@ class VictimSearch:
     # Trials.
 
     async def _try(self, units: Sequence[VictimUnit]) -> GroupStatus:
-        """Try the group without *units*; what is left is as it was before."""
+        """Try the group without *units*; what is left is as it was before.
+
+        Raises _TrialFailedError when it ends in an error.
+        """
         self._is_proved = False
         await asyncio.sleep(0)
         self._trials_left -= 1
@@ -130,6 +146,8 @@ class VictimSearch:
                 nominations.callback(nominator.suspend(member.queued.uid))
             status = self._trial.run(members, nominations, may_preempt=False)
             undo(members)
+        if status.result is Result.ERROR:
+            raise _TrialFailedError(status)
         if status.result is not Result.SCHEDULED:
             return status
         hosts = {each.queued.uid: each.host for each in members if each.host}

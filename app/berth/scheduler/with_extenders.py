@@ -174,6 +174,8 @@ class ExtenderRound:
             return attempt
         outcome = run_post_filter_plugins(attempt.cycle, attempt.outcome)
         attempt = replace(attempt, outcome=outcome)
+        if not isinstance(outcome, Unschedulable):
+            return attempt
         result = outcome.post_filter
         if result is None or result.status is not None or result.preemption is None:
             return attempt

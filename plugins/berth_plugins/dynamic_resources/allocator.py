@@ -104,7 +104,6 @@ class _Search:
         self._wanted: list[list[list[Wanted]]] = []
         self._constraints: list[list[Constraint]] = []
         self._has_counted = False
-        self._has_learned = False
 
     def run(self) -> bool:
         try:
@@ -322,7 +321,7 @@ class _Search:
 
     def _check_time(self) -> None:
         if self._is_late():
-            raise SearchTimeoutError(has_learned=self._has_learned)
+            raise SearchTimeoutError
 
     def _this_device(self, c: int, r: int, wanted: Wanted, number: int) -> _Outcome:
         """In mode All it is known which devices it must be."""
@@ -353,13 +352,11 @@ class _Search:
         key = (id(request), found.id)
         answer = self._selected.get(key)
         if answer is None:
-            answers = found.answers_kept
             answer = (
                 self._is_supported(found)
                 and request.selects(found, self._check_time)
                 and found.is_for(self._node)
             )
-            self._has_learned |= found.answers_kept > answers
             self._selected[key] = answer
         return answer
 

@@ -33,6 +33,7 @@ from berth_plugins.dynamic_resources.requests import (
     requests_of,
 )
 from berth_plugins.dynamic_resources.search_result import ClaimPicks, SearchTimeoutError
+from berth_plugins.dynamic_resources.search_time import SearchTime, deadline
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources
 from berth_plugins.dynamic_resources.usable_devices import KnownDevices
 from berth_plugins.shared.device_classes import DeviceClassResolver
@@ -43,22 +44,9 @@ MOST_ANSWERS: Final = 100_000
 """So many are kept of all questions together, but all of the last question."""
 MOST_QUESTIONS: Final = 1_024
 
-MAX_TIME: Final = 1.0
-"""Seconds that the searches of one attempt may take, on all nodes together.
-
-The search runs on the event loop, where leases are renewed and watches are read. What has been
-found on other nodes is remembered, so the next attempt comes further.
-"""
-
-LEAST_TIME: Final = 0.02
-"""What an attempt has in any case, in seconds."""
-
-SHARE: Final = 0.1
-"""Attempts that run out of time may take this much of the loop's in the long run, however many."""
-
 
 class AttemptTimeoutError(SearchTimeoutError):
-    """The time for the attempt is over: not for this node in particular."""
+    """The time for the attempt is over: another attempt knows more, and comes further."""
 
 
 class _Answer(msgspec.Struct):
@@ -68,8 +56,6 @@ class _Answer(msgspec.Struct):
     checked_version: int
     """Of the last change of any device when this was seen to hold."""
     picks: tuple[ClaimPicks, ...] | None
-    timeout: type[SearchTimeoutError] | None = None
-    """When this node alone takes too long, and would again: nothing was learned by it."""
     is_of_shared: bool = False
     """Whether the pools of the node alone have nothing to give, and the rest says what is found."""
 
@@ -87,7 +73,8 @@ class NodeSearch:
     """The search of :mod:`~berth_plugins.dynamic_resources.allocator`, with what it needs to know.
 
     Pods from one template ask the same question, and between two of them little changes: an answer
-    is kept for as long as the node sees the same pools and their devices have the same users.
+    is kept for as long as the node sees the same pools and their devices have the same users. That
+    there was no time to find one is no answer, and is not kept.
     """
 
     def __init__(
@@ -100,7 +87,7 @@ class NodeSearch:
         timeout: float,
         features: Features = DEFAULT,
     ) -> None:
-        """*timeout* is in seconds of searching on one node; 0 is none but that of the attempt."""
+        """*timeout* is in seconds of CPU time on one node; 0 is none but that of the attempt."""
         self._claims = claims
         self._classes = classes
         self._pools = pools
@@ -109,9 +96,7 @@ class NodeSearch:
         self._features = features
         self._known = KnownDevices(claims.in_use)
         self._questions: OrderedDict[tuple[object, ...], _Question] = OrderedDict()
-        self._wasted = 0.0
-        """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
-        self._wasted_at = 0.0
+        self._time = SearchTime(clock)
 
     def known_rows(self, claims: Sequence[ClaimRequests], nodes: NodeTable) -> KnownRows:
         """Return what is known about all *claims* on the rows of *nodes* without searching."""
@@ -128,8 +113,8 @@ class NodeSearch:
     ) -> tuple[ClaimPicks, ...] | None:
         """Find devices on *node* for all *claims* of the pod, None if there are none.
 
-        Raises as :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is
-        over.
+        Raises as :func:`allocate` does, SearchTimeoutError when the time for the node is over,
+        AttemptTimeoutError when that for all nodes is.
         """
         answers, in_use = self._question(claims).answers, self._claims.in_use
         view, last = self._view_for(devices, claims, node, answers), in_use.changes.version
@@ -146,11 +131,9 @@ class NodeSearch:
                     features=self._features,
                     known=self._known,
                 )
-                picks, timeout = self._within_time(devices, search)
-                known = answers[key] = _Answer(pools, last, picks, timeout)
+                picks = self._within_time(devices, search)
+                known = answers[key] = _Answer(pools, last, picks)
             known.checked_version = last
-        if known.timeout is not None:
-            raise known.timeout()
         return known.picks
 
     def _has_changed(self, known: _Answer, view: View) -> bool:
@@ -176,8 +159,7 @@ class NodeSearch:
         if known is None or known.pools is not view.pools:
             shared = set(view.shared.pools)
             own = [pool for pool in view.pools if pool not in shared]
-            may_use, timeout = self._within_time(devices, partial(_may_use, claims, own))
-            if may_use or timeout is not None:
+            if self._within_time(devices, partial(_may_use, claims, own)):
                 return view
             known = answers[view.key] = _Answer(view.pools, 0, None, is_of_shared=True)
         return view.shared if known.is_of_shared else view
@@ -222,38 +204,27 @@ class NodeSearch:
             extended.variants[lacking] = ready, mappings
         return extended.variants[lacking]
 
-    def _within_time(
-        self, devices: DevicesOfPod, search: Callable[..., T]
-    ) -> tuple[T | None, type[SearchTimeoutError] | None]:
-        """Search for as long as the node and the attempt have; the second is of this node alone.
+    def _within_time(self, devices: DevicesOfPod, search: Callable[..., T]) -> T:
+        """Search for as long as the node and the attempt have.
 
         Raises AttemptTimeoutError when others have taken most of the time.
         """
-        monotonic = self._clock.monotonic
-        start = monotonic()
         if devices.search_time is None:
-            devices.search_time = self._time_for_attempt(start)
-        left, own = devices.search_time - devices.searched, self._timeout or math.inf
+            devices.search_time = self._time.for_attempt(devices.namespace)
+        before = devices.searched
+        left, own = devices.search_time - before, self._timeout or math.inf
         if left <= 0:
             raise AttemptTimeoutError
-        end = start + min(left, own)
+        start = self._clock.cpu_time()
         try:
-            return search(is_late=lambda: monotonic() > end), None
+            return search(is_late=deadline(self._clock, min(left, own)))
         except SearchTimeoutError as exc:
-            taken = monotonic() - start
-            self._wasted += devices.searched + taken
-            kind = SearchTimeoutError if own <= left else AttemptTimeoutError
-            if not exc.has_learned and (own <= left or taken >= MAX_TIME / 2):
-                return None, kind
-            raise kind from exc
+            if own <= left:
+                raise
+            raise AttemptTimeoutError from exc
         finally:
-            devices.searched += monotonic() - start
-
-    def _time_for_attempt(self, now: float) -> float:
-        """Return less after attempts that ran out of time, until their share covers it."""
-        self._wasted = max(0.0, self._wasted - SHARE * (now - self._wasted_at))
-        self._wasted_at = now
-        return max(MAX_TIME - self._wasted, LEAST_TIME)
+            devices.searched += self._clock.cpu_time() - start
+            self._time.charge(devices.namespace, before=before, after=devices.searched)
 
 
 def _may_use(
@@ -263,7 +234,7 @@ def _may_use(
 
     def check_time() -> None:
         if is_late():
-            raise SearchTimeoutError(has_learned=True)
+            raise SearchTimeoutError
 
     requests = [request for claim in claims for choice in claim.requests for request in choice]
     try:

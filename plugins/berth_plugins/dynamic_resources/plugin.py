@@ -150,7 +150,8 @@ class DynamicResources(
         return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        devices = DevicesOfPod()
+        devices = DevicesOfPod(pod.namespace)
+        state.out_of_time.clear()  # what an earlier pass of this attempt had no time for
         state.write(KEY, devices)
         if not pod.pod.spec.resource_claims and not pod.template.incoming_requested.scalars:
             return SKIP
@@ -192,7 +193,9 @@ class DynamicResources(
         if devices.extended is not None:
             self._check_extended_resources(devices.extended, rejections)
         if devices.to_allocate or devices.extended is not None:
-            search_rows(self._search, devices, pod, rejections)
+            out_of_time = search_rows(self._search, devices, pod, rejections)
+            if out_of_time:
+                state.out_of_time.append(Status.error(out_of_time).of(self.NAME))
         elsewhere = nodes.no_rows()
         for index, where in self._not_there(devices, nodes):
             held_back = rejections.left & where

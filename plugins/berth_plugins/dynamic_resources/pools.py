@@ -72,11 +72,6 @@ class PoolDevice:
         except SelectorError as exc:
             return exc
 
-    @property
-    def answers_kept(self) -> int:
-        """Of how many expressions it is known what they say of the device."""
-        return len(self._answers)
-
     def is_for(self, node: Node) -> bool:
         """Whether *node* may use the device, if its slice leaves that to each device."""
         if not self.slice.spec.per_device_node_selection:

@@ -19,7 +19,6 @@ from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResource
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
-STOPPED: Final = "asked by caller to stop allocating devices: the time for one attempt is over"
 
 
 class _Asked(NamedTuple):
@@ -33,11 +32,16 @@ class _Asked(NamedTuple):
 
 def search_rows(
     search: NodeSearch, devices: DevicesOfPod, pod: PodInfo, rejections: RowRejections
-) -> None:
-    """Look for devices on every row that is left; remember what was found."""
-    nodes, searched = rejections.nodes, rejections.left.copy()
+) -> str:
+    """Look for devices on every row that is left; remember what was found.
+
+    Return what to say if the time for the attempt was over before all rows were searched, else "".
+    One of them is rejected then, which fails the attempt: had there been time, the pod might go
+    there. What was found is known to the next attempt, which comes further.
+    """
+    nodes = rejections.nodes
     groups = []
-    for lacking, where in _by_lacking(devices.extended, nodes, searched):
+    for lacking, where in _by_lacking(devices.extended, nodes, rejections.left):
         try:
             claims, mappings = search.claims_for(devices, pod.pod, lacking)
         except AllocationError as exc:
@@ -47,7 +51,7 @@ def search_rows(
             groups.append(_Asked(where, claims, mappings, search.known_rows(claims, nodes)))
     for each in groups:
         rejections.reject(CANNOT_ALLOCATE, each.where & each.known.refused)
-    late: list[int] = []
+    late: int | None = None
     for row, asked in _unknown(groups):
         node = nodes.nodes[row]
         assert node is not None, f"row {row} is empty"
@@ -58,11 +62,12 @@ def search_rows(
         except InvalidPoolsError:
             rejections.reject_row(row, INVALID_POOLS)
         except AttemptTimeoutError:
-            late.append(row)  # what is known of others takes no time
+            if late is None:  # go on: what is known of others takes no time
+                late = row
         except SearchTimeoutError:
             # The attempt has failed; other nodes would only take as long.
             rejections.reject_row(row, _timed_out(node.name), Code.ERROR)
-            return
+            return ""
         else:
             asked.known.note(row, node.name, picks)
             if picks is None:
@@ -74,7 +79,11 @@ def search_rows(
             fits = np.flatnonzero(where & known.fits)
             some = {name: known.picks[name] for name in nodes.names(fits)}
             devices.found.add_all(claims, mappings, some)
-    _reject_late_rows(late, searched, rejections)
+    if late is None:
+        return ""
+    text = _timed_out(nodes.name(late))
+    rejections.reject_row(late, text, Code.ERROR)
+    return text
 
 
 def _unknown(groups: list[_Asked]) -> list[tuple[int, _Asked]]:
@@ -102,18 +111,6 @@ def _by_lacking(
             for part in ((names, rows & ~lacks), (names | {name}, rows & lacks))
         ]
     yield from (part for part in parts if part[1].any())
-
-
-def _reject_late_rows(late: list[int], searched: Mask, rejections: RowRejections) -> None:
-    """Make do with the nodes that were found in time, or fail the attempt."""
-    if not late:
-        return
-    if np.count_nonzero(rejections.left & searched) > len(late):
-        for row in late:
-            rejections.reject_row(row, STOPPED)
-    else:
-        first = late[0]
-        rejections.reject_row(first, _timed_out(rejections.nodes.name(first)), Code.ERROR)
 
 
 def _timed_out(node_name: str) -> str:

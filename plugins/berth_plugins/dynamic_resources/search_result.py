@@ -8,12 +8,7 @@ from berth_plugins.dynamic_resources.requests import Request
 
 
 class SearchTimeoutError(Exception):
-    """The time for a node, or for the attempt, is over."""
-
-    def __init__(self, *, has_learned: bool = False) -> None:
-        """*has_learned*: devices were asked selectors for the first time, so the next is faster."""
-        super().__init__()
-        self.has_learned = has_learned
+    """The time for a node, or for the attempt, is over: nothing is known of the node."""
 
 
 class InvalidPoolsError(Exception):

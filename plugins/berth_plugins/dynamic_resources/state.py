@@ -84,6 +84,8 @@ class NodeFinds:
 class DevicesOfPod(msgspec.Struct):
     """Written by PreFilter and, node by node, by Filter. Shared by copies of the cycle state."""
 
+    namespace: str = ""
+    """Of the pod: it pays for the search."""
     claims: list[ResourceClaim] = msgspec.field(default_factory=list)
     """Those that the pod names, in its order; replaced as they are written."""
     groups: dict[str, PodGroup] = msgspec.field(default_factory=dict)
@@ -102,9 +104,9 @@ class DevicesOfPod(msgspec.Struct):
     found: NodeFinds = msgspec.field(default_factory=NodeFinds)
     """Of the nodes that were searched, and of some that others had rejected before."""
     search_time: float | None = None
-    """Seconds to search on all nodes of the attempt; None before the first search."""
+    """Seconds of CPU time to search on all nodes; None before the first search."""
     searched: float = 0.0
-    """Seconds that it has taken."""
+    """Seconds of CPU time that it has taken."""
     claim_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = msgspec.field(
         default_factory=dict
     )

@@ -1,27 +1,18 @@
 """DynamicResources: which claims a pod means, and which nodes have devices for them."""
 
-from typing import Any
-
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
-from berth.duration import Duration
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.devices import (
     DeviceRequest,
     ResourceClaim,
-    ResourceSlice,
 )
 from berth.objects.pod import Pod, PodResourceClaim
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
-from berth_plugins.dynamic_resources.node_search import MAX_TIME, SHARE
-from berth_plugins.dynamic_resources.row_search import STOPPED
-from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
 from tests.builders import pod
 from tests.device_builders import (
-    DRIVER,
     allocation,
     claim,
     device,
@@ -200,108 +191,3 @@ def test_answers_are_kept_while_nothing_changes_for_the_node() -> None:
     assert world.found == {"n1": ["b"], "n2": ["a"]}
     world.cluster.listers.resource_slices.on_delete(SLICES[1])
     assert world.filter(MINE)["n2"] == NO
-
-
-class Ticking(FakeClock):
-    """Every look at it takes some time."""
-
-    def __init__(self, tick: float) -> None:
-        super().__init__()
-        self.tick = tick
-        self.looks = 0
-
-    def monotonic(self) -> float:
-        self.looks += 1
-        self.advance(self.tick)
-        return super().monotonic()
-
-
-def ticking(tick: float, *objects: ResourceClaim | ResourceSlice, **args: Any) -> World:
-    return World(*objects, clock=Ticking(tick), **args)
-
-
-N1_TIMED_OUT = Status.error("node n1: timed out trying to allocate devices")
-
-
-@pytest.mark.parametrize(
-    ("tick", "args"),
-    [
-        pytest.param(0.03, {"filter_timeout": Duration.of(0.01)}, id="the time for a node"),
-        pytest.param(6, {}, id="the time for the attempt"),
-        pytest.param(6, {"filter_timeout": Duration.of(0)}, id="which nothing switches off"),
-    ],
-)
-def test_a_search_that_takes_too_long_fails_the_attempt(tick: float, args: Any) -> None:
-    world = ticking(tick, claim("c"), *SLICES, **args)
-    assert world.filter(MINE) == {"n1": N1_TIMED_OUT, "n2": None, "n3": None}
-
-
-def test_a_node_that_takes_too_long_is_not_searched_again() -> None:
-    world = ticking(6, claim("c"), *SLICES)
-    for _ in range(3):  # each attempt has time for one
-        world.filter(MINE)
-    assert isinstance(world.cluster.clock, Ticking)
-    before = world.cluster.clock.looks
-    assert world.filter(MINE) == {"n1": N1_TIMED_OUT, "n2": None, "n3": None}
-    assert world.cluster.clock.looks == before
-    world.cluster.clock.tick = 0
-    for each in SLICES:
-        world.cluster.listers.resource_slices.on_update(each, each)
-    assert world.filter(MINE)["n1"] is None
-
-
-def test_a_node_is_searched_again_if_devices_were_asked_for_the_first_time() -> None:
-    devices = [device(f"d{n:02}", attributes={"n": n}) for n in range(20)]
-    last = f"device.attributes['{DRIVER}'].n == 19"
-    offered = resource_slice("s", *devices, node="n1")
-    world = ticking(MAX_TIME / 20, offered, claim("c", exactly(1, where=[last])))
-    assert world.filter(MINE)["n1"] == N1_TIMED_OUT
-    assert isinstance(world.cluster.clock, Ticking)
-    world.cluster.clock.tick = 0
-    assert world.filter(MINE)["n1"] is None
-    assert world.found == {"n1": ["d19"]}
-
-
-def test_attempts_that_run_out_of_time_leave_less_to_others() -> None:
-    offered = [resource_slice(f"s{i}", device("a"), node="n1", pool=f"p{i}") for i in range(20)]
-    refused = [exactly(1, where=[f"device.driver.size() == {n}"]) for n in range(3)]
-    world = ticking(0.01, *offered, *(claim(f"c{n}", one) for n, one in enumerate(refused)))
-    clock = world.cluster.clock
-    assert isinstance(clock, Ticking)
-
-    def looks(name: str) -> int:
-        before = clock.looks
-        world.state.write(KEY, DevicesOfPod())
-        world.filter(with_claims(POD, name))
-        return clock.looks - before
-
-    clock.tick = MAX_TIME / 20
-    first = looks("c0")
-    assert looks("c1") < first / 2
-    clock.advance(MAX_TIME / SHARE)
-    assert looks("c2") > 0.9 * first
-
-
-def test_a_node_that_takes_too_long_does_not_keep_a_pod_off_others() -> None:
-    world = ticking(6, claim("c"), *SLICES)
-    world.filter(MINE)
-    assert isinstance(world.cluster.clock, Ticking)
-    world.cluster.clock.tick = 0
-    assert world.filter(MINE) == {"n1": Status.unresolvable(STOPPED), "n2": None, "n3": NO}
-
-
-def test_what_was_found_in_time_is_enough() -> None:
-    world = ticking(0, claim("c"), *SLICES)
-    world.filter(MINE)
-    assert isinstance(world.cluster.clock, Ticking)
-    looks_of_n1 = world.cluster.clock.looks // 3
-    tick = 0.9 * MAX_TIME / looks_of_n1
-    world = ticking(tick, claim("c"), *SLICES)
-    stopped = Status.unresolvable(STOPPED)
-    assert world.filter(MINE) == {"n1": None, "n2": stopped, "n3": stopped}
-    devices: DevicesOfPod = world.state.read(KEY)
-    assert devices.search_time is not None
-    assert 0 <= devices.searched - devices.search_time < 5 * tick
-    world.cluster.clock.advance(MAX_TIME / SHARE)
-    # What was found is remembered; the next attempt has time for the others.
-    assert world.filter(MINE)["n2"] is None

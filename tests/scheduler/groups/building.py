@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from berth.clock import FakeClock
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod, SchedulingGroup
 from berth.objects.pod_group import (
@@ -56,7 +57,11 @@ def members(*names: str, of: str = "g", **fields: Any) -> list[Pod]:
     return [member(name, of, **fields) for name in names]
 
 
-def group_harness(*gates: str, profiles: list[dict[str, Any]] | None = None) -> Harness:
+def group_harness(
+    *gates: str,
+    profiles: list[dict[str, Any]] | None = None,
+    clock: FakeClock | None = None,
+) -> Harness:
     """Make a scheduler for groups; *gates* are turned on beside those of gangs."""
     config: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -65,7 +70,7 @@ def group_harness(*gates: str, profiles: list[dict[str, Any]] | None = None) -> 
     }
     if profiles is not None:
         config["profiles"] = profiles
-    return Harness(config=config)
+    return Harness(config=config, clock=clock)
 
 
 def condition_of(harness: Harness, name: str = "g") -> PodGroupCondition | None:
