@@ -280,7 +280,7 @@ class NodeResourcesFit(
                 pods = nodes.pods[row].values()
                 holders += [p.key for p in pods if p.template.requested.amount(need.name)]
                 yield
-            total, taken = int(rows[0][having].sum()), int(rows[1][having].sum())
+            total, taken = (sum(amounts[having].tolist()) for amounts in rows)
             clauses.append(in_all(need.name, total, total - taken, int(having.sum()), holders))
         return "; ".join(clauses)
 
@@ -334,11 +334,11 @@ class NodeResourcesFit(
         for resource in self._resources:
             asks = next((each for each in requests if each.amount(resource.name)), requests[0])
             for scored in scored_resources(nodes, [resource], asks, rows, non_zero=True):
-                allocatable = int(scored.capacity.allocatable.sum())
+                allocatable = sum(scored.capacity.allocatable.tolist())
                 if allocatable == 0:
                     continue
                 wanted = sum(each.amount(resource.name) for each in requests)
-                requested = min(wanted + int(scored.used.sum()), allocatable)
+                requested = min(wanted + sum(scored.used.tolist()), allocatable)
                 total += requested * 100 // allocatable * scored.weight
                 weights += scored.weight
         return total // weights if weights else 0

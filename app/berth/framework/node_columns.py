@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from berth.framework.pod_info import PodTemplate
 from berth.framework.verdict import Ints, Mask
+from berth.objects.quantity import MAX_INT64
 
 NO_NODE: Final = np.iinfo(np.int64).max
 """In place of what is left of a resource: so nobody looks for a reason there."""
@@ -66,6 +67,20 @@ class NodeColumns(NamedTuple):
         self.free[0, row] = self.allowed_pods[row] - self.pod_count[row]
         self.free[1:, row] = self.allocatable[:, row] - self.requested[:, row]
 
+    def count_pod(self, row: int, template: PodTemplate, sign: int) -> None:
+        """Count a pod on *row* if *sign* is 1, discount it if -1; without its scalar resources."""
+        native, non_zero = template.columns
+        if sign > 0:
+            self.requested[:3, row] += native
+            self.non_zero_requested[:, row] += non_zero
+            self.free[1:4, row] -= native
+        else:
+            self.requested[:3, row] -= native
+            self.non_zero_requested[:, row] -= non_zero
+            self.free[1:4, row] += native
+        self.pod_count[row] += sign
+        self.free[0, row] -= sign
+
     def load(self, row: int) -> bytes:
         """Return what the pods on *row* take, to be compared."""
         requested, non_zero = self.requested[:, row], self.non_zero_requested[:, row]
@@ -88,11 +103,23 @@ class NodeColumns(NamedTuple):
     ) -> None:
         """Count so many more pods of *template* in each slot; *resources* tells where each is."""
         native, non_zero = template.columns
-        self.requested[:3] += native[:, np.newaxis] * counts
-        self.non_zero_requested[:] += non_zero[:, np.newaxis] * counts
+        for column, amount in zip(self.requested, native.tolist(), strict=False):
+            _add_products(column, amount, counts)
+        for column, amount in zip(self.non_zero_requested, non_zero.tolist(), strict=True):
+            _add_products(column, amount, counts)
         self.pod_count[:] += counts
         for name, amount in template.requested.scalars.items():
             index = resources.get(name, len(self.requested))
             if index < len(self.requested):
-                self.requested[index] += amount * counts
+                _add_products(self.requested[index], amount, counts)
         self.set_free(slice(None))
+
+
+def _add_products(column: Ints, amount: int, counts: Ints) -> None:
+    """Add to *column* so many times *amount*; what int64 does not hold is the most that it does."""
+    most = int(column.max(initial=0)) + amount * int(counts.max(initial=0))
+    if most <= MAX_INT64:
+        column += amount * counts
+        return
+    fits = counts <= (MAX_INT64 - column) // amount
+    column[:] = np.where(fits, column + amount * np.where(fits, counts, 0), MAX_INT64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from berth.framework.image_states import ImageStates
 from berth.framework.label_columns import LabelColumns
+from berth.framework.large_loads import LargeLoads
 from berth.framework.last_changes import LastChanges
 from berth.framework.node_columns import NodeColumns
 from berth.framework.pod_batch import PodBatch
@@ -49,7 +50,7 @@ class NodeTable:
     written by the cache only, synchronously, so within one attempt it does not move.
 
     Units: CPU in milli-cores, memory and storage in bytes, everything else in the resource's own
-    unit; int64 all the way, wrapping as Go's do.
+    unit; int64 all the way. Sums beyond it are the largest int64.
     """
 
     def __init__(self) -> None:
@@ -76,6 +77,7 @@ class NodeTable:
         self._free: list[int] = []
         self._kept: dict[Hashable, Any] = {}
         self._row_memo = RowMemo()
+        self._large = LargeLoads()
         self._columns = NodeColumns.zeros(_FIRST_CAPACITY, resources=len(self.resources))
 
     # Columns. Each is a view of the slots in use.
@@ -255,6 +257,7 @@ class NodeTable:
         self.nodes[row], self._names[row] = None, ""
         self.pods[row] = {}
         self._columns.clear(row)
+        self._large.forget(row)
         self._touch(row)
         self._free.append(row)
         return pods
@@ -305,11 +308,13 @@ class NodeTable:
         assert len(index) == len(pods), "one row for each pod"
         of_rows = index.tolist()
         pods = self.pods.change(of_rows, pods, sign=sign)
-        if len(pods) < _MANY:
-            for row, pod in zip(of_rows, pods, strict=True):
-                self._count(row, pod, sign)
-        else:
-            self._count_all(index, PodBatch.of(pods), sign)
+        if len(pods) >= _MANY and not self._large:
+            batch = PodBatch.of(pods)
+            if not any(template.is_large for template in batch.templates):
+                self._count_all(index, batch, sign)
+                return
+        for row, pod in zip(of_rows, pods, strict=True):
+            self._count(row, pod, sign)
 
     def _count_all(self, index: NDArray[np.intp], pods: PodBatch, sign: int) -> None:
         """Count each pod as :meth:`_count` does."""
@@ -336,24 +341,15 @@ class NodeTable:
         self._last_loaded.clear()
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
-        template, columns = pod.template, self._columns
-        native, non_zero = template.columns
-        if sign > 0:
-            # Whole-array arithmetic: it wraps silently, where NumPy's scalars would warn.
-            columns.requested[:3, row] += native
-            columns.non_zero_requested[:, row] += non_zero
-            columns.free[1:4, row] -= native
+        template = pod.template
+        if template.is_large or row in self._large:
+            indexes = [self._resource_index(name) for name in template.requested.scalars]
+            self._large.count(row, template, sign, self._columns, indexes)
+            self._count_ports(row, template, sign)
         else:
-            columns.requested[:3, row] -= native
-            columns.non_zero_requested[:, row] -= non_zero
-            columns.free[1:4, row] += native
-        columns.pod_count[row] += sign
-        columns.free[0, row] -= sign
-        self._count_special(row, template, sign)
-        if sign > 0:
-            self.pod_counters.add(row, pod)
-        else:
-            self.pod_counters.remove(row, pod)
+            self._columns.count_pod(row, template, sign)
+            self._count_special(row, template, sign)
+        (self.pod_counters.add if sign > 0 else self.pod_counters.remove)(row, pod)
         self._touch(row)
         self._last_loaded.append((self.last_generation, row))
 
@@ -363,6 +359,9 @@ class NodeTable:
             index = self._resource_index(name)
             self._columns.requested[index : index + 1, row] += sign * amount
             self._columns.free[index + 1 : index + 2, row] -= sign * amount
+        self._count_ports(row, template, sign)
+
+    def _count_ports(self, row: int, template: PodTemplate, sign: int) -> None:
         if template.host_ports:
             change = self.ports.add if sign > 0 else self.ports.remove
             change(row, template.host_ports)
@@ -424,7 +423,7 @@ class NodeTable:
         index = np.fromiter(rows, np.intp)
         part = object.__new__(NodeTable)
         part.size = len(index)
-        part._columns = self._columns.take(index)
+        part._columns, part._large = self._columns.take(index), self._large.take(index)
         part.order = np.arange(part.size)
         some = index.tolist()
         part.nodes = [self.nodes[row] for row in some]
@@ -470,7 +469,7 @@ class NodeTable:
         only where they change, here or there.
         """
         twin, generation = copy.copy(self), self.last_generation
-        twin._columns = self._columns.copy()
+        twin._columns, twin._large = self._columns.copy(), self._large.copy()
         twin.order, twin.row_of = self.order.copy(), self.row_of.copy()
         twin.nodes, twin._names = self.nodes.copy(), self._names.copy()
         twin.pods, twin.resources = self.pods.copy(), self.resources.copy()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -19,6 +19,9 @@ from berth.objects.selectors import RequiredNodeAffinity, required_node_affinity
 from berth.objects.sharing import POD_PARTS, share
 
 T = TypeVar("T")
+
+LARGE: Final = 2**43
+"""Eight tebibytes, or billions of cores."""
 
 
 class PodTemplate:
@@ -67,6 +70,13 @@ class PodTemplate:
         amounts = self.requested
         native = (amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
         return np.array(native, np.int64), np.array(self.non_zero_requested, np.int64)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether a million such pods may come to more than int64 holds, of any resource."""
+        amounts = self.requested
+        native = (amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
+        return max(*native, *self.non_zero_requested, *amounts.scalars.values()) > LARGE
 
     @cached_property
     def load(self) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ import msgspec
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
-from berth.objects.quantity import MAX_INT64, NANO, Quantities, Quantity, milli_value, parse, value
+from berth.objects.quantity import NANO, Quantities, Quantity, milli_value, parse, value
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -29,14 +29,6 @@ NON_ZERO_DEFAULTS: Final[Mapping[str, int]] = {
     MEMORY: 200 * 1024**2 * NANO,
 }
 """What a container without such a request is taken to need, in nano units (spec §4.4)."""
-
-MOST: Final = 2**52
-"""What a pod counts for at most, of any resource: four pebibytes, or trillions of cores.
-
-Whoever may create pods may also bind them, and kube-scheduler's sums over a node's pods wrap around
-in int64: two pods that ask for all there can be would make it look empty. With this it takes two
-thousand, more than any node has.
-"""
 
 _HUGEPAGES: Final = "hugepages-"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
@@ -85,19 +77,14 @@ def is_scalar(name: str) -> bool:
     )
 
 
-def to_resources(
-    nanos: Mapping[str, int], *, most: int = MAX_INT64, allowed_pods: int = 0
-) -> Resources:
-    """Round *nanos* up to the units of scheduling; names that mean nothing to it are dropped.
-
-    No amount is beyond *most*.
-    """
+def to_resources(nanos: Mapping[str, int], *, allowed_pods: int = 0) -> Resources:
+    """Round *nanos* up to the units of scheduling; names that mean nothing to it are dropped."""
     return Resources(
-        milli_cpu=min(milli_value(nanos.get(CPU, 0)), most),
-        memory=min(value(nanos.get(MEMORY, 0)), most),
-        ephemeral_storage=min(value(nanos.get(EPHEMERAL_STORAGE, 0)), most),
+        milli_cpu=milli_value(nanos.get(CPU, 0)),
+        memory=value(nanos.get(MEMORY, 0)),
+        ephemeral_storage=value(nanos.get(EPHEMERAL_STORAGE, 0)),
         scalars={
-            name: min(value(amount), most)
+            name: value(amount)
             for name, amount in nanos.items()
             if name not in _NATIVE and is_scalar(name)
         },
@@ -118,18 +105,18 @@ def _allocatable(quantities: tuple[tuple[str, Quantity], ...]) -> Resources:
 
 def requested(pod: Pod) -> Resources:
     """Return what *pod* takes from its node: ``NodeInfo.Requested``."""
-    return to_resources(pod_requests(pod, use_status=True, pod_level=True), most=MOST)
+    return to_resources(pod_requests(pod, use_status=True, pod_level=True))
 
 
 def non_zero_requested(pod: Pod) -> tuple[int, int]:
     """Return milli-CPU and bytes, with defaults for what is not requested."""
     nanos = pod_requests(pod, use_status=True, pod_level=True, non_zero=True)
-    return min(milli_value(nanos.get(CPU, 0)), MOST), min(value(nanos.get(MEMORY, 0)), MOST)
+    return milli_value(nanos.get(CPU, 0)), value(nanos.get(MEMORY, 0))
 
 
 def incoming_requested(pod: Pod) -> Resources:
     """Return what NodeResourcesFit's Filter asks for *pod*; the status of a waiting pod is void."""
-    return to_resources(pod_requests(pod, use_status=False, pod_level=True), most=MOST)
+    return to_resources(pod_requests(pod, use_status=False, pod_level=True))
 
 
 def fit_score_requests(pod: Pod) -> Resources:
@@ -138,7 +125,7 @@ def fit_score_requests(pod: Pod) -> Resources:
     As kube-scheduler does, it leaves out pod-level requests and always applies the defaults.
     """
     requests = pod_requests(pod, use_status=False, pod_level=False, non_zero=True)
-    return to_resources(requests, most=MOST)
+    return to_resources(requests)
 
 
 def takes_defaults(pod: Pod) -> bool:
@@ -152,7 +139,7 @@ def takes_defaults(pod: Pod) -> bool:
 def requested_with_claims(pod: Pod) -> Resources:
     """Return what must be left for *pod* on a node, if its claims take what its status says."""
     requests = pod_requests(pod, use_status=False, pod_level=True, claims=True)
-    return to_resources(requests, most=MOST)
+    return to_resources(requests)
 
 
 def insufficient_at_pod_level(pod: Pod) -> list[str]:

@@ -174,10 +174,15 @@ class VictimSearch:
         return await self._fits_without(gone) and len(self._hosts) == at_best
 
     def _room_without(self, units: Sequence[VictimUnit]) -> Room | None:
-        """Return the room for pods of the group once *units* are gone; None if they differ."""
+        """Return the room for pods of the group once *units* are gone.
+
+        None if the pods differ, or pods of *units* ask for more than can be added up.
+        """
         first = self._members[0]
         kind = _kind_of(first.queued.pod_info)
         if kind is None or any(_kind_of(each.queued.pod_info) != kind for each in self._members):
+            return None
+        if any(pod.template.is_large for pod in pods_of(units)):
             return None
         cycle = self._scheduler.begin_cycle(first.profile, first.queued)
         diagnosis = evaluate_all_nodes(cycle).diagnosis

@@ -90,7 +90,7 @@ class NodesThen:
     def _usage(self, rows: Rows) -> Usage:
         resources, imbalance = {}, {}
         for name, (allocatable, requested) in self.amounts.items():
-            amount = _amount(int(allocatable[rows].sum()), int(requested[rows].sum()))
+            amount = _amount(sum(allocatable[rows].tolist()), sum(requested[rows].tolist()))
             if amount.allocatable or amount.requested or name == PODS:
                 resources[name] = amount
             if name in BALANCED:

@@ -110,7 +110,7 @@ class PodGroupDevices(PlacementScorePlugin):
         if known is None:
             return 0
         allocatable, used = known
-        return _percent(wanted + int(used[rows].sum()), int(allocatable[rows].sum()))
+        return _percent(wanted + sum(used[rows].tolist()), sum(allocatable[rows].tolist()))
 
     def _share_of_class(self, name: str, wanted: int, nodes: NodeTable, rows: Rows) -> int:
         """Count a device once that several nodes of the placement see."""

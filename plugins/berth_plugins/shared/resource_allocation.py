@@ -1,8 +1,9 @@
 """Scores of a node by what is left of its resources (spec §5.8, §5.9).
 
 They look at some configured resources. Which of them count on which
-node is the same rule everywhere: :func:`scored_resources` and ``ScoredResource.counts``. Divisions
-are int64, as Go's; amounts must lie within 0..2**63 // 100 (92 PB), beyond which Go's wrap as well.
+node is the same rule everywhere: :func:`scored_resources` and ``ScoredResource.counts``. Products
+and quotients are int64, as Go's: of more than 2**63 // 100 (92 PB) a hundred times as much wraps
+around, and quotients are truncated. Sums do not wrap, for then a full node would look empty.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from pydantic import BaseModel, Field
 from berth.framework.interface import MAX_NODE_SCORE, PluginArgs
 from berth.framework.node_table import CPU, MEMORY, NodeTable
 from berth.framework.verdict import Ints, Mask, Rows
+from berth.objects.quantity import MAX_INT64
 from berth.objects.resources import Resources
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -78,12 +80,19 @@ class Capacity(NamedTuple):
     counts: Mask
     """The rows that have any of the resource; on others it is left out of the score."""
     is_everywhere: bool
+    is_vast: bool
+    """Whether a hundred times as much is somewhere more than int64 holds."""
 
     @classmethod
     def of(cls, allocatable: Ints) -> "Capacity":
         divisor, counts = np.maximum(allocatable, 1), allocatable != 0
         return cls(
-            allocatable.copy(), divisor, divisor.astype(np.float64), counts, bool(counts.all())
+            allocatable.copy(),
+            divisor,
+            divisor.astype(np.float64),
+            counts,
+            bool(counts.all()),
+            is_vast=int(allocatable.max(initial=0)) > MAX_INT64 // MAX_NODE_SCORE,
         )
 
     def take(self, rows: NDArray[np.intp]) -> "Capacity":
@@ -95,6 +104,7 @@ class Capacity(NamedTuple):
             self.float_divisor[rows],
             counts,
             self.is_everywhere or bool(counts.all()),
+            self.is_vast,
         )
 
 
@@ -110,8 +120,8 @@ class ScoredResource(msgspec.Struct, frozen=True):
 
     @property
     def requested(self) -> Ints:
-        """What would be taken with the pod."""
-        return self.used + self.request
+        """What would be taken with the pod; beyond int64 the most that it holds."""
+        return np.minimum(self.used, MAX_INT64 - self.request) + self.request
 
 
 Amounts = tuple[Ints, Ints]
@@ -193,14 +203,18 @@ def most_allocated(resources: Sequence[ScoredResource], rows: int) -> Ints:
 
 def _averaged(total: Ints, resources: Sequence[ScoredResource]) -> Ints:
     """Divide by the weights of the resources that each row has; a row without any gets 0."""
-    if all(resource.capacity.is_everywhere for resource in resources):
+    is_vast = any(resource.capacity.is_vast for resource in resources)
+    if not is_vast and all(resource.capacity.is_everywhere for resource in resources):
         # The same divisor everywhere, which NumPy divides by several times faster.
         total //= max(sum(resource.weight for resource in resources), 1)
         return total
     weights = np.zeros(len(total), np.int64)
     for resource in resources:
         weights += resource.capacity.counts * resource.weight
-    total //= np.maximum(weights, 1)
+    np.maximum(weights, 1, out=weights)
+    if is_vast:
+        return _quotient(total, weights)
+    total //= weights
     return total
 
 
@@ -214,7 +228,18 @@ def _weighted_percent(part: Ints, of: ScoredResource) -> Ints:
 def _percent(part: Ints, of: ScoredResource) -> Ints:
     """Turn *part* into ``part * 100 / allocatable`` in place, and return it."""
     part *= MAX_NODE_SCORE
+    if of.capacity.is_vast:
+        return _quotient(part, of.capacity.divisor)
     part //= of.capacity.divisor
+    return part
+
+
+def _quotient(part: Ints, divisor: Ints) -> Ints:
+    """Divide in place, truncating as Go does; *divisor* is positive."""
+    has_wrapped = part < 0
+    quotient = part // divisor
+    quotient += has_wrapped & (quotient * divisor != part)
+    part[:] = quotient
     return part
 
 
@@ -229,8 +254,12 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
     def score(resources: Sequence[ScoredResource], rows: int) -> Ints:
         total, weights = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         for resource in resources:
-            taken = np.minimum(resource.requested, resource.capacity.allocatable)
-            scores = curve.take(_percent(taken, resource)) * resource.capacity.counts
+            requested, allocatable = resource.requested, resource.capacity.allocatable
+            utilization = _percent(np.minimum(requested, allocatable), resource)
+            if resource.capacity.is_vast:
+                utilization[requested > allocatable] = MAX_NODE_SCORE
+                np.maximum(utilization, 0, out=utilization)
+            scores = curve.take(utilization) * resource.capacity.counts
             total += scores * resource.weight
             weights += (scores > 0) * resource.weight
         # kube-scheduler rounds the quotient of two small floats; halves are exact there too.

@@ -147,8 +147,8 @@ class GroupTrials:
         rows, free, allocatable = placement.rows_of(nodes), {}, {}
         for name in _requested(members):
             there = nodes.resource_rows(name)
-            allocatable[name] = int(there[0][rows].sum()) if there else 0
-            free[name] = int((there[0] - there[1])[rows].sum()) if there else 0
+            allocatable[name] = sum(there[0][rows].tolist()) if there else 0
+            free[name] = sum((there[0] - there[1])[rows].tolist()) if there else 0
         tried = [Member(each, profile, now) for each in members]
         with ExitStack() as nominations:
             status = trial.run(tried, nominations, placement, may_preempt=False)
