@@ -31,6 +31,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     """Rejects nodes that do not declare every feature the pod needs (spec §5.18)."""
 
     NAME = "NodeDeclaredFeatures"
+    WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
     DECIDES_BY_SIGNATURE = True
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:

@@ -44,6 +44,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
     """
 
     NAME = "NodePorts"
+    WITHOUT_PRE_FILTER = 'reading "PreFilterNodePorts" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:

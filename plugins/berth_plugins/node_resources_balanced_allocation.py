@@ -19,7 +19,8 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.single_rows import ScoresRows
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints
+from berth.framework.verdict import Ints, everywhere
+from berth.objects.resources import Resources
 from berth_plugins.shared.cpu_and_memory import CpuAndMemory, balanced_allocation_of, weights_of
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
@@ -83,11 +84,16 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Skip pods that request none of the resources."""
-        requests = pod.template.requested
-        return None if any(requests.amount(r.name) for r in self._resources) else SKIP
+        return None if self._counts(pod.template.requested) else SKIP
+
+    def _counts(self, requests: Resources) -> bool:
+        """Whether any of the resources is requested."""
+        return any(requests.amount(resource.name) for resource in self._resources)
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.requested
+        if not self._counts(requests):  # the plugin is disabled at preScore
+            return everywhere(0, nodes.size)
         if self._weights is not None and (kept := CpuAndMemory.of(nodes)) is not None:
             scores = kept.balanced_allocation(requests)
             if scores is not None:
@@ -97,7 +103,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows):
         return balanced_allocation(scored, nodes.size)
 
     def score_row(self, pod: PodInfo, nodes: NodeTable, row: int) -> int | None:
-        if self._weights is None:
+        if self._weights is None or not self._counts(pod.template.requested):
             return None
         return balanced_allocation_of(nodes, row, pod.template.requested)
 

@@ -189,6 +189,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
     GOES_BY_LOAD = True
     GOES_BY_CONTAINERS = True
     PREFERRED_PLACEMENT = "the one that will be fuller"

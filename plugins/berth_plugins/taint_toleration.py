@@ -43,6 +43,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     """
 
     NAME = "TaintToleration"
+    WITHOUT_PRE_SCORE = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
 
     def __init__(self, args: None = None, handle: Handle | None = None) -> None:

@@ -36,6 +36,10 @@ from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 
 DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
+WITHOUT_PRE_FILTER: Final = Status.error(
+    'cannot read "PreFilterVolumeRestrictions" from cycleState'
+)
+"""What Filter says where the plugin is disabled at preFilter."""
 CLAIM_IN_USE: Final = Status.unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already"
     " in-use by another pod"
@@ -121,10 +125,13 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         _change(state.read(self.NAME), rows, pods, nodes, by=-1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        conflicts: Conflicts = state.read(self.NAME)
+        conflicts: Conflicts | None = state.get(self.NAME)
         taken = nodes.no_rows()
         taken[list(_rows_taken(restricted_volumes(pod.template), nodes))] = True
         verdict = Verdict.reject(DISK_CONFLICT, where=taken)
+        if conflicts is None:
+            without = Verdict.reject(WITHOUT_PRE_FILTER, where=nodes.exists & ~taken)
+            return Verdict((*verdict.rejections, *without.rejections))
         in_use = conflicts.rows_in_use(nodes)
         if in_use.any():
             (reason,) = CLAIM_IN_USE.reasons

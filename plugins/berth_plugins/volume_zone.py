@@ -111,7 +111,11 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
         return Status.unresolvable("PersistentVolume had no name")
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        wanted: list[Topology] = state.read(self.NAME)
+        wanted: list[Topology] | Status | None = state.get(self.NAME)
+        if wanted is None:  # the plugin is disabled at preFilter
+            wanted = self._topologies_of(pod)
+        if isinstance(wanted, Status):
+            return Verdict.reject(wanted, where=nodes.exists)
         outside = nodes.no_rows()
         for topology in wanted:
             outside |= ~_rows_within(topology, nodes)

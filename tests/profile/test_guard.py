@@ -169,18 +169,18 @@ ERRORS = [
     ),
     pytest.param(
         ScorePlugin, "score", raising, zeros,
-        "running Score plugin \"Broken\": ValueError('boom')",
+        "running Score plugins: plugin \"Broken\" failed with: ValueError('boom')",
         id="Score raises",
     ),
     pytest.param(
         ScorePlugin, "score", answering(np.zeros(5, np.int64)), zeros,
-        'running Score plugin "Broken": '
+        'running Score plugins: plugin "Broken" failed with: '
         "ValueError('scores: an array of int64, 2 long is needed, got int64 of shape (5,)')",
         id="Score answers for five nodes where there are two",
     ),
     pytest.param(
         ScorePlugin, "score", answering(np.zeros(2)), zeros,
-        'running Score plugin "Broken": '
+        'running Score plugins: plugin "Broken" failed with: '
         "ValueError('scores: an array of int64, 2 long is needed, got float64 of shape (2,)')",
         id="Score answers floats",
     ),
@@ -192,7 +192,7 @@ ERRORS = [
     ),
     pytest.param(
         ScalarScore, "score_node", answering("much"), 0,
-        'running Score plugin "Broken": '
+        'running Score plugins: plugin "Broken" failed with: '
         "ValueError(\"invalid literal for int() with base 10: 'much'\")",
         id="the simple Score answers a word",
     ),

@@ -184,6 +184,10 @@ class PreFilterExtensions(Plugin):
 class FilterPlugin(Plugin):
     """Says which nodes cannot take a pod."""
 
+    WITHOUT_PRE_FILTER: ClassVar[str] = ""
+    """What Filter and Reserve fail with, in kube-scheduler's words, where the plugin is disabled at
+    preFilter; "": they need nothing of it."""
+
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         """Say which rows of *nodes* cannot take *pod*, and why.
@@ -269,6 +273,10 @@ class PreScorePlugin(Plugin):
 
 class ScorePlugin(Plugin):
     """Ranks the nodes that passed."""
+
+    WITHOUT_PRE_SCORE: ClassVar[str] = ""
+    """What Score fails with, in kube-scheduler's words, where the plugin is disabled at preScore;
+    "": it needs nothing of it."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:

@@ -1,6 +1,6 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -16,9 +16,18 @@ from berth.config.types import (
     KubeSchedulerProfile,
 )
 from berth.framework.handle import Handle
-from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from berth.framework.interface import (
+    EXTENSION_POINTS,
+    FilterPlugin,
+    Plugin,
+    PluginArgs,
+    ReservePlugin,
+    ScorePlugin,
+)
 from berth.framework.kind import Kind
 from berth.framework.listers import KINDS, Listers, kinds_of, with_kinds
+from berth.framework.status import Status
+from berth.framework.verdict import Verdict
 from berth.metrics.plugin_observer import NOBODY, PluginObserver
 from berth.profile.guard import Complaints, Guard, is_in_tree
 from berth.profile.observed import ObservedProfile
@@ -61,6 +70,8 @@ def build_profiles(
         observer = (observers or {}).get(profile.scheduler_name)
         guard = Guard(observer or NOBODY, complaints)
         made = {n: _make(registry[n], profile, handle, ignored, guard) for n in names}
+        for plugin in made.values():
+            _fail_without_state(plugin, {p.value for p in points if plugin.NAME in dict(points[p])})
         make = Profile if observer is None else partial(ObservedProfile, observer=observer)
         profiles[profile.scheduler_name] = make(
             profile.scheduler_name,
@@ -144,6 +155,26 @@ def _make(
         problem = f"plugin {kind.NAME!r} cannot be made: {exc!r}"
         raise ConfigError(f"profile {profile.scheduler_name}", [problem]) from exc
     return plugin
+
+
+def _fail_without_state(plugin: Plugin, points: set[str]) -> None:
+    """Have *plugin* fail where it needs what it is not asked for at *points*, the enabled ones."""
+    if (
+        isinstance(plugin, FilterPlugin)
+        and plugin.WITHOUT_PRE_FILTER
+        and "pre_filter" not in points
+    ):
+        error = Status.error(plugin.WITHOUT_PRE_FILTER)
+        _shadow(plugin, "filter", lambda _state, _pod, nodes: Verdict.reject(error, nodes.exists))
+        if isinstance(plugin, ReservePlugin):
+            _shadow(plugin, "reserve", lambda *_: error)
+    if isinstance(plugin, ScorePlugin) and plugin.WITHOUT_PRE_SCORE and "pre_score" not in points:
+        without = Status.error(plugin.WITHOUT_PRE_SCORE)
+        _shadow(plugin, "score", lambda *_: without)
+
+
+def _shadow(plugin: Plugin, method: str, answer: Callable[..., object]) -> None:
+    setattr(plugin, method, answer)
 
 
 def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:

@@ -58,6 +58,7 @@ from berth.profile.statuses import (
     invalid_score,
     no_common_nodes,
     refused,
+    score_failed,
     with_worded_errors,
     worst_score,
 )
@@ -348,7 +349,7 @@ class Profile:
             evaluations[name] += count
             raw = self.ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
-                return failed(raw, "Score", plugin)
+                return score_failed(raw, "running", plugin)
             is_one = is_everywhere(raw)
             normal = of_rows = raw[:1] if is_one else raw.take(rows)
             if normalizes(plugin):
@@ -356,7 +357,7 @@ class Profile:
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
                 if isinstance(normal, Status):
-                    return failed(normal, "Score", plugin)
+                    return score_failed(normal, "running Normalize on", plugin)
             worst = int(normal[0]) if is_one else worst_score(normal)
             if not 0 <= worst <= MAX_NODE_SCORE:
                 return invalid_score(plugin, worst)

@@ -25,6 +25,12 @@ def failed(status: Status, point: str, plugin: Plugin) -> Status:
     return Status(Code.ERROR, (text,), plugin.NAME)
 
 
+def score_failed(status: Status, what: str, plugin: Plugin) -> Status:
+    """Word an error of Score or of its normalising, of all plugins, as kube-scheduler does."""
+    text = f'{what} Score plugins: plugin "{plugin.NAME}" failed with: {status.message}'
+    return Status(Code.ERROR, (text,), plugin.NAME)
+
+
 def filter_error(plugin: str, message: str) -> str:
     """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
     return f'running "{plugin}" filter plugin: {message}'

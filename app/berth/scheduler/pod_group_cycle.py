@@ -188,6 +188,8 @@ class PodGroupCycle:
             return members, GroupStatus(result, placements.message)
         if len(placements) == 1 and placements[0].rows is None:
             status = self._trial.run(members, nominations)
+            if status.result is Result.UNSCHEDULABLE:
+                status = _no_placement(1, status)
             return members, status
         first: tuple[Sequence[Member], GroupStatus] | None = None
         found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
@@ -211,8 +213,7 @@ class PodGroupCycle:
         if not found:
             assert first is not None
             tried, status = first
-            what = f"0/{len(placements)} placements are available, first placement status: "
-            return tried, GroupStatus(status.result, what + status.message)
+            return tried, _no_placement(len(placements), status)
         index = 0
         if len(found) > 1:
             totals = run_placement_scores(profile, [each[0] for each in found], nodes)
@@ -316,6 +317,12 @@ def _of_different_schedulers(members: Sequence[Member]) -> str:
                 f' got: "{name}" and "{names[0]}"'
             )
     return ""
+
+
+def _no_placement(number: int, first: GroupStatus) -> GroupStatus:
+    """Return what the search in *number* placements came to, of which the *first* says why."""
+    what = f"0/{number} placements are available, first placement status: "
+    return GroupStatus(first.result, what + first.message)
 
 
 def _failed(member: Member, status: Status) -> Failed:

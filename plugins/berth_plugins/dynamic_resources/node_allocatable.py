@@ -93,12 +93,11 @@ class NodeAllocatableResources:
         find = devices.found.get(node.name)
         if find is None:
             return
-        known = {claim.metadata.uid for claim in devices.claims}
         for requests, picks in zip(find.claims, find.picks, strict=True):
-            # Guess: a claim for extended resources takes nothing, they are requests already.
-            if requests.claim.metadata.uid in known:
-                picked = [(pick.found.device, pick.share) for pick in picks.picks]
-                yield from _status(requests.claim, picked, pod)
+            # No container names the claim for extended resources: what it takes cannot be counted,
+            # and the pod is refused.
+            picked = [(pick.found.device, pick.share) for pick in picks.picks]
+            yield from _status(requests.claim, picked, pod)
 
     def _allocated(self, claim: ResourceClaim, node: NodeInfo) -> list[Allocated]:
         """Return the devices that *claim* has, as far as the node can use them."""
@@ -190,10 +189,10 @@ def _amounts(claim: ResourceClaim, allocated: Sequence[Allocated]) -> dict[str, 
             amount = NANO if written is None else parse(written)
             if mapping.capacity_key is not None:
                 if consumed is None:
-                    # The text is a guess: it is not in the specification.
                     raise _RefusedError(
-                        f"claim {claim.metadata.name}: device {device.name} has no consumed"
-                        f" capacity to compute {resource} from",
+                        f"claim {claim.metadata.key}, device {device.name}: ConsumedCapacity is"
+                        f" nil, but Capacity key '{mapping.capacity_key}' is set in"
+                        f" NodeAllocatableResourceMappings for resource {resource}",
                         Code.ERROR,
                     )
                 if mapping.capacity_key not in consumed:

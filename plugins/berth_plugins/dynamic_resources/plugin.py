@@ -92,6 +92,7 @@ class DynamicResources(
     """
 
     NAME = KEY
+    WITHOUT_PRE_FILTER = "not found"
     DECIDES_BY_SIGNATURE = True
     ALLOW_PARALLEL = True
     ARGS = DynamicResourcesArgs

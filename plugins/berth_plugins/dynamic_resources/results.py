@@ -63,7 +63,8 @@ def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
 def _config(claim: ClaimRequests, found: ClaimPicks) -> list[Config]:
     """Collect the classes' parameters for drivers, each class once, then the claim's own.
 
-    ``requests`` says what they are for; without it they are for all.
+    ``requests`` says what those of a class are for, and those of the claim as it has it: without
+    they are for all.
     """
     requests = [
         alternatives[index]
@@ -87,9 +88,6 @@ def _config(claim: ClaimRequests, found: ClaimPicks) -> list[Config]:
             for request in requests
             if names and request.name.is_in(names)
         ]
-    for one in config:
-        if len(one.get("requests") or ()) == len(requests):
-            one.pop("requests")
     return config
 
 

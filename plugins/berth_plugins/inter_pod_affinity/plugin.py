@@ -116,6 +116,8 @@ class InterPodAffinity(
     """
 
     NAME = "InterPodAffinity"
+    WITHOUT_PRE_FILTER = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
+    WITHOUT_PRE_SCORE = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
     GOES_BY_LABELS = True
     ARGS = InterPodAffinityArgs

@@ -182,6 +182,8 @@ class PodTopologySpread(
     """
 
     NAME = "PodTopologySpread"
+    WITHOUT_PRE_FILTER = 'reading "PreFilterPodTopologySpread" from cycleState: not found'
+    WITHOUT_PRE_SCORE = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
     GOES_BY_LABELS = True
     ARGS = PodTopologySpreadArgs

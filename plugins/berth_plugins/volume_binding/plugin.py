@@ -108,6 +108,7 @@ class VolumeBinding(
     """
 
     NAME = "VolumeBinding"
+    WITHOUT_PRE_FILTER = "not found"
     DECIDES_BY_SIGNATURE = True
     GOES_BY_VOLUMES = True
     ALLOW_PARALLEL = True

@@ -230,8 +230,27 @@ async def test_a_capacity_that_was_not_consumed() -> None:
     whole = msgspec.structs.replace(whole, allow_multiple_allocations=False)
     harness = await scheduled(world(whole), claim("c"), using(pod("p"), "c"))
     assert message(harness, "p").endswith(
-        "claim c: device a has no consumed capacity to compute cpu from"
+        "claim default/c, device a: ConsumedCapacity is nil, but Capacity key 'cores' is set in"
+        " NodeAllocatableResourceMappings for resource cpu"
     )
+
+
+async def test_no_container_names_the_claim_for_extended_resources() -> None:
+    harness = world(mapped("a", cpu="1"))
+    harness.put(device_class("ext", extended_resource="example.com/gpu"))
+    await scheduled(harness, pod("p", requests={"example.com/gpu": 1}))
+    assert harness.placements() == {}
+    assert message(harness, "p").startswith(
+        "0/1 nodes are available: 1 claim <extended-resources>: node-allocatable resource claim not"
+        " referenced by any container within the pod."
+    )
+
+
+async def test_devices_that_take_nothing_serve_extended_resources() -> None:
+    harness = world(device("a"))
+    harness.put(device_class("ext", extended_resource="example.com/gpu"))
+    await scheduled(harness, pod("p", requests={"example.com/gpu": 1}))
+    assert harness.placements() == {"p": "n1"}
 
 
 # From Assume to the end.

@@ -165,8 +165,8 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
         ),
         pytest.param(
             claim("c", exactly(), exactly()),
-            [{**config("gpu"), "source": "FromClass"}],
-            id="for all requests: nobody is named",
+            [{**config("gpu"), "source": "FromClass", "requests": ["r0", "r1"]}],
+            id="for all requests: each is named",
         ),
         pytest.param(
             claim("c", first_available("r", x=exactly(9), y=exactly(of="nic")), exactly()),
@@ -184,7 +184,7 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
                 config=[config("own"), {**config("first"), "requests": ["r0"]}],
             ),
             [
-                {**config("gpu"), "source": "FromClass"},
+                {**config("gpu"), "source": "FromClass", "requests": ["r0", "r1"]},
                 {**config("own"), "source": "FromClaim"},
                 {**config("first"), "source": "FromClaim", "requests": ["r0"]},
             ],
@@ -201,10 +201,18 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
                 ],
             ),
             [
-                {**config("gpu"), "source": "FromClass"},
+                {**config("gpu"), "source": "FromClass", "requests": ["r/y", "r1"]},
                 {**config("y"), "source": "FromClaim", "requests": ["r/y"]},
             ],
             id="but not those for alternatives that were not chosen",
+        ),
+        pytest.param(
+            claim("c", exactly(of="nic"), config=[{**config("own"), "requests": ["r0"]}]),
+            [
+                {**config("nic"), "source": "FromClass", "requests": ["r0"]},
+                {**config("own"), "source": "FromClaim", "requests": ["r0"]},
+            ],
+            id="for the only request, which is named",
         ),
     ],
 )

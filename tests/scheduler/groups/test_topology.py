@@ -67,6 +67,18 @@ async def test_a_gang_that_no_rack_holds() -> None:
     assert "not eligible due to placement-based pod group scheduling limitation" in refused
 
 
+async def test_a_gang_without_constraints_has_one_placement() -> None:
+    harness = racks(a=1, b=1)
+    harness.put(group(min_count=3), *members("x", "y", "z", cpu="2"))
+    await harness.pass_time(3)
+    assert harness.placements() == {}
+    condition = condition_of(harness)
+    assert condition is not None
+    assert condition.message == (
+        "0/1 placements are available, first placement status: pod group is unschedulable"
+    )
+
+
 async def test_a_label_that_no_node_has() -> None:
     harness = racks(a=2)
     harness.put(group(min_count=2, topology="zone"), *members("x", "y", cpu="1"))
