@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.client.errors import NotFoundError
@@ -10,11 +11,29 @@ from berth.cluster.actions import Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.persistent_volume import SELECTED_NODE, PersistentVolumeController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ResourceView, StorageClassView
+from berth.cluster.controllers.views import (
+    CSIDriverView,
+    CSINodeSpecView,
+    CSINodeView,
+    Meta,
+    NodeView,
+    ResourceView,
+    StorageClassView,
+    TopologyLabelView,
+    TopologySelectorTermView,
+)
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
+from berth.objects.storage import PersistentVolume
+from tests import volume_builders as builders
+from tests.builders import claim_volume, pod
+from tests.builders import node as real_node
+from tests.whatif.asking import ask, snapshot
 
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
 VOLUME = "/api/v1/persistentvolumes/v"
 RWO = ["ReadWriteOnce"]
@@ -26,10 +45,14 @@ class World:
         self.volumes: Table[ResourceView] = Table()
         self.claims: Table[ResourceView] = Table()
         self.classes: Table[StorageClassView] = Table()
+        self.nodes: Table[NodeView] = Table()
+        self.csi_nodes: Table[CSINodeView] = Table()
         self.controller = PersistentVolumeController(
             self.volumes,
             self.claims,
             self.classes,
+            self.nodes,
+            self.csi_nodes,
             recorder=EventRecorder(
                 self.recorded.append, "persistentvolume-controller", FakeClock()
             ),
@@ -68,8 +91,26 @@ def volume(name: str = "v", size: str = "2Gi", *, status: Object | None = None, 
     )
 
 
-def storage_class(mode: str, provisioner: str = "hollow") -> StorageClassView:
-    return StorageClassView(Meta("fast", "uid-fast"), provisioner, "Delete", mode)
+def storage_class(
+    mode: str, provisioner: str = "hollow", *, allowed: list[Object] | None = None
+) -> StorageClassView:
+    """Make a class; *allowed* are values by key, in terms of which one must hold."""
+    terms = [
+        TopologySelectorTermView([TopologyLabelView(key, values) for key, values in term.items()])
+        for term in allowed or ()
+    ]
+    meta = Meta("fast", "uid-fast")
+    return StorageClassView(meta, provisioner, "Delete", mode, terms or None)
+
+
+def node(name: str, **labels: str) -> NodeView:
+    """Make a node with its host name, and labels such as zone."""
+    given = {f"topology.kubernetes.io/{key}": value for key, value in labels.items()}
+    return NodeView(Meta(name, f"uid-{name}", labels={HOSTNAME: name, **given}))
+
+
+def csi_node(name: str, driver: str, *keys: str) -> CSINodeView:
+    return CSINodeView(Meta(name, f"uid-{name}"), CSINodeSpecView([CSIDriverView(driver, [*keys])]))
 
 
 REFERENCE = {
@@ -141,7 +182,7 @@ def test_what_is_bound_is_left_alone(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "node", "provisioner", "made"),
+    ("mode", "selected", "provisioner", "made"),
     [
         pytest.param("Immediate", None, "hollow", True, id="at once"),
         pytest.param("WaitForFirstConsumer", None, "hollow", False, id="no pod has a node yet"),
@@ -152,10 +193,11 @@ def test_what_is_bound_is_left_alone(world: World) -> None:
     ],
 )
 def test_making_volumes(
-    world: World, mode: str, node: str | None, provisioner: str, made: bool
+    world: World, mode: str, selected: str | None, provisioner: str, made: bool
 ) -> None:
     world.classes.on_add(storage_class(mode, provisioner))
-    annotations = {"volume.kubernetes.io/selected-node": node} if node else None
+    world.nodes.on_add(node("n1", zone="a"))
+    annotations = {"volume.kubernetes.io/selected-node": selected} if selected else None
     world.claims.on_add(claim(storageClassName="fast", annotations=annotations))
 
     actions = world.plan()
@@ -164,10 +206,7 @@ def test_making_volumes(
     for action in actions:
         assert isinstance(action, Create)
         assert action.body["metadata"]["name"] == "pvc-uid-data"
-        spec = dict(action.body["spec"])
-        affinity = spec.pop("nodeAffinity", None)
-        assert (affinity is not None) is (node is not None)
-        assert spec == {
+        assert action.body["spec"] == {
             "capacity": {"storage": "2Gi"},
             "accessModes": RWO,
             "claimRef": REFERENCE,
@@ -176,6 +215,155 @@ def test_making_volumes(
             "storageClassName": "fast",
             "volumeMode": "Filesystem",
         }
+
+
+KEY = "topology.example.com/rack"
+NODES = (
+    node("n1", zone="a", region="r"),
+    node("n2", zone="a", region="r"),
+    node("n3", zone="b", region="r"),
+)
+
+
+def reach(actions: list[Action]) -> dict[str, str]:
+    """Return the labels of the nodes that can use the volume that is made; empty: all."""
+    [action] = actions
+    assert isinstance(action, Create)
+    affinity = action.body["spec"].get("nodeAffinity")
+    if affinity is None:
+        return {}
+    [term] = affinity["required"]["nodeSelectorTerms"]
+    assert {each["operator"] for each in term["matchExpressions"]} == {"In"}
+    return {each["key"]: ",".join(each["values"]) for each in term["matchExpressions"]}
+
+
+@pytest.mark.parametrize(
+    ("made", "csi_nodes", "want"),
+    [
+        pytest.param(("example.com/net",), [], {}, id="of an unknown provisioner: everywhere"),
+        pytest.param(("rancher.io/local-path",), [], {HOSTNAME: "n1"}, id="a local one: the node"),
+        pytest.param(("ebs.csi.aws.com",), [], {ZONE: "a"}, id="a zonal disk: the zone"),
+        pytest.param(
+            ("example.com/net", {ZONE: ["a", "b"]}), [], {ZONE: "a"}, id="the class names zones"
+        ),
+        pytest.param(
+            ("example.com/net", {ZONE: ["b"]}, {REGION: ["r"]}),
+            [],
+            {ZONE: "a", REGION: "r"},
+            id="the class names zones and regions",
+        ),
+        pytest.param(
+            ("example.com/net",),
+            [csi_node("n1", "example.com/net", ZONE)],
+            {ZONE: "a"},
+            id="the driver has a key",
+        ),
+        pytest.param(
+            ("ebs.csi.aws.com",),
+            [csi_node("n1", "ebs.csi.aws.com")],
+            {},
+            id="the driver has none, whatever its name",
+        ),
+        pytest.param(
+            ("ebs.csi.aws.com",),
+            [csi_node("n1", "other", KEY), csi_node("n2", "ebs.csi.aws.com", KEY)],
+            {ZONE: "a"},
+            id="the driver is not on the node",
+        ),
+        pytest.param(
+            ("example.com/net",),
+            [csi_node("n1", "example.com/net", KEY)],
+            {},
+            id="the node has no such label",
+        ),
+    ],
+)
+def test_from_where_a_volume_can_be_used(
+    world: World, made: tuple[Any, ...], csi_nodes: list[CSINodeView], want: dict[str, str]
+) -> None:
+    provisioner, *allowed = made
+    for each in NODES:
+        world.nodes.on_add(each)
+    for csi in csi_nodes:
+        world.csi_nodes.on_add(csi)
+    world.classes.on_add(storage_class("WaitForFirstConsumer", provisioner, allowed=allowed))
+    world.claims.on_add(claim(storageClassName="fast", annotations={SELECTED_NODE: "n1"}))
+    assert reach(world.plan()) == want
+
+
+@pytest.mark.parametrize(
+    ("made", "want"),
+    [
+        pytest.param(("example.com/net",), [{}], id="everywhere"),
+        pytest.param(("ebs.csi.aws.com",), [{ZONE: "a"}, {ZONE: "b"}], id="in one of the zones"),
+        pytest.param(("ebs.csi.aws.com", {ZONE: ["b"]}), [{ZONE: "b"}], id="in the allowed zone"),
+        pytest.param(
+            ("ebs.csi.aws.com", {ZONE: ["new"]}), [{ZONE: "new"}], id="in a zone without nodes"
+        ),
+    ],
+)
+def test_without_a_node_claims_are_spread(
+    world: World, made: tuple[Any, ...], want: list[dict[str, str]]
+) -> None:
+    provisioner, *allowed = made
+    for each in NODES:
+        world.nodes.on_add(each)
+    world.classes.on_add(storage_class("Immediate", provisioner, allowed=allowed))
+    found = []
+    for number in range(8):
+        one = claim(storageClassName="fast")
+        meta = msgspec.structs.replace(one.metadata, name=f"data-{number}", uid=f"uid-{number}")
+        world.claims.on_add(msgspec.structs.replace(one, metadata=meta))
+        found.append(reach(world.plan(f"default/data-{number}")))
+    assert sorted({*map(str, found)}) == sorted(map(str, want))
+
+
+def test_a_claim_waits_for_a_node_that_is_not_known_yet(world: World) -> None:
+    world.classes.on_add(storage_class("WaitForFirstConsumer"))
+    world.claims.on_add(claim(storageClassName="fast", annotations={SELECTED_NODE: "n1"}))
+    assert world.plan() == []
+    world.enqueued.clear()
+    world.nodes.on_add(node("n1"))
+    assert world.enqueued == ["default/data"]
+    assert reach(world.plan()) == {}
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "taken", "moves_to"),
+    [
+        pytest.param("ebs.csi.aws.com", "0", ["n2"], id="to the other node of its zone"),
+        pytest.param("ebs.csi.aws.com", "4", [], id="nowhere: its zone has no room"),
+        pytest.param("rancher.io/local-path", "0", [], id="nowhere: its disk is the node's"),
+        pytest.param("example.com/net", "4", ["n3"], id="to any node"),
+    ],
+)
+def test_where_a_database_goes_when_its_node_is_drained(
+    world: World, provisioner: str, taken: str, moves_to: list[str]
+) -> None:
+    for each in NODES:
+        world.nodes.on_add(each)
+    world.classes.on_add(storage_class("WaitForFirstConsumer", provisioner))
+    world.claims.on_add(claim(storageClassName="fast", annotations={SELECTED_NODE: "n1"}))
+    [action] = world.plan()
+    assert isinstance(action, Create)
+    made = msgspec.convert(action.body, PersistentVolume)
+    bound = builders.claim("data", storage_class="fast", bound_to=made.metadata.name)
+    found = ask(
+        snapshot(
+            *(real_node(each, zone=zone) for each, zone in (("n1", "a"), ("n2", "a"), ("n3", "b"))),
+            made,
+            msgspec.structs.replace(
+                bound,
+                metadata=msgspec.structs.replace(bound.metadata, uid="uid-data"),
+                spec=msgspec.structs.replace(bound.spec, volume_name=made.metadata.name),
+            ),
+            pod("db", cpu="1", node="n1", owner="db", volumes=[claim_volume("data")]),
+            pod("busy", cpu=taken, node="n2", owner="web"),
+        ),
+        findRemovable={"names": ["n1"]},
+    )
+    assert found.removable is not None
+    assert [each.moves["default/db"] for each in found.removable.nodes] == moves_to
 
 
 def test_a_class_that_waits_leaves_the_choice_of_volumes_to_the_scheduler(world: World) -> None:
@@ -222,6 +410,7 @@ def test_events_tell_what_a_claim_waits_for_and_gets(world: World) -> None:
     world.classes.on_add(storage_class("WaitForFirstConsumer"))
     world.claims.on_add(claim(storageClassName="fast"))
     world.plan()
+    world.nodes.on_add(node("n"))
     world.claims.on_add(claim(storageClassName="fast", annotations={SELECTED_NODE: "n"}))
     [create] = world.plan()
     world.controller.finished("default/data", Outcome(create, answer=b"{}"))

@@ -1,7 +1,8 @@
 """PersistentVolumes and their claims: bound to each other, made to measure, and taken back.
 
 Volumes of a class with a provisioner are made here, whatever the provisioner is: nothing is behind
-them. One that a claim wants for the node that its pod was given is of use on that node only.
+them. Which nodes can use them is up to the class and the CSI driver
+(:mod:`~berth.cluster.controllers.volume_topology`).
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +16,15 @@ from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, ResourceView, StorageClassView, metadata_of
+from berth.cluster.controllers.views import (
+    CSINodeView,
+    NodeView,
+    ObjectView,
+    ResourceView,
+    StorageClassView,
+    metadata_of,
+)
+from berth.cluster.controllers.volume_topology import VolumeTopology
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
@@ -27,7 +36,6 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 VOLUME_CLAIMS: Final = find("", "v1", "persistentvolumeclaims")
 VOLUMES: Final = "/api/v1/persistentvolumes"
@@ -48,6 +56,8 @@ class PersistentVolumeController:
         volumes: Table[ResourceView],
         claims: Table[ResourceView],
         classes: Table[StorageClassView],
+        nodes: Table[NodeView],
+        csi_nodes: Table[CSINodeView],
         *,
         recorder: EventRecorder,
     ) -> None:
@@ -55,6 +65,8 @@ class PersistentVolumeController:
         self._volumes = volumes
         self._claims = claims
         self._classes = classes
+        self._nodes = nodes
+        self._topology = VolumeTopology(nodes, csi_nodes)
         self._gone: dict[str, str] = {}
         """By volume: the uid of the claim that it is bound to and the server does not have."""
 
@@ -82,6 +94,13 @@ class PersistentVolumeController:
                 if not claim.spec.get("volumeName") and _class(claim) == name:
                     enqueue(claim.metadata.key)
 
+        def node_changed(old: NodeView | None, new: NodeView | None) -> None:
+            if old is None and new is not None:
+                for claim in self._claims.values():
+                    if not claim.spec.get("volumeName") and _node(claim) == new.metadata.name:
+                        enqueue(claim.metadata.key)
+
+        self._nodes.listen(node_changed)
         self._claims.listen(claim_changed)
         self._volumes.listen(volume_changed)
         self._classes.listen(class_changed)
@@ -130,9 +149,8 @@ class PersistentVolumeController:
     def _tell_why_it_waits(self, claim: ResourceView) -> None:
         name = _class(claim)
         storage_class = self._classes.get(name)
-        has_node = SELECTED_NODE in (claim.metadata.annotations or {})
         waits = storage_class is not None and (
-            storage_class.volume_binding_mode == "WaitForFirstConsumer" and not has_node
+            storage_class.volume_binding_mode == "WaitForFirstConsumer" and not _node(claim)
         )
         if waits:
             reason = "WaitForFirstConsumer"
@@ -195,9 +213,14 @@ class PersistentVolumeController:
         storage_class = self._classes.get(_class(claim))
         if storage_class is None or storage_class.provisioner == NO_PROVISIONER:
             return []
-        node = (claim.metadata.annotations or {}).get(SELECTED_NODE)
+        node = _node(claim)
         if storage_class.volume_binding_mode == "WaitForFirstConsumer" and not node:
             return []
+        segment = self._topology.segment(
+            storage_class, node_name=node or None, claim_key=claim.metadata.key
+        )
+        if segment is None:
+            return []  # the node may come, or the scheduler choose another
         name = f"pvc-{claim.metadata.uid}"
         spec: Object = {
             "capacity": {"storage": _requested(claim)},
@@ -208,9 +231,9 @@ class PersistentVolumeController:
             "storageClassName": storage_class.metadata.name,
             "volumeMode": claim.spec.get("volumeMode") or "Filesystem",
         }
-        if node:
-            term = {"key": HOSTNAME, "operator": "In", "values": [node]}
-            required = {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
+        if segment:
+            terms = [{"key": k, "operator": "In", "values": [v]} for k, v in segment.items()]
+            required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
             spec["nodeAffinity"] = {"required": required}
         annotations = {PROVISIONED_BY: storage_class.provisioner}
         body = {
@@ -252,6 +275,8 @@ def new_controller(context: ControllerContext) -> PersistentVolumeController:
         context.table("persistentvolumes", ResourceView),
         context.table("persistentvolumeclaims", ResourceView),
         context.table("storageclasses.storage.k8s.io", StorageClassView),
+        context.table("nodes", NodeView),
+        context.table("csinodes.storage.k8s.io", CSINodeView),
         recorder=context.recorder("persistentvolume-controller"),
     )
 
@@ -262,6 +287,11 @@ def path_of(obj: ResourceView) -> str:
     if not meta.namespace:
         return f"{VOLUMES}/{meta.name}"
     return f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims/{meta.name}"
+
+
+def _node(claim: ResourceView) -> str:
+    """Return the node that was chosen for a pod with *claim*; "" if there is none yet."""
+    return (claim.metadata.annotations or {}).get(SELECTED_NODE) or ""
 
 
 def _class(obj: ResourceView) -> str:

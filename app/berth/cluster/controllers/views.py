@@ -234,10 +234,35 @@ class ResourceView(ObjectView, frozen=True):
     status: dict[str, Any] = {}
 
 
+class TopologyLabelView(View, frozen=True):
+    key: str = ""
+    values: list[str] | None = None
+
+
+class TopologySelectorTermView(View, frozen=True):
+    match_label_expressions: list[TopologyLabelView] | None = None
+
+
 class StorageClassView(ObjectView, frozen=True):
     provisioner: str = ""
     reclaim_policy: str | None = None
     volume_binding_mode: str | None = None
+    allowed_topologies: list[TopologySelectorTermView] | None = None
+
+
+class CSIDriverView(View, frozen=True):
+    name: str = ""
+    topology_keys: list[str] | None = None
+
+
+class CSINodeSpecView(View, frozen=True):
+    drivers: list[CSIDriverView] | None = None
+
+
+class CSINodeView(ObjectView, frozen=True):
+    """The CSI drivers of the node of this name."""
+
+    spec: CSINodeSpecView = CSINodeSpecView()
 
 
 class WorkloadView(ResourceView, frozen=True):
