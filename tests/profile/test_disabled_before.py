@@ -6,6 +6,7 @@ import pytest
 
 from berth.objects.pod import GCEPersistentDisk, Volume
 from tests.builders import ZONE, claim_volume, node, pod
+from tests.explain.asking import explain
 from tests.harness import Harness
 from tests.volume_builders import claim, volume
 
@@ -57,6 +58,18 @@ async def test_filter_without_pre_filter_fails_the_attempt(plugin: str, text: st
         await harness.pass_time(2)
     assert harness.placements() == {}
     assert told(harness) == ("SchedulerError", f'running "{plugin}" filter plugin: {text}')
+
+
+@pytest.mark.parametrize("plugin", FILTERS)
+async def test_explain_says_the_same(plugin: str, caplog: pytest.LogCaptureFixture) -> None:
+    harness = without(plugin, "preFilter")
+    harness.put(pod("p", cpu="1"))
+    await harness.until_idle()
+    caplog.clear()
+    found = explain(harness, "default/p").evaluation
+    assert found is not None
+    assert FILTERS[plugin] in str(found)
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(("plugin", "text"), SCORES.items())

@@ -15,6 +15,7 @@ from berth.config.types import (
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
 )
+from berth.framework.explanation import SummingUp, SumsUp
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     EXTENSION_POINTS,
@@ -168,9 +169,19 @@ def _fail_without_state(plugin: Plugin, points: set[str]) -> None:
         _shadow(plugin, "filter", lambda _state, _pod, nodes: Verdict.reject(error, nodes.exists))
         if isinstance(plugin, ReservePlugin):
             _shadow(plugin, "reserve", lambda *_: error)
+        for method in ("explain", "objections"):
+            if hasattr(plugin, method):
+                _shadow(plugin, method, lambda *_: ())
+        if isinstance(plugin, SumsUp):
+            _shadow(plugin, "sum_up", _nothing_more)
     if isinstance(plugin, ScorePlugin) and plugin.WITHOUT_PRE_SCORE and "pre_score" not in points:
         without = Status.error(plugin.WITHOUT_PRE_SCORE)
         _shadow(plugin, "score", lambda *_: without)
+
+
+def _nothing_more(*_: object) -> SummingUp:
+    yield from ()
+    return ""
 
 
 def _shadow(plugin: Plugin, method: str, answer: Callable[..., object]) -> None:
