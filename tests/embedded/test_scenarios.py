@@ -89,7 +89,8 @@ async def test_two_preemptors_do_not_take_the_same_room() -> None:
 
 
 def storage_class(mode: str) -> Object:
-    return {"metadata": {"name": "fast"}, "provisioner": "hollow", "volumeBindingMode": mode}
+    provisioner = "rancher.io/local-path"
+    return {"metadata": {"name": "fast"}, "provisioner": provisioner, "volumeBindingMode": mode}
 
 
 def volume_claim(name: str) -> Object:

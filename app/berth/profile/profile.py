@@ -54,7 +54,7 @@ from berth.profile.statuses import (
     bug_in,
     failed,
     failed_rows,
-    filter_error,
+    filter_failed,
     invalid_score,
     no_common_nodes,
     refused,
@@ -200,9 +200,8 @@ class Profile:
                 continue
             verdict = self.ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
-                diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
-                    Code.ERROR, (filter_error(plugin.NAME, verdict.message),), plugin.NAME
-                )
+                row = int(np.argmax(state.feasible))
+                diagnosis.statuses[row] = filter_failed(plugin.NAME, verdict.message)
                 return
             if not verdict:
                 continue

@@ -36,6 +36,11 @@ def filter_error(plugin: str, message: str) -> str:
     return f'running "{plugin}" filter plugin: {message}'
 
 
+def filter_failed(plugin: str, message: str) -> Status:
+    """Return the error of Filter that :func:`filter_error` words."""
+    return Status(Code.ERROR, (filter_error(plugin, message),), plugin)
+
+
 def with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
     if all(rejection.code is not Code.ERROR for rejection in verdict.rejections):
         return verdict

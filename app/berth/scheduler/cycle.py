@@ -9,10 +9,10 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
+from berth.framework.status import Status
 from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile
-from berth.profile.statuses import filter_error
+from berth.profile.statuses import filter_failed
 from berth.queue.nominator import Nominator
 
 
@@ -40,8 +40,7 @@ class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):
     def out_of_time(self) -> Status | None:
         """Why the attempt has failed if a filter ran out of its time; of several, the first."""
         for status in self.state.out_of_time:
-            text = filter_error(status.plugin, status.message)
-            return Status(Code.ERROR, (text,), status.plugin)
+            return filter_failed(status.plugin, status.message)
         return None
 
     @classmethod
