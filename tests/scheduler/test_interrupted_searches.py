@@ -14,6 +14,7 @@ from tests.harness import Harness
 from tests.scheduler.groups.building import group, group_harness, member
 
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
+PREEMPTION = "WorkloadAwarePreemption"
 
 
 class Stalling(FakeClock):
@@ -71,8 +72,20 @@ def preemptor(clock: Stalling) -> tuple[Harness, list[Pod]]:
     return harness, [with_claims(pod("p", cpu="1", priority=10), "c")]
 
 
+def gang_that_preempts(clock: Stalling) -> tuple[Harness, list[Pod]]:
+    harness = group_harness(PREEMPTION, clock=clock)
+    put_nodes(harness, cpu=(1, 1, 2))
+    for number, cpu in enumerate("112", 1):
+        harness.put(pod(f"v{number}", cpu=cpu, priority=number, node=f"n{number}"))
+    harness.put(group(min_count=2, priority=100), claim("c0"), claim("c1"))
+    return harness, [with_claims(member(f"p{i}", cpu="1"), f"c{i}") for i in range(2)]
+
+
 async def ends(kind: str, stalls: frozenset[int]) -> list[str]:
-    """Return which nodes the pods get; which of a group gets which goes by who comes first."""
+    """Return which nodes the pods get, and which other pods are left.
+
+    Which pod of a group gets which node goes by who comes first.
+    """
     clock = Stalling()
     harness, pods = KINDS[kind](clock)
     harness.put(*pods)
@@ -85,15 +98,19 @@ async def ends(kind: str, stalls: frozenset[int]) -> list[str]:
         if all(each.metadata.name in harness.placements() for each in pods):
             break
     placements = harness.placements()
-    return sorted(placements.get(each.metadata.name, "") for each in pods)
+    hosts = sorted(placements.pop(each.metadata.name, "") for each in pods)
+    return [*hosts, *sorted(placements)]
 
 
-KINDS = {each.__name__: each for each in (single, gang, gang_in_a_rack, preemptor)}
+KINDS = {
+    each.__name__: each for each in (single, gang, gang_in_a_rack, preemptor, gang_that_preempts)
+}
 WANT = {
     "single": ["n3"],
     "gang": ["n2", "n3", "n3"],
     "gang_in_a_rack": ["n1", "n1"],
-    "preemptor": ["n1"],
+    "preemptor": ["n1", "v2"],
+    "gang_that_preempts": ["n1", "n2", "v3"],
 }
 NEVER = frozenset[int]()
 
