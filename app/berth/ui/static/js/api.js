@@ -25,8 +25,11 @@ export function url(path, params = {}) {
   return target;
 }
 
-/** A segment of a path: names from the cluster are data. */
-export const segment = encodeURIComponent;
+/** A segment of a path: names from the cluster and from links are data. Throws ApiError for `.` and `..`. */
+export function segment(name) {
+  if (name === "." || name === "..") throw new ApiError(404, `There is nothing called ${name}.`);
+  return encodeURIComponent(name);
+}
 
 /**
  * Return the JSON of an endpoint. Throws ApiError; an AbortError when *signal* is aborted.

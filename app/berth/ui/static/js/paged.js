@@ -32,7 +32,7 @@ const TYPING_MILLISECONDS = 300;
  * @param {string} options.empty what to say when there are none
  * @param {(answer: any) => import("./dom.js").Child} [options.summary] of the whole list
  * @param {Record<string, any>} [options.params] that are always asked for
- * @param {(asked: Record<string, string>) => string} options.command that does the same
+ * @param {(asked: Record<string, string>) => string[]} options.command that does the same
  */
 export async function paged(view, route, { path, caption, columns, filters, empty, summary = () => null, params = {}, command }) {
   const before = /** @type {string[]} */ ([]); // where the pages before this one begin

@@ -1,12 +1,14 @@
 import { fill, h } from "./dom.js";
+import { commandLine } from "./shell.js";
 
 const TOLD_SECONDS = 2;
 
 /**
  * Return where a screen has its figures from, for those who would rather have JSON or a terminal.
- * @param {{json?: URL | string, command?: string}} where
+ * @param {{json?: URL | string, command?: string[]}} where the command by its words
  */
-export function sources({ json, command }) {
+export function sources({ json, command: words }) {
+  const command = words && commandLine(...words);
   return h(
     "footer",
     { class: "sources" },

@@ -241,11 +241,11 @@ class ClusterScreen {
   sources() {
     const { pod } = this.chosen;
     if (this.color === FILTERS && pod) {
-      return sources({ json: url("debug/cluster/filters", { pod }), command: `berth explain ${pod} --nodes all` });
+      return sources({ json: url("debug/cluster/filters", { pod }), command: ["berth", "explain", "--nodes", "all", "--", pod] });
     }
     const { groupBy } = this;
     const json = this.color === TAINTS ? url("debug/cluster", { groupBy }) : url("debug/cluster/use", { resource: this.color });
-    return sources({ json, command: groupBy ? `kubectl get nodes -L ${groupBy}` : "kubectl get nodes" });
+    return sources({ json, command: ["kubectl", "get", "nodes", ...(groupBy ? ["-L", groupBy] : [])] });
   }
 
   async drawPanel(byKey) {

@@ -39,6 +39,5 @@ export const show = (view, route) =>
       { name: "profile", label: "Profile" },
     ],
     empty: "No attempt matches.",
-    command: ({ result }) =>
-      `kubectl get events -A --field-selector reason=${result === "scheduled" ? "Scheduled" : "FailedScheduling"}`,
+    command: ({ result }) => ["kubectl", "get", "events", "-A", "--field-selector", `reason=${result === "scheduled" ? "Scheduled" : "FailedScheduling"}`],
   });

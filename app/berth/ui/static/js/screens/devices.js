@@ -33,7 +33,7 @@ export const show = (view, route) =>
     empty: "No device matches. Drivers publish devices in ResourceSlices.",
     summary: ({ counts }) =>
       `${count(counts.devices)} devices in ${count(counts.slices)} ResourceSlices, ${count(counts.allocated)} allocated`,
-    command: () => "kubectl get resourceslices -o yaml",
+    command: () => ["kubectl", "get", "resourceslices", "-o", "yaml"],
   });
 
 const pods = ({ allocations }) => [...new Set(allocations.flatMap((allocation) => allocation.pods))];

@@ -51,7 +51,7 @@ export async function showGroup(view, path) {
     view.root,
     h("p", {}, h("a", { href: address("groups") }, "All pod groups")),
     summary, facts, blocked, placements,
-    sources({ json: url(endpoint), command: `berth explain podgroup/${name} -n ${namespace}` }),
+    sources({ json: url(endpoint), command: ["berth", "explain", `podgroup/${name}`, "-n", namespace] }),
   );
 }
 

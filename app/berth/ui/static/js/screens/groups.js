@@ -24,5 +24,5 @@ export const show = (view, route) =>
         columns: COLUMNS,
         filters: [{ name: "name", label: "Search namespace/name" }, { name: "namespace", label: "Namespace" }],
         empty: "No pod group matches. There are none unless the feature gate GenericWorkload is on.",
-        command: ({ namespace }) => `kubectl get podgroups ${namespace ? `-n ${namespace}` : "-A"}`,
+        command: ({ namespace }) => ["kubectl", "get", "podgroups", ...(namespace ? ["-n", namespace] : ["-A"])],
       });

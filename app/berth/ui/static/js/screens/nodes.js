@@ -56,7 +56,7 @@ export const show = (view, route) =>
       unreadable.length > 0 && `, ${count(unreadable.length)} objects could not be read as a whole`,
       Object.entries(unknownNodes).map(([node, pods]) => `. Unknown node ${node} has ${pods.join(", ")}`),
     ],
-    command: ({ labelSelector }) => `kubectl describe nodes${labelSelector ? ` -l '${labelSelector}'` : ""}`,
+    command: ({ labelSelector }) => ["kubectl", "describe", "nodes", ...(labelSelector ? ["-l", labelSelector] : [])],
   });
 
 function taints({ taints: written, unschedulable }) {

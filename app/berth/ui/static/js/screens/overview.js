@@ -116,7 +116,7 @@ export async function show(view) {
   fill(
     view.root, live, verdict,
     h("div", { class: "figures" }, figures.map(({ root }) => root), h("section", { class: "card" }, h("h2", {}, "Process"), facts), oldest),
-    sources({ json: url("debug/overview"), command: "kubectl get pods -A --field-selector spec.nodeName=" }),
+    sources({ json: url("debug/overview"), command: ["kubectl", "get", "pods", "-A", "--field-selector", "spec.nodeName="] }),
   );
   follow("debug/overview/stream", view.signal, {
     message: (sample) => (recent.push(sample), draw(sample)),

@@ -37,7 +37,7 @@ export async function show(view, route) {
         list,
         sources({
           json: url("debug/queue/groups"),
-          command: "kubectl get pods -A --field-selector=status.phase=Pending",
+          command: ["kubectl", "get", "pods", "-A", "--field-selector=status.phase=Pending"],
         }),
       );
     }

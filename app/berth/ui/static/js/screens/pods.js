@@ -89,7 +89,7 @@ function screen(told, { path, again }) {
     !isPlaced && evaluation && !SETTLED.includes(state?.where) && whyPending(evaluation, told),
     preemption(history),
     attempts(history, told.uid),
-    sources({ json: url(path), command: `berth explain pod/${name} -n ${namespace}` }),
+    sources({ json: url(path), command: ["berth", "explain", `pod/${name}`, "-n", namespace] }),
   );
   return Object.assign(element, { update: about.update });
 }

@@ -42,8 +42,7 @@ export const show = (view, route) =>
     ],
     empty: "No pod waits.",
     summary: ({ counts }) => PARTS.map(([name, words]) => `${count(counts[name])} ${words}`).join(", "),
-    command: ({ namespace }) =>
-      `kubectl get pods ${namespace ? `-n ${namespace}` : "-A"} --field-selector spec.nodeName=`,
+    command: ({ namespace }) => ["kubectl", "get", "pods", ...(namespace ? ["-n", namespace] : ["-A"]), "--field-selector", "spec.nodeName="],
   });
 
 const plugins = ({ rejectingPlugins, pendingPlugins, gatingPlugin }) =>

@@ -8,9 +8,11 @@ import { asker } from "../whatif/asking.js";
 import { command, curl } from "../whatif/command.js";
 import { form } from "../whatif/form.js";
 import { LONGEST } from "../whatif/packing.js";
-import { FieldError, question } from "../whatif/question.js";
+import { FieldError, ZONE, question } from "../whatif/question.js";
+import { choose, firstAsk } from "../whatif/questions.js";
 import { fieldOf } from "../whatif/refusal.js";
-import { NOTHING, fromQuery, toQuery, weightList } from "../whatif/state.js";
+import { fromQuery, toQuery } from "../whatif/address.js";
+import { NOTHING, weightList } from "../whatif/state.js";
 
 /** Names that fields suggest. */
 const MOST_SUGGESTED = 500;
@@ -24,6 +26,7 @@ const LIMITS = "At most 20,000 pods, 10,000 nodes and 30 seconds; two simulation
  */
 export async function show(view, route) {
   const [known, { state, damage }] = await Promise.all([choices(view.signal), stateOf(route.query)]);
+  if (!state.ask) choose(state, firstAsk(known), known);
   const whatIf = new WhatIf(view, known, state);
   fill(
     view.root,
@@ -32,7 +35,7 @@ export async function show(view, route) {
     whatIf.copies,
   );
   if (damage) whatIf.form.refuse("text", damage);
-  else if (state.run) await whatIf.submit();
+  else whatIf.say(route.query.size ? "The form says what the link says. Press Simulate to ask it." : "Choose a question, and press Simulate.");
 }
 
 /** The form and the answer to what it asks. */
@@ -59,6 +62,11 @@ class WhatIf {
     showCopies(this.copies, state);
   }
 
+  /** What there is to know before there is an answer. @param {string} text */
+  say(text) {
+    fill(this.#stale, text);
+  }
+
   /** Ask what the form says, and show the answer or what is wrong. */
   async submit() {
     clearTimeout(this.#timer);
@@ -69,7 +77,6 @@ class WhatIf {
       this.#refused(error);
       return;
     }
-    this.#state.run = true;
     await this.#keep();
     this.form.busy(true);
     fill(this.#said, "Simulating …");
@@ -88,7 +95,6 @@ class WhatIf {
   #changed() {
     clearTimeout(this.#timer);
     if (this.#answer.childElementCount) fill(this.#stale, "The form has changed since. Simulate again to see what it says now.");
-    this.#state.run = false;
     this.#timer = setTimeout(() => this.#keep(), QUIET_MILLISECONDS);
   }
 
@@ -117,22 +123,27 @@ class WhatIf {
   }
 }
 
+/** What the form offers. Without permission for some of it, names can be typed all the same. */
 async function choices(signal) {
   const options = { signal };
-  const [config, nodes, queue] = await Promise.all([
+  const [config, cluster, queue] = await Promise.all([
     get("debug/config", {}, options),
-    get("debug/cache", { limit: MOST_SUGGESTED }, options),
-    get("debug/queue", { limit: MOST_SUGGESTED }, options),
+    get("debug/cluster", { groupBy: ZONE }, options).catch(() => get("debug/cluster", {}, options)).catch(() => null),
+    get("debug/queue", { limit: MOST_SUGGESTED }, options).catch(() => null),
   ]);
-  const pods = queue.items.map(({ pod }) => pod);
-  return { config, nodes: nodes.items.map(({ node }) => node), pods };
+  return {
+    config,
+    zones: cluster?.groupBy ? cluster.groups.filter((zone) => zone !== null).sort() : [],
+    nodes: cluster?.names.slice(0, MOST_SUGGESTED) ?? [],
+    pods: queue?.items.map(({ pod }) => pod) ?? [],
+  };
 }
 
 async function stateOf(query) {
   try {
     return { state: await fromQuery(query), damage: "" };
   } catch (error) {
-    return { state: { ...NOTHING, source: "text" }, damage: error.message };
+    return { state: { ...NOTHING, ask: "release" }, damage: error.message };
   }
 }
 

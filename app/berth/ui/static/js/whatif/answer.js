@@ -16,9 +16,11 @@ const PODS_NAMED = 3;
  * @param {string} other what the other configuration is called
  */
 export function shownAnswer(answer, other) {
+  if (answer.removable) return [notes(answer.notes), ...removable(answer.removable, answer.before)];
   const outcomes = answer.compared ? [answer, answer.compared] : [answer];
-  const titles = answer.compared ? ["As configured", other] : ["After"];
+  const titles = answer.compared ? ["As configured", other] : [answer.nodesNeeded?.count ? "Without more nodes" : "After"];
   return [
+    answer.nodesNeeded && triedTable(answer.nodesNeeded),
     outcomeTable(outcomes, titles),
     notes(answer.notes),
     charts(outcomes, titles),
@@ -32,6 +34,8 @@ export function shownAnswer(answer, other) {
 
 /** The answer in one sentence. @param {any} answer @param {string} other */
 export function headline(answer, other) {
+  if (answer.removable) return canGo(answer.removable.nodes.length, answer.before.nodes);
+  if (answer.nodesNeeded) return needed(answer.nodesNeeded);
   const said = sentence(answer);
   if (!answer.compared) return said;
   return `As configured: ${said} ${other}: ${sentence(answer.compared)} ${counted(answer.moved, "pod")} placed differently.`;
@@ -46,6 +50,36 @@ function sentence(outcome) {
   if (has === all) return `${all === 1 ? `The ${kind} fits.` : `All ${count(all)} ${kind}s fit.`}${extra}`;
   if (all === 1) return `The ${kind} does not fit.${extra}`;
   return `${count(has)} of ${counted(all, kind)} fit, ${count(all - has)} do not.${extra}`;
+}
+
+const canGo = (number, all) => (number ? `${count(number)} of ${counted(all, "node")} can go.` : "No node can go.");
+
+function needed({ count: number, most }) {
+  if (number === null) return `Not even ${counted(most, "more node")} would be enough.`;
+  return number ? `${counted(number, "more node")} ${number === 1 ? "is" : "are"} needed.` : "It fits on the nodes that are there.";
+}
+
+const triedTable = ({ tried }) =>
+  plainTable("Tried", ["Nodes added", "Enough"], Object.entries(tried).map(([number, isEnough]) => [count(Number(number)), isEnough ? "yes" : "no"]));
+
+/** Which nodes can go, where their pods would be, and why the others stay. */
+function removable({ nodes, stays, withoutController, after }, before) {
+  return [
+    table({
+      caption: "Nodes that can go",
+      columns: [
+        { name: "node", title: "Node", value: ({ node }) => node, cell: ({ node }) => h("a", { href: nodeAddress(node) }, node) },
+        { name: "pods", title: "Pods that move", numeric: true, value: ({ moves: all }) => Object.keys(all).length },
+        { name: "targets", title: "To", value: ({ moves: all }) => [...new Set(Object.values(all))].join(", ") },
+      ],
+      rows: nodes,
+      empty: "None.",
+      search: nodes.length > 10,
+    }),
+    withoutController.length > 0 && h("p", { class: "warn" }, `Nobody makes these pods again once they are evicted: ${withoutController.join(", ")}.`),
+    stays.length > 0 && plainTable("Nodes that stay", ["Nodes", "Why"], stays.map(({ why, nodes: names }) => [some(names), why]), { isText: true }),
+    plainTable("Use", ["", "Now", "Without them"], usedRows([before, after])),
+  ];
 }
 
 function outcomeTable(outcomes, titles) {
@@ -63,18 +97,11 @@ function outcomeTable(outcomes, titles) {
 
 function useTable(outcomes, titles) {
   const usages = [outcomes[0].before, ...outcomes.map(({ after }) => after)];
-  const used = Object.keys(outcomes[0].after.resources).map((name) => [
-    name,
-    ...usages.map(({ resources }) => {
-      const { requested = 0, allocatable = 0 } = resources[name] ?? {};
-      return h("span", {}, `${quantity(name, requested)} of ${quantity(name, allocatable)}`, h("strong", {}, percent(requested, allocatable)));
-    }),
-  ]);
   const shares = (title, field) =>
     Object.keys(usages[0][field])
       .filter((name) => CHARTED.includes(name) || name.includes("/"))
       .map((name) => [`${title} of ${name}`, ...usages.map((usage) => tenths(usage[field][name] ?? 0))]);
-  const rows = [...used, ...shares("Fragmentation", "fragmentation"), ...shares("Imbalance", "imbalance")];
+  const rows = [...usedRows(usages), ...shares("Fragmentation", "fragmentation"), ...shares("Imbalance", "imbalance")];
   return h(
     "section",
     {},
@@ -82,6 +109,15 @@ function useTable(outcomes, titles) {
     h("p", { class: "note" }, "Fragmentation: share that is free on nodes where a pod, drawn from the typical ones of cluster and question, does not fit. Imbalance: standard deviation of the use over nodes."),
   );
 }
+
+const usedRows = (usages) =>
+  Object.keys(usages.at(-1).resources).map((name) => [
+    name,
+    ...usages.map(({ resources }) => {
+      const { requested = 0, allocatable = 0 } = resources[name] ?? {};
+      return h("span", {}, `${quantity(name, requested)} of ${quantity(name, allocatable)}`, h("strong", {}, percent(requested, allocatable)));
+    }),
+  ]);
 
 function charts(outcomes, titles) {
   const usages = [outcomes[0].before, ...outcomes.map(({ after }) => after)];

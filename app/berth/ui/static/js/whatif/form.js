@@ -1,4 +1,5 @@
 import { fill, h } from "../dom.js";
+import { KINDS, choose } from "./questions.js";
 import { weightSliders } from "./weights.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -11,46 +12,68 @@ const DECISIVE = ["source", "preset", "profile"];
  * Return the form; it keeps *state* as it says. `refuse(field, reason)` shows what is wrong with a
  * field, or with all of it when there is no such field, and `warn` what goes without it.
  * @param {State} state
- * @param {{config: any, nodes: string[], pods: string[]}} known what there is to choose from
+ * @param {{config: any, zones: string[], nodes: string[], pods: string[]}} known what there is to choose from
  * @param {{onchange: () => void, onsubmit: () => void, oncancel: () => void}} listeners
  */
 export function form(state, known, { onchange, onsubmit, oncancel }) {
   const weights = weightSliders(state, known.config, onchange);
   const sources = h("div", { class: "fields" });
+  const parts = h("div", { class: "parts" });
   const general = h("p", { class: "bad", role: "alert", id: "general-error" });
   const submit = h("button", { type: "submit", class: "primary" }, "Simulate");
   const cancel = h("button", { type: "button", onclick: oncancel, hidden: true }, "Cancel");
   const root = h(
     "form",
-    { class: "ask", novalidate: true, oninput: read, onsubmit: asked, "aria-label": "What if" },
-    h("fieldset", {}, h("legend", {}, "Pods"), radios(state), sources),
-    nodeFields(state),
-    h("fieldset", {}, h("legend", {}, "Compare with another configuration"), deciders(state, known.config), weights.root, errorOf("weights")),
-    optionFields(state),
+    { class: "ask", novalidate: true, oninput: read, onsubmit: submitted, "aria-label": "What if" },
+    kinds(state),
+    parts,
     general,
     h("p", { class: "buttons" }, submit, cancel),
     suggestions("known-nodes", known.nodes),
     suggestions("known-pods", known.pods),
   );
 
+  /** Show the fields of the question, and no others. */
+  function draw() {
+    const { fields } = KINDS[state.ask];
+    const has = (...names) => names.some((name) => fields.includes(name));
+    const compares = has("preset") && h("fieldset", {}, h("legend", {}, "Compare with another configuration"), deciders(state, known.config), weights.root, errorOf("weights"));
+    fill(
+      parts,
+      has("zone") && zoneField(state, known.zones),
+      has("among") && fieldset("Nodes", field(state, "among", "Among these nodes only", { list: "known-nodes", placeholder: "all of them; or node-1, spot-*", size: "wide" })),
+      has("source") ? h("fieldset", {}, h("legend", {}, "Pods"), radios(state), sources) : has("text") && h("fieldset", {}, h("legend", {}, "Manifests"), sources),
+      has("find") && fieldset("Nodes", field(state, "find", "Nodes like", { list: "known-nodes", placeholder: "a node", size: "wide" })),
+      has("add") && nodeFields(state),
+      compares,
+      optionFields(state, fields),
+    );
+    fill(sources, sourceFields(state));
+    weights.draw();
+  }
+
   function read(event) {
     const { name, type, value, checked } = event.target;
     if (!(name in state)) return;
     state[name] = type === "checkbox" ? checked : value;
     clear(root, name);
+    if (name === "ask") {
+      choose(state, value, known);
+      draw();
+    }
     if (name === "source") fill(sources, sourceFields(state));
     if (DECISIVE.includes(name)) weights.draw();
     onchange();
   }
 
-  function asked(event) {
+  function submitted(event) {
     event.preventDefault();
     for (const field of root.querySelectorAll("[aria-invalid]")) clear(root, field.getAttribute("name"));
     fill(general);
     onsubmit();
   }
 
-  fill(sources, sourceFields(state));
+  draw();
   return Object.assign(root, {
     /** @param {string | null} field @param {string} reason */
     refuse(field, reason) {
@@ -90,8 +113,28 @@ function radios(state) {
   );
 }
 
+/** What there is to ask, and an example of each. */
+function kinds(state) {
+  return h(
+    "fieldset",
+    { class: "kinds" },
+    h("legend", {}, "Question"),
+    Object.entries(KINDS).map(([value, { title, hint }]) =>
+      h("label", { class: "kind" }, h("input", { type: "radio", name: "ask", value, checked: state.ask === value, "aria-labelledby": `kind-${value}`, "aria-describedby": `hint-${value}` }),
+        h("strong", { id: `kind-${value}` }, title), h("span", { class: "muted", id: `hint-${value}` }, hint)),
+    ),
+  );
+}
+
+function zoneField(state, zones) {
+  const names = zones.includes(state.zone) || !state.zone ? zones : [...zones, state.zone];
+  if (!names.length) return h("p", { class: "muted" }, "No node has the label topology.kubernetes.io/zone.");
+  return fieldset("Zone", choice(state, "zone", "The zone that fails", "none", names));
+}
+
 function sourceFields(state) {
-  const replicas = field(state, "replicas", "Replicas", { type: "number", min: 0, max: 20000, placeholder: state.source === "text" ? "as they say" : "1", size: "third" });
+  if (state.ask === "release") return [textArea(state), replicasField(state, "as they say")];
+  const replicas = replicasField(state, state.source === "text" ? "as they say" : "1");
   switch (state.source) {
     case "like":
       return [field(state, "pod", "Pod to copy", { list: "known-pods", placeholder: "NAMESPACE/NAME", size: "wide" }), replicas];
@@ -112,19 +155,18 @@ function sourceFields(state) {
   }
 }
 
+const replicasField = (state, placeholder) =>
+  field(state, "replicas", "Replicas", { type: "number", min: 0, max: 20000, placeholder, size: "third" });
+
+const fieldset = (title, ...fields) => h("fieldset", {}, h("legend", {}, title), h("div", { class: "fields" }, fields));
+
 function nodeFields(state) {
-  return h(
-    "fieldset",
-    {},
-    h("legend", {}, "Nodes"),
-    h(
-      "div",
-      { class: "fields" },
-      field(state, "add", "Add copies of", { list: "known-nodes", placeholder: "a node" }),
-      field(state, "count", "How many", { type: "number", min: 1, max: 10000, placeholder: "1" }),
-      field(state, "remove", "Drain and remove", { list: "known-nodes", placeholder: "node-1, spot-*", size: "wide" }),
-      field(state, "cordon", "Cordon", { list: "known-nodes", placeholder: "node-1, spot-*", size: "wide" }),
-    ),
+  return fieldset(
+    "Nodes",
+    field(state, "add", "Add copies of", { list: "known-nodes", placeholder: "a node" }),
+    field(state, "count", "How many", { type: "number", min: 1, max: 10000, placeholder: "1" }),
+    field(state, "remove", "Drain and remove", { list: "known-nodes", placeholder: "node-1, spot-*", size: "wide" }),
+    field(state, "cordon", "Cordon", { list: "known-nodes", placeholder: "node-1, spot-*", size: "wide" }),
   );
 }
 
@@ -138,18 +180,13 @@ function deciders(state, config) {
   );
 }
 
-function optionFields(state) {
-  const option = (name, title) =>
-    h("label", {}, h("input", { type: "checkbox", name, checked: state[name] }), title);
-  return h(
-    "fieldset",
-    { class: "options" },
-    h("legend", {}, "Options"),
-    option("pending", "Place pods that wait now, too"),
-    option("preemption", "Allow preemption"),
-    option("repack", "Place running pods again"),
-    errorOf("repack"),
-  );
+const OPTIONS = { pending: "Place pods that wait now, too", preemption: "Allow preemption", repack: "Place running pods again" };
+
+function optionFields(state, fields) {
+  const names = Object.keys(OPTIONS).filter((name) => fields.includes(name));
+  if (!names.length) return null;
+  const option = (name) => h("label", {}, h("input", { type: "checkbox", name, checked: state[name] }), OPTIONS[name]);
+  return h("fieldset", { class: "options" }, h("legend", {}, "Options"), names.map(option), errorOf("repack"));
 }
 
 function field(state, name, title, { size = "", ...attributes } = {}) {

@@ -1,4 +1,9 @@
+import { asked } from "./questions.js";
+
 /** @typedef {import("./state.js").State} State */
+
+/** The label that says in which zone a node is. */
+export const ZONE = "topology.kubernetes.io/zone";
 
 /** A field of the form says something that cannot be asked. */
 export class FieldError extends Error {
@@ -14,12 +19,16 @@ export class FieldError extends Error {
  * @param {State} state
  */
 export function question(state) {
+  state = asked(state);
   const body = {};
   const template = templateOf(state);
   if (template) body.templates = [template];
   if (!state.pending) body.includePending = false;
   if (state.add.trim()) body.addNodes = [{ like: state.add.trim(), count: whole(state, "count", 1) }];
   if (state.remove.trim()) body.removeNodes = { names: words(state.remove) };
+  if (state.zone) body.removeNodes = { selector: inZone(state) };
+  if (state.removable) body.findRemovable = { names: words(state.among) };
+  if (state.find.trim()) body.findNodes = { like: state.find.trim() };
   if (state.cordon.trim()) body.cordonNodes = { names: words(state.cordon) };
   if (state.preset) body.comparePreset = state.preset;
   if (state.profile) body.compareProfile = state.profile;
@@ -28,6 +37,9 @@ export function question(state) {
   if (state.repack) body.repack = true;
   return body;
 }
+
+/** A selector for the nodes of the zone. @param {State} state */
+export const inZone = ({ zone }) => `${ZONE}=${zone}`;
 
 /** Names with commas or spaces between them. @param {string} text */
 export const words = (text) => text.split(/[\s,]+/).filter(Boolean);

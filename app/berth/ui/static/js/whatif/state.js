@@ -1,8 +1,11 @@
-import { pack, unpack } from "./packing.js";
-
 /**
  * What the form says. Texts are as they were typed; what is empty is not asked for.
  * @typedef {object} State
+ * @property {string} ask which question, as in KINDS of questions.js; "" before one is chosen
+ * @property {string} zone whose nodes are removed
+ * @property {boolean} removable whether to find the nodes that can go
+ * @property {string} among which of them; names and patterns, all if empty
+ * @property {string} find name of the node of which to find how many are needed
  * @property {"none" | "like" | "text" | "size"} source which pods are added
  * @property {string} replicas
  * @property {string} pod namespace/name of the pod that is copied
@@ -23,65 +26,17 @@ import { pack, unpack } from "./packing.js";
  * @property {boolean} pending whether waiting pods are placed
  * @property {boolean} preemption
  * @property {boolean} repack
- * @property {boolean} run whether it was asked
  */
 
 /** @type {State} */
 export const NOTHING = {
-  source: "like", replicas: "", pod: "", text: "", namespace: "", cpu: "", memory: "", resources: "", selector: "",
+  ask: "", zone: "", removable: false, among: "", find: "", source: "like", replicas: "", pod: "", text: "", namespace: "", cpu: "", memory: "", resources: "", selector: "",
   priority: "", add: "", count: "", remove: "", cordon: "", preset: "", profile: "", weights: {}, pending: true,
-  preemption: false, repack: false, run: false,
+  preemption: false, repack: false,
 };
-
-const TEXTS = ["replicas", "pod", "namespace", "cpu", "memory", "resources", "selector", "priority", "add", "count",
-  "remove", "cordon", "preset", "profile"];
-const NUMBERS = ["replicas", "count", "priority"];
-const FLAGS = ["pending", "preemption", "repack", "run"];
-const SOURCES = ["none", "like", "text", "size"];
-
-/**
- * Return what the query of an address says. Throws an Error for a manifest that is damaged.
- * @param {URLSearchParams} query
- * @returns {Promise<State>}
- */
-export async function fromQuery(query) {
-  const state = { ...NOTHING };
-  for (const name of TEXTS) state[name] = query.get(name) ?? "";
-  for (const name of NUMBERS) if (!/^-?\d{1,10}$/.test(state[name])) state[name] = "";
-  for (const name of FLAGS) state[name] = query.has(name) ? query.get(name) === "yes" : NOTHING[name];
-  const source = query.get("source") ?? "";
-  if (SOURCES.includes(source)) state.source = /** @type {State["source"]} */ (source);
-  state.weights = weightsOf(query.get("weights") ?? "");
-  const packed = query.get("text");
-  if (packed) state.text = await unpack(packed);
-  return state;
-}
-
-/**
- * Return the query that says *state*; null for what goes without saying.
- * @param {State} state
- * @returns {Promise<Record<string, string | null>>}
- */
-export async function toQuery(state) {
-  const query = {};
-  for (const name of TEXTS) query[name] = state[name] || null;
-  for (const name of FLAGS) query[name] = state[name] === NOTHING[name] ? null : state[name] ? "yes" : "no";
-  query.source = state.source === NOTHING.source ? null : state.source;
-  query.weights = weightList(state.weights).join(",") || null;
-  query.text = state.text ? await pack(state.text) : null;
-  return query;
-}
 
 /** As in `default-scheduler/NodeResourcesFit=5`: the same as for `--weight`. @returns {string[]} */
 export const weightList = (weights) =>
   Object.entries(weights).flatMap(([profile, plugins]) =>
     Object.entries(plugins).map(([plugin, weight]) => `${profile}/${plugin}=${weight}`),
   );
-
-function weightsOf(text) {
-  const weights = {};
-  for (const [, profile, plugin, weight] of text.matchAll(/([^,/=]+)\/([^,/=]+)=(\d{1,10})/g)) {
-    weights[profile] = { ...weights[profile], [plugin]: Number(weight) };
-  }
-  return weights;
-}
