@@ -8,13 +8,60 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from playwright.async_api import Page, Route
+from pydantic.alias_generators import to_camel
 
+from berth.metrics.overview import NAMES
 from berth.ui.files import INDEX, MEDIA_TYPES
 from berth.ui.headers import SECURITY_HEADERS
 from tests.ui.chromium import chromium
 
 ORIGIN: Final = "http://berth.test/"
 STATIC: Final = resources.files("berth.ui") / "static"
+
+NUMBERS: Final = [to_camel(name) for name in NAMES]
+START: Final = 1_700_000_000
+AT: Final = "2023-11-14T22:13:20Z"
+ANSWERS: Final[dict[str, Any]] = {
+    "debug/overview": {
+        "now": {
+            "number": 1,
+            "time": START,
+            "numbers": dict.fromkeys(NUMBERS, 0) | {"leading": 1, "nodes": 1},
+            "oldest": [],
+            "leader": "",
+            "configurationLoadedAt": AT,
+            "problems": [],
+        },
+        "series": {
+            "stepSeconds": 1,
+            "times": [START - 1, START],
+            "numbers": {name: [0, 1] for name in NUMBERS},
+        },
+    },
+    "debug/cluster": {
+        "version": "1", "names": ["n"], "groupBy": "", "groups": [None], "group": [0],
+        "taintSets": [[]], "taintSet": [0], "unschedulable": [], "resources": ["cpu"],
+    },
+    "debug/cluster/labels": {"items": []},
+    "debug/cluster/use": {"version": "1", "resource": "cpu", "allocatable": [1], "requested": [0]},
+    "debug/cluster/filters": {
+        "version": "1", "pod": "a", "pluginSets": [[]], "pluginSet": [0], "message": "",
+        "numFeasible": 1,
+    },
+    "debug/cache": {
+        "items": [], "counts": {"nodes": 0, "pods": 0, "assumedPods": 0}, "unknownNodes": {},
+        "unreadable": [],
+    },
+    "debug/queue": {"items": [], "counts": {}},
+    "debug/queue/groups": {"at": AT, "numPods": 0, "numGroups": 0, "items": []},
+    "debug/podgroups": {"items": []},
+    "debug/devices": {"items": [], "counts": {"devices": 0, "slices": 0, "allocated": 0}},
+    "debug/config": {
+        "presets": {}, "scoreWeights": {}, "configuration": {}, "generation": 1, "loadedAt": AT,
+    },
+    "debug/decisions": {"items": []},
+}  # fmt: skip
+"""What a scheduler without pods answers, of one node."""
 
 
 class StaticPage:

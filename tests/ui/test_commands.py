@@ -6,13 +6,13 @@ import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.ui.static_page import STATIC, static_page
+from tests.ui.static_page import ANSWERS, STATIC, static_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.wall]
 
@@ -28,10 +28,6 @@ EVIL: Final = (
     "~/ü {a,b} * ? #x =ls",
     "",
 )
-NOTHING_ELSE: Final = {
-    "debug/config": {"presets": {}, "scoreWeights": {}},
-    "debug/queue": {"items": []},
-}
 STATE: Final = """
 async (text) => {
   const { NOTHING } = await import("./js/whatif/state.js");
@@ -111,29 +107,11 @@ ADDRESSES: Final = (
     "#/what-if?ask=zone&zone={}",
     "#/what-if?ask=nodes&find={}",
 )
-NODES: Final = {
-    "version": "1", "names": ["n"], "groupBy": "", "groups": [None], "group": [0],
-    "taintSets": [[]], "taintSet": [0], "unschedulable": [], "resources": ["cpu"],
-}  # fmt: skip
-LISTS: Final[dict[str, Any]] = {
-    "debug/cluster": NODES,
-    "debug/cluster/labels": {"items": []},
-    "debug/cluster/use": {"version": "1", "resource": "cpu", "allocatable": [1], "requested": [0]},
-    "debug/cluster/filters": {
-        "version": "1", "pod": "a", "pluginSets": [[]], "pluginSet": [0], "message": "",
-        "numFeasible": 1,
-    },
-    "debug/cache": {"items": [], "counts": {}, "unknownNodes": {}, "unreadable": []},
-    "debug/queue": {"items": [], "counts": {}},
-    "debug/podgroups": {"items": []},
-    "debug/config": {"presets": {}, "scoreWeights": {}},
-    "debug/decisions": {"items": []},
-}  # fmt: skip
 
 
 async def test_commands_of_screens_take_what_a_link_says_as_one_word(tmp_path: Path) -> None:
     evil = "a'; touch broken-out; $(touch broken-out)\n'\x1b"
-    async with static_page(LISTS) as tab:
+    async with static_page(ANSWERS) as tab:
         for address in ADDRESSES:
             page = await tab.open("#/nowhere")
             page = await tab.open(address.replace("{}", quote(evil, safe="")))
@@ -146,7 +124,7 @@ async def test_commands_of_screens_take_what_a_link_says_as_one_word(tmp_path: P
 
 
 async def test_a_link_never_asks_by_itself() -> None:
-    async with static_page(NOTHING_ELSE | {"debug/cluster": NODES, "simulate": 400}) as tab:
+    async with static_page(ANSWERS | {"simulate": 400}) as tab:
         page = await tab.open("#/what-if?source=size&replicas=2&cpu=1&run=yes")
         await expect(page.get_by_text("Press Simulate to ask it.")).to_be_visible()
         await expect(page.get_by_label("Replicas")).to_have_value("2")

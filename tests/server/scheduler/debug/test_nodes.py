@@ -153,3 +153,29 @@ async def test_a_page_with_pods_is_short() -> None:
     told = await get(harness, "/debug/cache?pods=true&limit=1000")
     assert len(told["items"]) == 50
     assert told["continue"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        pytest.param("sort=use", ["n10", "n1", "n9", "n2"], id="fullest last"),
+        pytest.param("sort=use&descending=true", ["n2", "n9", "n1", "n10"], id="fullest first"),
+        pytest.param("sort=cpu&descending=true", ["n9", "n1", "n10", "n2"], id="of a resource"),
+        pytest.param("sort=memory&descending=true", ["n2", "n9", "n10", "n1"], id="of another"),
+        pytest.param("sort=none.such", ["n9", "n10", "n1", "n2"], id="a resource that nobody has"),
+        pytest.param("sort=name", ["n1", "n2", "n9", "n10"], id="numbers as numbers"),
+        pytest.param("sort=name&descending=true", ["n10", "n9", "n2", "n1"], id="by name, last"),
+        pytest.param("sort=zone", ["n1", "n10", "n2", "n9"], id="by zone, then by name"),
+        pytest.param("sort=name&zone=a", ["n1", "n10"], id="only some"),
+        pytest.param("sort=use&node=n2", ["n2"], id="one"),
+    ],
+)
+async def test_sorted(query: str, names: list[str]) -> None:
+    harness = Harness()
+    zones = {"n9": "b", "n10": "a", "n1": "a", "n2": "b"}
+    harness.put(*(node(name, cpu=4, labels={ZONE: zone}) for name, zone in zones.items()))
+    for name, cpu, memory in (("n9", 2, "4Gi"), ("n1", 1, "0"), ("n2", 0, "30Gi")):
+        harness.put(pod(f"on-{name}", node=name, cpu=cpu, memory=memory))
+    for limit in (1, 3, 100):
+        found = await all_pages(harness, f"/debug/cache?{query}", limit=limit)
+        assert [each["node"] for each in found] == names

@@ -154,3 +154,26 @@ async def test_a_pod_that_is_tried_or_goes_while_others_are_looked_at() -> None:
     ]
     rest = await waiting_pods(sight, QueueFilter(), after=decode_names(told.continue_), limit=1)
     assert [each.pod for each in rest.items] == ["default/p0003"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        pytest.param("", ["a/x", "b/b", "b/bb", "b/c"], id="by name"),
+        pytest.param("descending=true", ["b/c", "b/bb", "b/b", "a/x"], id="the other way round"),
+        pytest.param("sort=age&descending=true", ["b/c", "b/bb", "b/b", "a/x"], id="oldest first"),
+        pytest.param("sort=age", ["a/x", "b/b", "b/bb", "b/c"], id="newest first"),
+        pytest.param("sort=priority", ["b/b", "a/x", "b/c", "b/bb"], id="least important first"),
+        pytest.param("sort=priority&descending=true", ["b/bb", "b/c", "a/x", "b/b"], id="most"),
+    ],
+)
+async def test_sorted(query: str, names: list[str]) -> None:
+    harness = Harness()
+    priorities = {"b/c": 7, "b/bb": 2_000_001_000, "b/b": -(2**31), "a/x": 0}
+    for key, priority in priorities.items():
+        namespace, name = key.split("/")
+        harness.put(pod(name, ns=namespace, priority=priority))
+        harness.clock.advance(1.0)
+    for limit in (1, 3, 100):
+        found = await all_pages(harness, f"/debug/queue?{query}", limit=limit)
+        assert [each["pod"] for each in found] == names

@@ -218,3 +218,23 @@ async def test_many_pods_keep_nobody_waiting() -> None:
     assert turns.count >= num_pods // REASONS_PER_TURN
     harness.clock.advance(LEAST_SECONDS)
     assert await shared.get() is told, "with many pods it is kept for longer"
+
+
+async def test_by_workload() -> None:
+    harness = Harness()
+    harness.put(node("n1", cpu=1))
+    harness.put(
+        *(pod(f"web-{i}", cpu=2, owner="web-5d9c", labels=HASH) for i in range(3)),
+        *(pod(f"api-{i}", cpu=2, owner="api-5d9c", labels=HASH) for i in range(2)),
+        pod("alone", cpu=2),
+    )
+    await harness.until_idle()
+    (all_of_them,) = await groups(harness)
+    told = (await get(harness, "/debug/queue/groups?byWorkload=true"))["items"]
+    assert [(each["workloads"][0]["workload"], each["numPods"]) for each in told] == [
+        ("deployment/web", 3),
+        ("deployment/api", 2),
+        ("pod/alone", 1),
+    ]
+    assert {each["id"] for each in told} == {all_of_them["id"]}
+    assert all(each["reasons"] == [FULL] for each in told)

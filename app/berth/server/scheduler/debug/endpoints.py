@@ -20,14 +20,21 @@ from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
 from berth.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
 from berth.server.scheduler.debug.groups import known_groups
-from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
+from berth.server.scheduler.debug.nodes import NodeFilter, NodeOrder, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
-from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
+from berth.server.scheduler.debug.queue import QueueFilter, QueueSort, waiting_pods
 from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.scheduler.debug.shadow_endpoints import add_shadow
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
-from berth.server.scheduler.debug.usual import UNREADABLE, NameOfPod, OfNode, OfPod, as_json
+from berth.server.scheduler.debug.usual import (
+    UNREADABLE,
+    Descending,
+    NameOfPod,
+    OfNode,
+    OfPod,
+    as_json,
+)
 from berth.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.server.scheduler.parameters import ONLY_KNOWN
 from berth.shadow.shadow import Shadow
@@ -97,20 +104,32 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         group: Annotated[
             str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
         ] = "",
+        sort: Annotated[
+            QueueSort, Query(description="By what the pods are sorted, and then by uid.")
+        ] = QueueSort.NAME,
+        descending: Descending = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
-        return as_json(await waiting_pods(sight, wanted, after=after, limit=limit))
+        found = await waiting_pods(
+            sight, wanted, after=after, limit=limit, sort=sort, descending=descending
+        )
+        return as_json(found)
 
-    groups = SharedGroups(sight)
+    groups = {each: SharedGroups(sight, by_workload=each) for each in (False, True)}
 
     @router.get(
         "/queue/groups",
         summary="Pending pods by reason, what to look at first before the others",
         response_model=models.WaitingGroups,
     )
-    async def queue_groups() -> Response:
-        return as_json(await groups.get())
+    async def queue_groups(
+        by_workload: Annotated[
+            bool,
+            Query(alias="byWorkload", description="Put pods of different workloads apart."),
+        ] = False,
+    ) -> Response:
+        return as_json(await groups[by_workload].get())
 
     @router.get(
         "/nominated",
@@ -214,12 +233,24 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
                 f" for at most {LARGEST_WITH_PODS} nodes a page."
             ),
         ] = False,
+        sort: Annotated[
+            str,
+            Query(
+                description="`name`, `zone`, `use` for the resource of which the largest share is"
+                " requested, or the name of a resource. Between pages a node may move. By default"
+                " in the order of the rows.",
+            ),
+        ] = "",
+        descending: Descending = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = NodeFilter(node, name, zone, _selector(selector))
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
+        order = NodeOrder(sort, descending)
         return as_json(
-            cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit)
+            cached_nodes(
+                debugged.sight, wanted, with_pods=pods, after=after, limit=limit, order=order
+            )
         )
 
     @router.get(

@@ -1,9 +1,13 @@
 """Nodes as the cache counts them."""
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from berth.cache.node_tree import region_and_zone
 from berth.framework.node_table import EPHEMERAL_STORAGE, NodeTable
@@ -25,6 +29,11 @@ from berth.server.scheduler.debug.pagination import ordered
 from berth.server.scheduler.debug.sight import Sight
 
 MOST_UNREADABLE: Final = 100
+PODS: Final = "pods"
+BY_NAME: Final = "name"
+BY_ZONE: Final = "zone"
+BY_USE: Final = "use"
+"""By the share of the resource of which the largest share is requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +47,37 @@ class NodeFilter:
     selector: Selector | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NodeOrder:
+    """In which order nodes are told."""
+
+    by: str = ""
+    """BY_NAME, BY_ZONE, BY_USE, or a resource: by the share of it that is requested. Empty: in the
+    order of the rows."""
+    descending: bool = False
+
+
+IN_ROWS: Final = NodeOrder()
+
+
 def cached_nodes(
-    sight: Sight, wanted: NodeFilter, *, with_pods: bool, after: int | None, limit: int
+    sight: Sight,
+    wanted: NodeFilter,
+    *,
+    with_pods: bool,
+    after: int | None,
+    limit: int,
+    order: NodeOrder = IN_ROWS,
 ) -> CachedNodes:
     """Return the nodes that *wanted* describes, as the cache has them now."""
     cache = sight.scheduler.cache
     table = cache.table
     first = 0 if after is None else max(after + 1, 0)
-    rows, token = ordered(_matching(table, wanted, first), key=lambda row: row, limit=limit)
+    places = _places(table, wanted, order)[first:]
+    found, token = ordered(
+        _matching(table, wanted, enumerate(places, first)), key=lambda each: each[0], limit=limit
+    )
+    rows = [row for _, row in found]
     since = _since(sight, [uid for row in rows for uid in table.pods[row]])
     return CachedNodes(
         items=tuple(_told(row, sight, since, with_pods=with_pods) for row in rows),
@@ -67,16 +99,59 @@ def _unreadable(sight: Sight) -> Iterator[UnreadableObject]:
             )
 
 
-def _candidates(table: NodeTable, wanted: NodeFilter, first: int) -> range:
+def _places(table: NodeTable, wanted: NodeFilter, order: NodeOrder) -> Sequence[int]:
     """Return the rows to look at: for one node, which a page asks for again and again, its own."""
-    if not wanted.node:
-        return range(first, table.size)
-    row = table.row_of.get(wanted.node)
-    return range(0) if row is None or row < first else range(row, row + 1)
+    if wanted.node:
+        row = table.row_of.get(wanted.node)
+        return () if row is None else (row,)
+    if not order.by:
+        return range(table.size)
+    if order.by in (BY_NAME, BY_ZONE):
+        rows = [row for row, node in enumerate(table.nodes[: table.size]) if node is not None]
+        return sorted(rows, key=lambda row: _text(table, row, order.by), reverse=order.descending)
+    shares = _shares(table, order.by)
+    by_share: list[int] = np.argsort(
+        -shares if order.descending else shares, kind="stable"
+    ).tolist()
+    return by_share
 
 
-def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]:
-    for row in _candidates(table, wanted, first):
+def _text(table: NodeTable, row: int, by: str) -> tuple[str, str]:
+    node = table.nodes[row]
+    assert node is not None, f"row {row} is empty"
+    name = _DIGITS.sub(lambda digits: digits[0].rjust(10, "0"), node.name)
+    return (region_and_zone(node)[1] if by == BY_ZONE else "", name)
+
+
+_DIGITS: Final = re.compile(r"\d+")
+"""node-9 comes before node-10."""
+
+
+def _shares(table: NodeTable, by: str) -> NDArray[np.float64]:
+    """Return what is requested of a resource, by row, as a share of what is allocatable.
+
+    0 where there is nothing allocatable.
+    """
+    there = {PODS: table.allowed_pods, **_by_name(table, table.allocatable)}
+    taken = {PODS: table.pod_count, **_by_name(table, table.requested)}
+    names = there.keys() if by == BY_USE else {by} & there.keys()
+    shares = [np.zeros(table.size)] + [
+        np.divide(taken[name], there[name], out=np.zeros(table.size), where=there[name] > 0)
+        for name in names
+    ]
+    largest: NDArray[np.float64] = np.max(shares, axis=0)
+    return largest
+
+
+def _by_name(table: NodeTable, column: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    return {name: column[index] for name, index in table.resources.items()}
+
+
+def _matching(
+    table: NodeTable, wanted: NodeFilter, places: Iterable[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield those of *places*, in the order and as rows, whose nodes are asked for."""
+    for place, row in places:
         node = table.nodes[row]
         if (
             node is not None
@@ -84,7 +159,7 @@ def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]
             and (not wanted.zone or region_and_zone(node)[1] == wanted.zone)
             and (wanted.selector is None or wanted.selector.matches(node.labels))
         ):
-            yield row
+            yield place, row
 
 
 def _since(sight: Sight, uids: Collection[str]) -> dict[str, float]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
+from typing import Final
 
 from berth.clock import rfc3339
 from berth.framework.pod_info import QueuedPodInfo
@@ -25,6 +27,19 @@ _SUB_QUEUES = {
     QueueName.UNSCHEDULABLE: SubQueue.UNSCHEDULABLE,
     QueueName.GATED: SubQueue.GATED,
 }
+
+
+class QueueSort(StrEnum):
+    """By what waiting pods can be sorted: none of it changes while one waits, but the attempts."""
+
+    NAME = "name"
+    AGE = "age"
+    PRIORITY = "priority"
+    ATTEMPTS = "attempts"
+
+
+_FAR: Final = 2.0**40
+"""More than any priority, and than seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +83,13 @@ class QueueFilter:
 
 
 async def waiting_pods(
-    sight: Sight, wanted: QueueFilter, *, after: tuple[str, str] | None, limit: int
+    sight: Sight,
+    wanted: QueueFilter,
+    *,
+    after: tuple[str, str] | None,
+    limit: int,
+    sort: QueueSort = QueueSort.NAME,
+    descending: bool = False,
 ) -> WaitingPods:
     """Return the pods of the queue that *wanted* describes.
 
@@ -79,7 +100,7 @@ async def waiting_pods(
     found, token = await many_unordered(
         list(of_queue(sight, wanted.queue)),
         where=partial(_matching, tests=wanted.tests(sight)),
-        key=_place,
+        key=_place(sort, descending=descending),
         after=after,
         limit=limit,
         piece=REASONS_PER_TURN if wanted.group else PIECE,
@@ -98,9 +119,33 @@ async def waiting_pods(
     )
 
 
-def _place(queued: QueuedPodInfo) -> tuple[str, str]:
-    pod = queued.pod_info
-    return pod.key, pod.uid
+def _place(sort: QueueSort, *, descending: bool) -> Callable[[QueuedPodInfo], tuple[str, str]]:
+    """Return what tells the place of a pod among others, as a text that sorts like it."""
+    sign = -1 if descending else 1
+
+    def place(queued: QueuedPodInfo) -> tuple[str, str]:
+        pod = queued.pod_info
+        match sort:
+            case QueueSort.NAME:
+                return _reversed(pod.key) if descending else pod.key, pod.uid
+            case QueueSort.AGE:
+                number = -queued.pending_since
+            case QueueSort.PRIORITY:
+                number = pod.priority
+            case QueueSort.ATTEMPTS:
+                number = queued.attempts
+        return f"{_FAR + sign * number:024.6f}", pod.uid
+
+    return place
+
+
+def _reversed(text: str) -> str:
+    """Return what sorts the other way round."""
+    return "".join(chr(_LAST - ord(each)) for each in text) + chr(_LAST)
+
+
+_LAST: Final = 0x10FFFF
+"""The largest code point."""
 
 
 def _matching(

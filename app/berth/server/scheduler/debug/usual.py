@@ -14,6 +14,7 @@ OfPod = Annotated[
 NameOfPod = Annotated[
     str, Query(alias="name", description="Only pods whose namespace/name contains this.")
 ]
+Descending = Annotated[bool, Query(description="Whether the largest comes first.")]
 OfNode = Annotated[str, Query(description="Only this node.")]
 
 UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {

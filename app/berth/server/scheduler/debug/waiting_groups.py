@@ -37,6 +37,9 @@ LEAST_SECONDS: Final = 1.0
 SECONDS_PER_POD: Final = 0.0004
 """And for so long for each pod. Looking at one takes 6 µs, a sixtieth of that."""
 
+_Workload = tuple[str, str]
+"""Namespace, and kind and name."""
+
 _ORDER: Final = {cause: number for number, cause in enumerate(Cause)}
 
 
@@ -48,9 +51,9 @@ class _Group:
     highest_priority: int = 0
     first: list[tuple[float, str, QueuedPodInfo]] = field(default_factory=list)
     """Since when they wait, by that, and their names; :data:`PODS_TOLD` of them."""
-    workloads: Counter[tuple[str, str]] = field(default_factory=Counter)
+    workloads: Counter[_Workload] = field(default_factory=Counter)
 
-    def add(self, queued: QueuedPodInfo, name: QueueName) -> None:
+    def add(self, queued: QueuedPodInfo, name: QueueName, workload: _Workload) -> None:
         pod = queued.pod_info
         priority = pod.priority
         self.highest_priority = max(self.highest_priority, priority) if self.num_pods else priority
@@ -60,10 +63,8 @@ class _Group:
         if len(self.first) < PODS_TOLD or since < self.first[-1][0]:
             insort(self.first, (since, queued.key, queued), key=lambda each: each[:2])
             del self.first[PODS_TOLD:]
-        workload = Workload.of(queued.pod) or Workload(POD, pod.name)
-        key = (pod.namespace, str(workload))
-        if key in self.workloads or len(self.workloads) < MOST_WORKLOADS:
-            self.workloads[key] += 1
+        if workload in self.workloads or len(self.workloads) < MOST_WORKLOADS:
+            self.workloads[workload] += 1
 
     def importance(self) -> tuple[int, int, int, float]:
         """Return a key that sorts what should be looked at first to the front."""
@@ -72,10 +73,14 @@ class _Group:
 
 
 class SharedGroups:
-    """The groups as they were found last; :meth:`get` looks again when that is too long ago."""
+    """The groups as they were found last; :meth:`get` looks again when that is too long ago.
 
-    def __init__(self, sight: Sight) -> None:
+    With *by_workload* only pods of the same workload are in one group.
+    """
+
+    def __init__(self, sight: Sight, *, by_workload: bool = False) -> None:
         self._sight = sight
+        self._by_workload = by_workload
         self._found: WaitingGroups | None = None
         self._good_until = 0.0
         self._looking = asyncio.Lock()
@@ -90,16 +95,17 @@ class SharedGroups:
             return self._found
 
     async def _look(self) -> WaitingGroups:
-        reasons, groups = Reasons(self._sight), dict[Reason, _Group]()
+        reasons, groups = Reasons(self._sight), dict[tuple[Reason, _Workload | None], _Group]()
         async for name, some in self._waiting():
             for queued in some:
-                reason = reasons.of(queued)
-                if reason not in groups and len(groups) >= MOST_GROUPS:
-                    reason = Reason(reason.cause, reason.plugins)
-                group = groups.get(reason)
+                reason, workload = reasons.of(queued), _workload(queued)
+                key = (reason, workload if self._by_workload else None)
+                if key not in groups and len(groups) >= MOST_GROUPS:
+                    key = (Reason(reason.cause, reason.plugins), None)
+                group = groups.get(key)
                 if group is None:
-                    group = groups[reason] = _Group(reason)
-                group.add(queued, name)
+                    group = groups[key] = _Group(key[0])
+                group.add(queued, name, workload)
         ordered = sorted(groups.values(), key=_Group.importance)
         is_full, told, now = (
             len(groups) >= MOST_GROUPS,
@@ -124,6 +130,11 @@ class SharedGroups:
             async for some in in_turns(list(of_queue(self._sight, name)), piece=REASONS_PER_TURN):
                 yield name, some
             await asyncio.sleep(0)
+
+
+def _workload(queued: QueuedPodInfo) -> _Workload:
+    pod = queued.pod_info
+    return pod.namespace, str(Workload.of(queued.pod) or Workload(POD, pod.name))
 
 
 def _told(group: _Group, reasons: Reasons, now: float, *, is_full: bool) -> WaitingGroup:
