@@ -69,6 +69,25 @@ class Tabs:
             self.errors.append(f"{message.location['url']}: {message.text}")
 
 
+CONFUSING: Final = """
+() => {
+  const name = (element) => element.getAttribute("aria-label")
+    ?? document.getElementById(element.getAttribute("aria-labelledby"))?.textContent;
+  const seen = [...document.querySelectorAll("section, aside, nav, form, [role=region]")]
+    .filter((element) => element.checkVisibility()).map(name).filter(Boolean);
+  const empty = [...document.querySelectorAll("th")].filter((each) => !each.textContent.trim());
+  const twice = seen.filter((each, i) => seen.indexOf(each) < i);
+  return [...twice, ...empty.map((each) => each.outerHTML)];
+}
+"""
+"""Finds landmarks of the same name, and headings of tables without text."""
+
+
+async def assert_told_apart(page: Page) -> None:
+    """A reader of screens is told what each part of *page* and each column is."""
+    assert await page.evaluate(CONFUSING) == []
+
+
 async def take_pictures(page: Page, name: str) -> None:
     """Draw *page* in light and dark; for the documentation if WRITE_PICTURES is set."""
     taken = set()

@@ -61,7 +61,7 @@ async def test_a_stylesheet_of_a_screen_has_rules_for_this_screen_only() -> None
         page = await tab.open("#/nowhere")
         names = await page.evaluate(SCREENS_WITH_STYLE)
         files = {each.name.removesuffix(".css") for each in (STATIC / "css").iterdir()}
-        assert files == {"base", *names}
+        assert files == {"base", "tables", *names}
         for name in names:
             assert await page.evaluate(OUTER_RULES, name) == [f".screen.{name}"]
 

@@ -1,5 +1,6 @@
 """From a pod that waits to the reason, and from one that runs to why it runs there."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -7,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.clients.cluster import kubectl, until_nothing
-from tests.ui.chromium import OpenPage, take_pictures
+from tests.ui.chromium import OpenPage, assert_told_apart, take_pictures
 
 pytestmark = [pytest.mark.slow, pytest.mark.wall]
 
@@ -57,7 +58,12 @@ async def test_from_the_page_to_the_reason_with_the_keyboard(open_page: OpenPage
     page = await open_page()
     await press(page, "Pending")
     group = page.get_by_role("listitem").filter(has_text="shop/too-large")
-    await expect(group.get_by_role("heading", level=2)).to_contain_text("Insufficient cpu")
+    await expect(group.get_by_role("heading", level=2)).to_contain_text("pod/too-large in shop")
+    await expect(group).to_contain_text("Insufficient cpu")
+    await expect(group).to_contain_text("Smallest change: node-")
+    # A number of pods is told once.
+    assert re.findall(r"\b\d+\b(?= pods?\b| unschedulable\b)", await group.inner_text()) == []
+    await assert_told_apart(page)
     await take_pictures(page, "pending")
     await press(page, "shop/too-large")
 
@@ -69,6 +75,7 @@ async def test_from_the_page_to_the_reason_with_the_keyboard(open_page: OpenPage
         row = rows.filter(has_text=step["plugin"])
         cells = await row.get_by_role("cell").all_inner_texts()
         assert cells[:2] == [str(step["numRejected"]), str(step["numLeft"])]
+    await assert_told_apart(page)
     await take_pictures(page, "pod")
     assert await fits_a_telephone(page)
 
@@ -111,6 +118,7 @@ async def test_the_scores_are_those_of_the_decision(open_page: OpenPage) -> None
         ]
     totals = await rows.last.get_by_role("cell").all_inner_texts()
     assert totals[: len(past["best"])] == [str(each["total"]) for each in past["best"]]
+    await assert_told_apart(page)
     await take_pictures(page, "why-here")
 
     await page.get_by_role("button", name="Now").click()
@@ -140,6 +148,7 @@ async def test_whom_a_pod_has_preempted(
             row = section.get_by_role("row").filter(has_text=victim["pod"])
             await expect(row).to_contain_text(f"{victim['priority']:,}")
         await section.evaluate("element => element.scrollIntoView()")
+        await assert_told_apart(page)
         await take_pictures(page, "preemption")
         kubectl(kubeconfig, "delete", "pod", "urgent", "-n", "shop")
         await expect(page.get_by_text("There is no pod shop/urgent")).to_be_visible(timeout=20_000)

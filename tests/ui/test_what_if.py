@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.ui.chromium import OpenPage, take_pictures
+from tests.ui.chromium import OpenPage, assert_told_apart, take_pictures
 
 pytestmark = [pytest.mark.slow, pytest.mark.wall]
 
@@ -117,7 +117,14 @@ async def test_it_is_drawn(open_page: OpenPage) -> None:
     await page.wait_for_function(SETTLED, timeout=MOST_MILLISECONDS)
     await page.goto(f"{page.url.partition('#')[0]}{wide}")
     await simulate(page)
+    await assert_told_apart(page)
     await take_pictures(page, "what-if")
+    # A button that is pointed at can still be read.
+    button = page.get_by_role("button", name="Simulate", exact=True)
+    color = "element => getComputedStyle(element).backgroundColor"
+    away = await button.evaluate(color)
+    await button.hover()
+    assert await button.evaluate(color) == away
     narrow = await open_page("#/what-if?pod=shop/too-large", width=375)
     assert await simulate(narrow) == "The pod does not fit."
     assert await narrow.evaluate("document.documentElement.scrollWidth") == 375

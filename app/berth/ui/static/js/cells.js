@@ -13,8 +13,5 @@ export const groupLink = (group) => h("a", { href: address("groups", group.split
 /** Links to another screen, of what these plugins did. @param {string} screen @param {string[]} plugins */
 export const pluginLinks = (screen, plugins) => list(plugins, (plugin) => h("a", { href: address(screen, [], { plugin }) }, plugin));
 
-/** A text that may be long: its first lines, and all of it for who points at it. @param {string} text */
-export const longText = (text) => text && h("div", { class: "long", title: text }, text);
-
 /** What *each* makes of things, with commas between. */
 export const list = (things, each) => things.map((thing, i) => [i > 0 && ", ", each(thing)]);

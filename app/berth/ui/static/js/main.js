@@ -70,8 +70,10 @@ function stylesheet(href) {
 
 function mark(screen) {
   for (const link of document.querySelectorAll("#screens a")) {
-    if (link.getAttribute("href") === address(screen?.name ?? "")) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.getAttribute("href") === address(screen?.name ?? "")) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center" });
+    } else link.removeAttribute("aria-current");
   }
 }
 

@@ -32,17 +32,25 @@ const TYPING_MILLISECONDS = 300;
  * @param {string} options.empty what to say when there are none
  * @param {(answer: any) => import("./dom.js").Child} [options.summary] of the whole list
  * @param {Record<string, any>} [options.params] that are always asked for
+ * @param {{by: string, descending?: boolean}} [options.sort] how the server sorts, unless somebody chooses a
+ * heading; without it headings sort the page
  * @param {(asked: Record<string, string>) => string[]} options.command that does the same
  */
-export async function paged(view, route, { path, caption, columns, filters, empty, summary = () => null, params = {}, command }) {
+export async function paged(view, route, { path, caption, columns, filters, empty, summary = () => null, params = {}, sort, command }) {
   const before = /** @type {string[]} */ ([]); // where the pages before this one begin
   let asked = /** @type {Record<string, string>} */ ({});
   let token = "";
+  let order = sortOf(route);
   const fields = new Map(filters.map((filter, i) => [filter.name, field(filter, !i, changed)]));
   const rows = table({
-    caption, columns, empty, search: false,
-    sort: { by: route.query.get("sort") ?? "", descending: route.query.has("descending") },
-    onchange: ({ by, descending }) => setQuery({ sort: by, descending: descending ? 1 : null }),
+    caption, columns, empty, search: false, isSorted: Boolean(sort),
+    sort: sortOf(route),
+    onchange: ({ by, descending }) => {
+      order = { by, descending };
+      before.length = 0;
+      setQuery({ sort: by, descending: descending ? "yes" : "no" });
+      if (sort) turn("");
+    },
   });
   const about = h("p", { class: "muted" });
   const previous = h("button", { type: "button", onclick: () => turn(before.pop() ?? "") }, "Previous page");
@@ -72,11 +80,19 @@ export async function paged(view, route, { path, caption, columns, filters, empt
     if (!view.signal.aborted) unanswered(error);
   }
 
+  function sortOf({ query }) {
+    if (!query.get("sort")) return sort ?? null;
+    return { by: query.get("sort"), descending: query.has("descending") && query.get("descending") !== "no" };
+  }
+
+  /** What is asked for now, beside the page. */
+  const wanted = () => ({ ...params, ...asked, ...(sort && { sort: order.by, descending: order.descending || null }) });
+
   async function load() {
-    const wanted = { ...params, ...asked, limit: LIMIT, continue: token };
-    const key = JSON.stringify(wanted);
-    const answer = await get(path, wanted, { signal: view.signal });
-    if (key !== JSON.stringify({ ...params, ...asked, limit: LIMIT, continue: token })) return; // another question since
+    const page = () => ({ ...wanted(), limit: LIMIT, continue: token });
+    const key = JSON.stringify(page());
+    const answer = await get(path, page(), { signal: view.signal });
+    if (key !== JSON.stringify(page())) return; // another question since
     keepingFocus(rows, () => rows.update(answer.items));
     fill(about, summary(answer));
     about.hidden = !about.hasChildNodes();
@@ -84,7 +100,7 @@ export async function paged(view, route, { path, caption, columns, filters, empt
     fill(previous, before.length ? "Previous page" : "First page");
     next.hidden = !answer.continue;
     next.onclick = () => (before.push(token), turn(answer.continue));
-    fill(origin, sources({ json: url(path, { ...params, ...asked }), command: command(asked) }));
+    fill(origin, sources({ json: url(path, wanted()), command: command(asked) }));
   }
 
   read(route);
@@ -92,10 +108,11 @@ export async function paged(view, route, { path, caption, columns, filters, empt
   const form = h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
     filters.map(({ name, label }) => h("label", {}, h("span", {}, label), fields.get(name))));
   fill(view.root, about, form, rows, h("p", { class: "pages" }, previous, next,
-    h("span", { class: "muted" }, `At most ${count(LIMIT)} on a page, sorted on the page`)), origin);
+    h("span", { class: "muted" }, `At most ${count(LIMIT)} on a page${sort ? "" : ", sorted on the page"}`)), origin);
   return {
     update(where) {
       read(where);
+      order = sortOf(where);
       before.length = 0;
       load().then(answered, (error) => (view.signal.aborted ? null : fill(view.root, problem(error))));
     },

@@ -20,7 +20,7 @@ export function funnel({ numNodes, numFeasible, funnel: steps }) {
     ),
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "funnel" },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Nodes left by plugin" },
       h(
         "table",
         {},
@@ -31,7 +31,7 @@ export function funnel({ numNodes, numFeasible, funnel: steps }) {
             "tr",
             {},
             ["Plugin", "Rejects", "Left", "", "Why", "Against", "Alone"].map((title, i) =>
-              h("th", { scope: "col", class: [1, 2, 5, 6].includes(i) && "number", title: HELP[title] }, title),
+              h("th", { scope: "col", class: [1, 2, 5, 6].includes(i) && "number", title: HELP[title] }, title || h("span", { class: "hidden" }, "Left, as a bar")),
             ),
           ),
         ),

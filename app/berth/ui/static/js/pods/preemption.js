@@ -35,7 +35,7 @@ function attempt({ attempt: number, at, preemption: found }) {
       ".",
     ),
     h("h3", {}, "Victims"),
-    victims(chosen),
+    victims(chosen, number),
     h("h3", {}, "Why those"),
     h("p", {}, words),
     rounds.length > 0 &&
@@ -48,11 +48,11 @@ function attempt({ attempt: number, at, preemption: found }) {
         ),
         equals > 0 && h("li", {}, "chance"),
       ),
-    runnerUp && [h("h3", {}, "Would have come next: ", nodeLink(runnerUp.node)), victims(runnerUp)],
+    runnerUp && [h("h3", {}, "Would have come next: ", nodeLink(runnerUp.node)), victims(runnerUp, number)],
   );
 }
 
-function victims({ victims: told, numVictims, pdbViolations, node }) {
+function victims({ victims: told, numVictims, pdbViolations, node }, attemptNumber) {
   const rows = told.map(({ pod, priority, started }) =>
     h(
       "tr",
@@ -66,7 +66,7 @@ function victims({ victims: told, numVictims, pdbViolations, node }) {
   return [
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": `Victims on ${node}` },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": `Victims of attempt ${attemptNumber} on ${node}` },
       h(
         "table",
         {},

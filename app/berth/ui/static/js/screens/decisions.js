@@ -1,6 +1,6 @@
 import { h } from "../dom.js";
 import { age, count, duration } from "../format.js";
-import { longText, nodeLink, pluginLinks, podLink } from "../cells.js";
+import { nodeLink, pluginLinks, podLink } from "../cells.js";
 import { paged } from "../paged.js";
 
 const CLASSES = { scheduled: "good", unschedulable: "warn", error: "bad" };
@@ -10,7 +10,7 @@ const COLUMNS = [
   { name: "ago", title: "Ago", numeric: true, value: ({ secondsAgo }) => secondsAgo, cell: ({ secondsAgo }) => age(secondsAgo) },
   { name: "pod", title: "Pod", nowrap: true, value: ({ pod }) => pod, cell: ({ pod }) => podLink(pod) },
   { name: "result", title: "Result", value: ({ result }) => result, cell: ({ result }) => h("span", { class: CLASSES[result] }, result) },
-  { name: "node", title: "Node", nowrap: true, value: ({ node }) => node, cell: ({ node }) => nodeLink(node) },
+  { name: "node", title: "Node", optional: true, nowrap: true, value: ({ node }) => node, cell: ({ node }) => nodeLink(node) },
   {
     name: "feasible", title: "Feasible nodes", numeric: true, value: ({ numFeasible }) => numFeasible,
     cell: ({ numFeasible, numNodes }) => `${count(numFeasible)} of ${count(numNodes)}`,
@@ -18,11 +18,11 @@ const COLUMNS = [
   { name: "took", title: "Took", numeric: true, value: ({ tookSeconds }) => tookSeconds, cell: ({ tookSeconds }) => duration(tookSeconds) },
   { name: "attempt", title: "Attempt", numeric: true, value: ({ attempt }) => attempt },
   {
-    name: "plugins", title: "Rejected by", value: ({ plugins }) => plugins.join(" "),
+    name: "plugins", title: "Rejected by", optional: true, value: ({ plugins }) => plugins.join(" "),
     cell: ({ plugins }) => pluginLinks("decisions", plugins),
   },
-  { name: "profile", title: "Profile", nowrap: true, value: ({ profile }) => profile },
-  { name: "message", title: "Message", value: ({ message }) => message, cell: ({ message }) => longText(message) },
+  { name: "profile", title: "Profile", optional: true, nowrap: true, value: ({ profile }) => (profile === "default-scheduler" ? "" : profile) },
+  { name: "message", title: "Message", detail: true, value: ({ message }) => message },
 ];
 
 /** The attempts that are remembered, newest first. */

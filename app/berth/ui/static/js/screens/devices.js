@@ -13,8 +13,8 @@ const COLUMNS = [
     cell: (device) => list(pods(device), podLink),
   },
   { name: "attributes", title: "Attributes", value: ({ attributes }) => pairs(attributes) },
-  { name: "capacity", title: "Capacity", value: ({ capacity }) => pairs(capacity) },
-  { name: "taints", title: "Taints", value: ({ taints }) => taints.join(", ") },
+  { name: "capacity", title: "Capacity", optional: true, value: ({ capacity }) => pairs(capacity) },
+  { name: "taints", title: "Taints", optional: true, value: ({ taints }) => taints.join(", ") },
 ];
 
 /** The devices of dynamic resource allocation, with who has them. */

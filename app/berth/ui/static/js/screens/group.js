@@ -1,7 +1,7 @@
 import { get, segment, url } from "../api.js";
 import { fill, h } from "../dom.js";
 import { count, moment, quantity } from "../format.js";
-import { list, longText, nodeLink, pluginLinks, podLink } from "../cells.js";
+import { list, nodeLink, pluginLinks, podLink } from "../cells.js";
 import { repeat } from "../repeat.js";
 import { address } from "../routes.js";
 import { sources } from "../sources.js";
@@ -12,7 +12,7 @@ const SECONDS = 5;
 const BLOCKED = [
   { name: "pods", title: "Pods", value: ({ pods }) => pods.join(" "), cell: ({ pods }) => list(pods, podLink) },
   { name: "plugins", title: "Rejected by", value: ({ plugins }) => plugins.join(" "), cell: ({ plugins }) => pluginLinks("queue", plugins) },
-  { name: "message", title: "Message", value: ({ message }) => message, cell: ({ message }) => longText(message) },
+  { name: "message", title: "Message", detail: true, value: ({ message }) => message },
 ];
 
 const PLACEMENTS = [
@@ -22,7 +22,7 @@ const PLACEMENTS = [
   { name: "start", title: "Can start", value: ({ canStart, isChosen }) => (isChosen ? "chosen" : canStart ? "yes" : "no") },
   { name: "total", title: "Score", numeric: true, value: ({ total }) => total, cell: ({ total }) => total !== null && count(total) },
   { name: "free", title: "Free", value: ({ free }) => amounts(free) },
-  { name: "message", title: "Message", value: ({ message }) => message, cell: ({ message }) => longText(message) },
+  { name: "message", title: "Message", detail: true, value: ({ message }) => message },
 ];
 
 /**

@@ -1,5 +1,5 @@
 import { count } from "../format.js";
-import { groupLink, longText } from "../cells.js";
+import { groupLink } from "../cells.js";
 import { paged } from "../paged.js";
 import { showGroup } from "./group.js";
 
@@ -11,7 +11,7 @@ const COLUMNS = [
   { name: "scheduled", title: "Scheduled", numeric: true, value: ({ numScheduled }) => numScheduled, cell: ({ numScheduled }) => count(numScheduled) },
   { name: "gated", title: "Gated", numeric: true, value: ({ numGated }) => numGated, cell: ({ numGated }) => count(numGated) },
   { name: "reason", title: "Last result", value: ({ status }) => status?.reason ?? "" },
-  { name: "message", title: "Message", value: ({ status }) => status?.message ?? "", cell: ({ status }) => longText(status?.message) },
+  { name: "message", title: "Message", detail: true, value: ({ status }) => status?.message ?? "" },
 ];
 
 /** The pod groups, or the one that the address names. */

@@ -3,6 +3,12 @@ import { age, count, percent, quantity } from "../format.js";
 import { list, nodeLink, podLink } from "../cells.js";
 import { paged } from "../paged.js";
 
+/** The resource of which most is requested, and how much. */
+function fullest({ resources }) {
+  const [name, most] = Object.entries(resources).reduce((a, b) => (share(b[1]) > share(a[1]) ? b : a), ["cpu", resources.cpu]);
+  return { name, share: share(most), text: percent(most.requested, most.allocatable) };
+}
+
 const share = ({ requested, allocatable }) => (allocatable > 0 ? requested / allocatable : 0);
 
 /** How much of a resource is taken, sorted by the share. */
@@ -21,22 +27,25 @@ const used = (resource, title) => ({
 });
 
 const COLUMNS = [
-  { name: "node", title: "Node", nowrap: true, value: ({ node }) => node, cell: ({ node }) => nodeLink(node) },
+  { name: "name", title: "Node", nowrap: true, value: ({ node }) => node, cell: ({ node }) => nodeLink(node) },
   { name: "zone", title: "Zone", nowrap: true, value: ({ zone }) => zone },
+  {
+    name: "use", title: "Fullest", numeric: true, value: (node) => fullest(node).share,
+    cell: (node) => [h("strong", {}, fullest(node).text), h("span", { class: "muted" }, ` ${fullest(node).name}`)],
+  },
   used("cpu", "CPU requested"),
   used("memory", "Memory requested"),
   used("pods", "Pods"),
-  { name: "others", title: "Other resources", value: others, cell: others },
-  { name: "taints", title: "Taints", value: taints, cell: taints },
+  { name: "others", title: "Other resources", fixed: true, optional: true, value: others, cell: others },
+  { name: "taints", title: "Taints", fixed: true, optional: true, value: taints, cell: taints },
   {
-    name: "assumed", title: "Assumed", value: ({ assumed }) => assumed.map(({ pod }) => pod).join(" "),
+    name: "assumed", title: "Assumed", fixed: true, optional: true, value: ({ assumed }) => assumed.map(({ pod }) => pod).join(" "),
     cell: ({ assumed }) => list(assumed, ({ pod, assumedSeconds }) => [podLink(pod), assumedSeconds !== null && ` ${age(assumedSeconds)}`]),
   },
   {
-    name: "nominated", title: "Nominated", value: ({ nominated }) => nominated.join(" "),
+    name: "nominated", title: "Nominated", fixed: true, optional: true, value: ({ nominated }) => nominated.join(" "),
     cell: ({ nominated }) => list(nominated, podLink),
   },
-  { name: "generation", title: "Generation", numeric: true, value: ({ generation }) => generation, cell: ({ generation }) => count(generation) },
 ];
 
 /** The nodes, as the scheduler's cache counts them. */
@@ -45,6 +54,7 @@ export const show = (view, route) =>
     path: "debug/cache",
     caption: "Nodes in the cache",
     columns: COLUMNS,
+    sort: { by: "use", descending: true },
     filters: [
       { name: "name", label: "Search name" },
       { name: "zone", label: "Zone" },

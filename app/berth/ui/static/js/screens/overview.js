@@ -1,5 +1,5 @@
 import { get, url } from "../api.js";
-import { chart } from "../chart.js";
+import { chart, roundUpTime } from "../chart.js";
 import { fill, h } from "../dom.js";
 import { age, bytes, count, moment, percent, quantity } from "../format.js";
 import { podLink } from "../cells.js";
@@ -9,6 +9,10 @@ import { address } from "../routes.js";
 import { sources } from "../sources.js";
 
 const HISTORY_SECONDS = 60;
+const REASONS_SECONDS = 5;
+const MOST_REASONS = 3;
+/** Causes for which pods wait until somebody does something. */
+const STUCK = ["Error", "Rejected"];
 const LAG_BOUND = 0.1;
 const rate = (value) => `${count(Math.round(value * 10) / 10)}/s`;
 const milliseconds = (value) => `${count(Math.round(value * 1e4) / 10)} ms`;
@@ -46,7 +50,7 @@ const PARTS = [
     figure: ({ numbers: n }) => (n.oldestPendingSeconds ? age(n.oldestPendingSeconds) : "None"),
     note: ({ oldest }) => oldest.length > 0 && podLink(oldest[0].pod),
     chart: {
-      description: "how long the oldest pod has been pending", format: age, least: 60,
+      description: "how long the oldest pod has been pending", format: age, least: 60, ceiling: roundUpTime,
       lines: [{ name: "oldestPendingSeconds", label: "Oldest" }],
     },
   },
@@ -98,15 +102,22 @@ export async function show(view) {
   const oldest = h("section", { class: "card oldest" });
   let series = { times: [], numbers: {} };
   let recent = [];
+  let waiting = [];
 
   function draw(now) {
-    verdictOf(verdict, now);
+    verdictOf(verdict, now, waiting);
     factsOf(facts, now);
     oldestOf(oldest, now.oldest);
     const points = joined(series, recent);
     for (const figure of figures) figure.update(now, points);
   }
 
+  const readReasons = async () => {
+    waiting = (await get("debug/queue/groups", {}, { signal: view.signal })).items.filter(({ cause }) => STUCK.includes(cause));
+  };
+
+  // Without permission for the reasons there is all the rest.
+  repeat(REASONS_SECONDS, view.signal, readReasons).catch(() => {});
   await repeat(HISTORY_SECONDS, view.signal, async () => {
     const answer = await get("debug/overview", {}, { signal: view.signal });
     series = answer.series;
@@ -139,9 +150,17 @@ function card({ title, figure, note, chart: options }) {
 }
 
 /** What is wrong, or that nothing is. Who has it read out is told of changes only. */
-function verdictOf(element, { problems }) {
-  element.classList.toggle("is-well", !problems.length);
-  replace(element, problems.length ? h("ul", {}, problems.map(problemLine)) : h("p", {}, "Nothing is wrong."));
+function verdictOf(element, { problems }, waiting) {
+  element.classList.toggle("is-well", !problems.length && !waiting.length);
+  element.classList.toggle("is-waiting", !problems.length && waiting.length > 0);
+  const others = waiting.length - MOST_REASONS;
+  replace(
+    element,
+    problems.length ? h("ul", {}, problems.map(problemLine)) : h("p", {}, waiting.length ? "The scheduler is well." : "Nothing is wrong."),
+    waiting.length > 0 && h("ul", { class: "reasons" },
+      waiting.slice(0, MOST_REASONS).map(({ words }) => h("li", {}, words)),
+      h("li", {}, h("a", { href: address("pending") }, others > 0 ? `${count(others)} more reasons, by workload` : "By workload"))),
+  );
 }
 
 const problemLine = ({ message, pods: named }) =>

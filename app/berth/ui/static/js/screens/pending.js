@@ -1,4 +1,4 @@
-import { get, url } from "../api.js";
+import { ApiError, get, segment, url } from "../api.js";
 import { podLink } from "../cells.js";
 import { fill, h } from "../dom.js";
 import { age, clock, count, counted } from "../format.js";
@@ -10,6 +10,9 @@ import { table } from "../table.js";
 
 const SECONDS = 3;
 const MOST_PODS = 500;
+/** Of so many groups the smallest change is found, and again after so long. */
+const MOST_EXPLAINED = 10;
+const EXPLAINED_MILLISECONDS = 60_000;
 
 /** By cause: what it is called, and how much somebody should care. */
 const CAUSES = {
@@ -21,7 +24,7 @@ const CAUSES = {
   NotTried: ["Not tried yet", "muted"],
 };
 
-/** All waiting pods by reason, what to look at first before the others. */
+/** All waiting pods by workload and reason, what to look at first before the others. */
 export async function show(view, route) {
   const list = h("ul", { class: "groups" });
   const head = h("p", { class: "muted", role: "status" });
@@ -29,65 +32,85 @@ export async function show(view, route) {
   let open = route.query.get("group");
 
   await repeat(SECONDS, view.signal, async () => {
-    const found = await get("debug/queue/groups", {}, { signal: view.signal });
+    const params = { byWorkload: true };
+    const found = await get("debug/queue/groups", params, { signal: view.signal });
     if (!list.isConnected) {
       fill(
         view.root,
         head,
         list,
         sources({
-          json: url("debug/queue/groups"),
+          json: url("debug/queue/groups", params),
           command: ["kubectl", "get", "pods", "-A", "--field-selector=status.phase=Pending"],
         }),
       );
     }
     fill(head, told(found));
     draw(found.items);
+    await explain(found.items.map((group) => known.get(keyOf(group))), view.signal);
   });
 
   /** Keep the elements of groups that stay: whoever reads or has the focus in one is not disturbed. */
   function draw(items) {
     const shown = items.map((group) => {
-      const key = group.id || group.words;
-      const element =
-        known.get(key) ??
-        groupElement(group, { isOpen: group.id !== "" && group.id === open, ontoggle: toggled, signal: view.signal });
+      const key = keyOf(group);
+      const element = known.get(key) ?? groupElement(group, { isOpen: key === open, ontoggle: toggled, signal: view.signal });
       known.set(key, element);
       element.update(group);
       return element;
     });
     for (const [key, element] of known) if (!shown.includes(element)) known.delete(key);
-    if (shown.length !== list.children.length || shown.some((element, i) => list.children[i] !== element)) {
+    if (!list.children.length || shown.length !== list.children.length || shown.some((element, i) => list.children[i] !== element)) {
       const focused = document.activeElement;
       fill(list, shown.length ? shown : h("li", {}, empty("No pod waits.")));
       if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true });
     }
   }
 
-  function toggled(id, isOpen) {
-    if (isOpen) open = id;
-    else if (open === id) open = null;
+  function toggled(key, isOpen) {
+    if (isOpen) open = key;
+    else if (open === key) open = null;
     setQuery({ group: open });
   }
 }
 
+/** What tells a group from others, also in an address. */
+const keyOf = ({ id, words, workloads, numWorkloads }) =>
+  numWorkloads === 1 ? `${id || words}/${workloads[0].namespace}/${workloads[0].workload}` : id || words;
+
+/**
+ * Find the smallest change for the first groups, one after the other, and for each again after a while:
+ * each takes a look at all nodes.
+ */
+async function explain(elements, signal) {
+  const due = elements.slice(0, MOST_EXPLAINED).find((element) => element.isDue());
+  if (!due) return;
+  try {
+    const { evaluation } = await get(due.path(), {}, { signal });
+    due.explain(evaluation?.nearestMiss);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.status) throw error;
+    due.explain(null); // it has gone meanwhile, or nobody may look
+  }
+  await explain(elements, signal);
+}
+
 function told({ numPods, numGroups, at }) {
   if (!numPods) return `As of ${clock(at)}`;
-  const pods = `${counted(numPods, "pod")} ${numPods === 1 ? "waits" : "wait"}`;
-  return `${pods}, for ${counted(numGroups, "reason")}. As of ${clock(at)}.`;
+  return `${counted(numPods, "pod")} ${numPods === 1 ? "waits" : "wait"}, in ${counted(numGroups, "group")} by workload and reason. As of ${clock(at)}.`;
 }
 
 /** One group; `update(group)` shows what is new. */
 function groupElement(group, { isOpen, ontoggle, signal }) {
   const [title, tone] = CAUSES[group.cause] ?? [group.cause, "muted"];
   const number = h("span", { class: "count" });
-  const words = h("h2");
-  const facts = h("p", { class: "facts muted" });
-  const first = h("p", { class: "first" });
+  const why = h("p", { class: "why" });
+  const facts = h("p", { class: "about muted" });
+  const change = h("p", { class: "change", hidden: true });
   const detail = h("div", { class: "detail" });
   const more = h(
     "details",
-    { open: isOpen, ontoggle: () => (ontoggle(group.id, more.open), more.open && expand()) },
+    { open: isOpen, ontoggle: () => (ontoggle(keyOf(group), more.open), more.open && expand()) },
     h("summary", {}, "All pods and the message"),
     detail,
   );
@@ -95,35 +118,30 @@ function groupElement(group, { isOpen, ontoggle, signal }) {
     "li",
     { class: `group ${tone}` },
     number,
-    h("div", {}, h("p", { class: `cause ${tone}` }, title), words, facts, first, more),
+    h("div", {}, h("h2", {}, nameOf(group), " ", h("span", { class: `cause ${tone}` }, title)), why, change, facts, more),
   );
-  let pods = null;
+  let explained = { of: "", until: 0 };
 
   function update(now) {
     group = now;
     fill(number, count(group.numPods));
     number.setAttribute("aria-label", counted(group.numPods, "pod"));
-    replaceText(words, group.words);
-    fill(facts, factsOf(group).join(" · "));
-    if (first.dataset.pods !== podsKey(group)) {
-      first.dataset.pods = podsKey(group);
-      fill(first, firstPods(group));
+    replaceText(why, group.reasons.join(", ") || group.plugins.join(", "));
+    const oldest = group.pods[0];
+    if (facts.dataset.of !== factsOf(group).join()) {
+      facts.dataset.of = factsOf(group).join();
+      fill(facts, "Waits longest: ", podLink(oldest.pod), factsOf(group).slice(1).map((fact) => ` · ${fact}`));
     }
   }
 
   async function expand() {
     try {
-      const params = { group: group.id, limit: MOST_PODS };
+      const params = { group: group.id, ...ofWorkload(group), limit: MOST_PODS };
       const listed = group.id ? await get("debug/queue", params, { signal }) : { items: [], continue: "" };
-      pods = podsTable(listed.items);
       fill(
         detail,
-        group.message && [
-          h("h3", {}, "Message of the pod that has waited longest"),
-          h("p", { class: "message" }, group.message),
-        ],
-        workloads(group),
-        group.id ? pods : h("p", { class: "note" }, "There are too many reasons to list the pods of each."),
+        group.message && [h("h3", {}, "Message of the pod that has waited longest"), h("p", { class: "message" }, group.message)],
+        group.id ? podsTable(listed.items) : h("p", { class: "note" }, "There are too many groups to list the pods of each."),
         listed.continue && h("p", { class: "note" }, `The first ${count(MOST_PODS)} by name.`),
         group.id && sources({ json: url("debug/queue", params) }),
       );
@@ -133,23 +151,46 @@ function groupElement(group, { isOpen, ontoggle, signal }) {
   }
 
   if (isOpen) expand();
-  return Object.assign(element, { update });
+  return Object.assign(element, {
+    update,
+    path: () => `explain/pods/${group.pods[0].pod.split("/").map(segment).join("/")}`,
+    isDue: () => group.cause === "Rejected" && (explained.of !== group.message || performance.now() > explained.until),
+    explain(miss) {
+      explained = { of: group.message, until: performance.now() + EXPLAINED_MILLISECONDS };
+      change.hidden = !miss;
+      if (miss) fill(change, h("strong", {}, group.numPods > 1 ? "Smallest change for one of them: " : "Smallest change: "), miss.words, !miss.isComplete && " – and more may be needed");
+    },
+  });
 }
 
-const podsKey = (group) => group.pods.map(({ pod }) => pod).join(" ") + group.numPods;
+/** Whose pods they are. */
+function nameOf({ workloads, numWorkloads }) {
+  if (numWorkloads > 1) return counted(numWorkloads, "workload");
+  const [{ namespace, workload }] = workloads;
+  return `${workload} in ${namespace}`;
+}
+
+/** What asks for the pods of a workload only: their names begin with its name. */
+function ofWorkload({ workloads: [{ namespace, workload }], numWorkloads }) {
+  if (numWorkloads > 1) return {};
+  const [kind, name] = workload.split("/");
+  return { namespace, name: `${namespace}/${name}${kind === "pod" ? "" : "-"}` };
+}
 
 /** Leave text alone that is the same: somebody may be selecting it. */
 function replaceText(element, text) {
   if (element.textContent !== text) fill(element, text);
 }
 
-function factsOf(group) {
-  const parts = Object.entries(group.counts).map(([queue, n]) => `${count(n)} ${QUEUES[queue] ?? queue}`);
+/** The oldest pod, and what else there is to know; where its pods are only if that is not one place. */
+function factsOf({ pods, oldestAgeSeconds, plugins, reasons, counts, highestPriority }) {
+  const parts = Object.entries(counts).map(([queue, n]) => `${count(n)} ${QUEUES[queue] ?? queue}`);
   return [
-    `oldest ${age(group.oldestAgeSeconds)}`,
-    parts.join(", "),
-    group.plugins.length > 0 && group.plugins.join(", "),
-    group.highestPriority !== 0 && `highest priority ${count(group.highestPriority)}`,
+    pods[0].pod,
+    age(oldestAgeSeconds),
+    reasons.length > 0 && plugins.join(", "),
+    parts.length > 1 && parts.join(", "),
+    highestPriority !== 0 && `highest priority ${count(highestPriority)}`,
   ].filter(Boolean);
 }
 
@@ -161,24 +202,6 @@ const QUEUES = {
   gated: "gated",
   inFlight: "in flight",
 };
-
-function firstPods({ pods, numPods }) {
-  const links = pods.flatMap(({ pod }, i) => [i > 0 && ", ", podLink(pod)]);
-  const others = numPods - pods.length;
-  return [links, others > 0 && ` and ${count(others)} more`];
-}
-
-function workloads(group) {
-  const { workloads: told, numWorkloads } = group;
-  const items = told.map(({ namespace, workload, numPods }) =>
-    h("li", {}, `${workload} in ${namespace}: ${counted(numPods, "pod")}`),
-  );
-  const others = numWorkloads - told.length;
-  return [
-    h("h3", {}, "Workloads"),
-    h("ul", {}, items, others > 0 && h("li", { class: "muted" }, `and ${count(others)} more`)),
-  ];
-}
 
 function podsTable(rows) {
   return table({

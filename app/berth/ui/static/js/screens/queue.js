@@ -1,5 +1,5 @@
 import { age, count } from "../format.js";
-import { longText, nodeLink, pluginLinks, podLink } from "../cells.js";
+import { nodeLink, pluginLinks, podLink } from "../cells.js";
 import { paged } from "../paged.js";
 
 const PARTS = [
@@ -9,22 +9,22 @@ const PARTS = [
 const WORDS = Object.fromEntries(PARTS);
 
 const COLUMNS = [
-  { name: "pod", title: "Pod", nowrap: true, value: ({ pod }) => pod, cell: ({ pod }) => podLink(pod) },
-  { name: "queue", title: "Queue", nowrap: true, value: ({ queue }) => WORDS[queue] ?? queue },
+  { name: "name", title: "Pod", nowrap: true, value: ({ pod }) => pod, cell: ({ pod }) => podLink(pod) },
+  { name: "queue", title: "Queue", fixed: true, nowrap: true, value: ({ queue }) => WORDS[queue] ?? queue },
   { name: "age", title: "Pending for", numeric: true, value: ({ ageSeconds }) => ageSeconds, cell: ({ ageSeconds }) => age(ageSeconds) },
   { name: "attempts", title: "Attempts", numeric: true, value: ({ attempts }) => attempts },
   { name: "priority", title: "Priority", numeric: true, value: ({ priority }) => priority, cell: ({ priority }) => count(priority) },
   {
-    name: "next", title: "Next attempt", numeric: true, value: (pod) => pod.podsAhead ?? pod.nextTryInSeconds ?? null,
+    name: "next", title: "Next attempt", fixed: true, numeric: true, value: (pod) => pod.podsAhead ?? pod.nextTryInSeconds ?? null,
     cell: ({ podsAhead, nextTryInSeconds }) =>
       podsAhead !== null ? `after ${count(podsAhead)}` : nextTryInSeconds !== null && `within ${age(nextTryInSeconds)}`,
   },
   {
-    name: "plugins", title: "Plugins", value: (pod) => plugins(pod).join(" "),
+    name: "plugins", title: "Plugins", fixed: true, value: (pod) => plugins(pod).join(" "),
     cell: (pod) => pluginLinks("queue", plugins(pod)),
   },
-  { name: "nominated", title: "Nominated node", value: ({ nominatedNode }) => nominatedNode, cell: ({ nominatedNode }) => nodeLink(nominatedNode) },
-  { name: "message", title: "Message", value: ({ message }) => message, cell: ({ message }) => longText(message) },
+  { name: "nominated", title: "Nominated node", fixed: true, optional: true, value: ({ nominatedNode }) => nominatedNode, cell: ({ nominatedNode }) => nodeLink(nominatedNode) },
+  { name: "message", title: "Message", detail: true, value: ({ message }) => message },
 ];
 
 /** The pods of the scheduling queue. */
@@ -33,6 +33,7 @@ export const show = (view, route) =>
     path: "debug/queue",
     caption: "Pending pods",
     columns: COLUMNS,
+    sort: { by: "age", descending: true },
     filters: [
       { name: "name", label: "Search namespace/name" },
       { name: "queue", label: "Queue", choices: PARTS },

@@ -5,6 +5,7 @@ const WIDTH = 420;
 const HEIGHT = 130;
 const TOP = 14;
 const BOTTOM = 16;
+const LEFT = 26;
 const DIGIT = 5.5;
 
 /**
@@ -32,12 +33,12 @@ export function distribution(resource, series) {
 function drawing(resource, series) {
   const most = Math.max(1, ...series.flatMap(({ counts }) => counts));
   const bins = series[0].counts.length;
-  const step = WIDTH / bins;
+  const step = (WIDTH - LEFT) / bins;
   const width = (step - 4) / series.length;
   const room = HEIGHT - TOP - BOTTOM;
   const bar = (value, i, j) => {
     const height = value ? Math.max(1, (value / most) * room) : 0;
-    const x = i * step + 2 + j * width;
+    const x = LEFT + i * step + 2 + j * width;
     const y = HEIGHT - BOTTOM - height;
     return [
       s("rect", { class: `bar series-${j}`, x, y, width: width - 1, height }),
@@ -47,11 +48,17 @@ function drawing(resource, series) {
   return s(
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Nodes by use of ${resource}; the numbers follow` },
-    s("line", { class: "axis", x1: 0, x2: WIDTH, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM }),
+    ticks(most).map((value) => {
+      const y = HEIGHT - BOTTOM - (value / most) * room;
+      return [s("line", { class: "axis", x1: LEFT, x2: WIDTH, y1: y, y2: y }), s("text", { class: "last", x: LEFT - 4, y: y + 3 }, count(value))];
+    }),
     series.map(({ counts }, j) => counts.map((value, i) => bar(value, i, j))),
-    [0, 25, 50, 75, 100].map((share) => s("text", { class: `tick ${share === 0 ? "first" : share === 100 ? "last" : ""}`, x: (share / 100) * WIDTH, y: HEIGHT - 3 }, `${share}%`)),
+    [0, 25, 50, 75, 100].map((share) => s("text", { class: `tick ${share === 0 ? "first" : share === 100 ? "last" : ""}`, x: LEFT + (share / 100) * (WIDTH - LEFT), y: HEIGHT - 3 }, `${share}%`)),
   );
 }
+
+/** Numbers of nodes for the axis: none, half, and the most. */
+const ticks = (most) => [0, ...(most % 2 ? [] : [most / 2]), most];
 
 /** What the colours of all charts mean; bars are in this order. @param {string[]} names */
 export const legend = (names) =>
