@@ -236,7 +236,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         sort: Annotated[
             str,
             Query(
-                description="`name`, `zone`, `use` for the resource of which the largest share is"
+                description="`name`, `use` for the resource of which the largest share is"
                 " requested, or the name of a resource. Between pages a node may move. By default"
                 " in the order of the rows.",
             ),

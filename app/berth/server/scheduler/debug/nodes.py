@@ -1,6 +1,5 @@
 """Nodes as the cache counts them."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -31,7 +30,6 @@ from berth.server.scheduler.debug.sight import Sight
 MOST_UNREADABLE: Final = 100
 PODS: Final = "pods"
 BY_NAME: Final = "name"
-BY_ZONE: Final = "zone"
 BY_USE: Final = "use"
 """By the share of the resource of which the largest share is requested."""
 
@@ -52,7 +50,7 @@ class NodeOrder:
     """In which order nodes are told."""
 
     by: str = ""
-    """BY_NAME, BY_ZONE, BY_USE, or a resource: by the share of it that is requested. Empty: in the
+    """BY_NAME, BY_USE, or a resource: by the share of it that is requested. Empty: in the
     order of the rows."""
     descending: bool = False
 
@@ -106,25 +104,14 @@ def _places(table: NodeTable, wanted: NodeFilter, order: NodeOrder) -> Sequence[
         return () if row is None else (row,)
     if not order.by:
         return range(table.size)
-    if order.by in (BY_NAME, BY_ZONE):
-        rows = [row for row, node in enumerate(table.nodes[: table.size]) if node is not None]
-        return sorted(rows, key=lambda row: _text(table, row, order.by), reverse=order.descending)
+    if order.by == BY_NAME:
+        names = sorted(table.row_of, reverse=order.descending)
+        return [table.row_of[name] for name in names]
     shares = _shares(table, order.by)
     by_share: list[int] = np.argsort(
         -shares if order.descending else shares, kind="stable"
     ).tolist()
     return by_share
-
-
-def _text(table: NodeTable, row: int, by: str) -> tuple[str, str]:
-    node = table.nodes[row]
-    assert node is not None, f"row {row} is empty"
-    name = _DIGITS.sub(lambda digits: digits[0].rjust(10, "0"), node.name)
-    return (region_and_zone(node)[1] if by == BY_ZONE else "", name)
-
-
-_DIGITS: Final = re.compile(r"\d+")
-"""node-9 comes before node-10."""
 
 
 def _shares(table: NodeTable, by: str) -> NDArray[np.float64]:

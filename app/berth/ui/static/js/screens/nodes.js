@@ -28,7 +28,7 @@ const used = (resource, title) => ({
 
 const COLUMNS = [
   { name: "name", title: "Node", nowrap: true, value: ({ node }) => node, cell: ({ node }) => nodeLink(node) },
-  { name: "zone", title: "Zone", nowrap: true, value: ({ zone }) => zone },
+  { name: "zone", title: "Zone", fixed: true, nowrap: true, value: ({ zone }) => zone },
   {
     name: "use", title: "Fullest", numeric: true, value: (node) => fullest(node).share,
     cell: (node) => [h("strong", {}, fullest(node).text), h("span", { class: "muted" }, ` ${fullest(node).name}`)],
