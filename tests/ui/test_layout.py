@@ -153,6 +153,7 @@ async def test_axes_have_numbers() -> None:
 
 EMPTY: Final = {
     "overview": "Nothing is wrong.",
+    "cluster": "There are no nodes.",
     "pending": "No pod waits.",
     "queue": "No pod waits.",
     "nodes": "No node matches.",
@@ -163,7 +164,13 @@ EMPTY: Final = {
 
 
 async def test_there_is_nothing_to_see() -> None:
-    async with static_page(ANSWERS) as tab:
+    none = {"names": [], "group": [], "groups": [], "taintSet": []}
+    use = {"allocatable": [], "requested": []}
+    answers = ANSWERS | {
+        "debug/cluster": ANSWERS["debug/cluster"] | none,
+        "debug/cluster/use": ANSWERS["debug/cluster/use"] | use,
+    }
+    async with static_page(answers) as tab:
         for screen, text in EMPTY.items():
             page = await tab.open(f"#/{screen}")
             await expect(page.get_by_text(text)).to_be_visible()

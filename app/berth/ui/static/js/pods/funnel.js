@@ -56,7 +56,7 @@ export function funnel({ numNodes, numFeasible, funnel: steps }) {
     h(
       "p",
       { class: "note" },
-      "Against: all nodes that the plugin rejects, also where another one came first. Alone: those that nothing else stands in the way on.",
+      "Against: all nodes that the plugin rejects, also where another one came first. Alone: nodes that only this plugin rejects.",
     ),
   );
 }
@@ -64,7 +64,7 @@ export function funnel({ numNodes, numFeasible, funnel: steps }) {
 const HELP = {
   Rejects: "Nodes that are charged to the plugin",
   Against: "All nodes that it rejects, also where another plugin came first",
-  Alone: "Nodes that nothing else stands in the way on",
+  Alone: "Nodes that only this plugin rejects",
 };
 
 function row(step, all, before) {

@@ -140,6 +140,7 @@ class ClusterScreen {
     Object.assign(this, { told: told.of, nodes: told.nodes, coloring: isNew ? told.color() : this.coloring });
     if (!this.isHere) this.appear();
     const groups = told.nodes.groups.length;
+    if (!told.nodes.count) notices.push("There are no nodes.");
     if (groups > 1 && !hasHeadings(groups)) notices.push(`${count(groups)} groups are too many for headings.`);
     this.say(notices);
     if (isNew || this.composed !== JSON.stringify(this.chosen)) this.compose();
