@@ -164,8 +164,8 @@ EMPTY: Final = {
 
 
 async def test_there_is_nothing_to_see() -> None:
-    none = {"names": [], "group": [], "groups": [], "taintSet": []}
-    use = {"allocatable": [], "requested": []}
+    none: dict[str, list[Any]] = {"names": [], "group": [], "groups": [], "taintSet": []}
+    use: dict[str, list[Any]] = {"allocatable": [], "requested": []}
     answers = ANSWERS | {
         "debug/cluster": ANSWERS["debug/cluster"] | none,
         "debug/cluster/use": ANSWERS["debug/cluster/use"] | use,
