@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from berth.cluster.schemas.nulls import is_written_as_null
 from berth.cluster.schemas.types import (
     ANYTHING,
     ListOf,
@@ -43,14 +44,15 @@ SCALARS: dict[str, Any] = {
 
 
 @cache
-def struct_type(schema: Schema) -> Any:
+def struct_type(schema: Schema, *, nulls: bool = True) -> Any:
     """Return the type that values decode to: every field may be missing, or null.
 
-    None: an object type in it contains itself, which msgspec cannot be told.
+    Without *nulls* only what the API server itself writes as null may be. None: an object type in
+    it contains itself, which msgspec cannot be told.
     """
     if any(_contains_itself(each) for each in reachable(schema)):
         return None
-    return _struct_type(schema)
+    return _struct_type(schema, nulls)
 
 
 def _contains_itself(schema: Schema) -> bool:
@@ -59,22 +61,27 @@ def _contains_itself(schema: Schema) -> bool:
 
 
 @cache
-def _struct_type(schema: Schema) -> Any:
+def _struct_type(schema: Schema, nulls: bool) -> Any:
     fields = [
         # The names of attributes do not matter; those of fields can be Python's keywords.
-        (f"field_{number}", _type(each.type) | None, msgspec.field(default=None, name=name))
+        (
+            f"field_{number}",
+            _type(each.type, nulls, or_null=nulls or is_written_as_null(name, each.type)),
+            msgspec.field(default=None, name=name),
+        )
         for number, (name, each) in enumerate(schema.fields.items())
     ]
     return msgspec.defstruct(schema.short_name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _type(each: Type) -> Any:
+def _type(each: Type, nulls: bool, *, or_null: bool) -> Any:
     match each:
         case Scalar(name):
-            return SCALARS[name]
+            found = SCALARS[name]
         case ListOf(item):
-            return list[_type(item) | None]  # type: ignore[misc]  # made at run time
+            found = list[_type(item, nulls, or_null=nulls)]  # type: ignore[misc]  # at run time
         case MapOf(value):
-            return dict[str, _type(value) | None]  # type: ignore[misc]  # made at run time
+            found = dict[str, _type(value, nulls, or_null=nulls)]  # type: ignore[misc]  # as above
         case Schema():
-            return _struct_type(each)
+            found = _struct_type(each, nulls)
+    return found | None if or_null else found

@@ -1,0 +1,99 @@
+"""Null, as the API's Go types read it: a field that is null says nothing, and is as good as missing.
+
+What has a place of its own cannot be missing: an item of a list, or the value of a key, becomes the
+empty value of its type (``encoding/json`` and ``runtime.DefaultUnstructuredConverter`` alike).
+"""
+
+from typing import Any, Final
+
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
+
+NULL_TIMES: Final = frozenset(
+    {
+        "eventTime",
+        "firstTimestamp",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "lastTimestamp",
+        "lastTransitionTime",
+    }
+)
+"""What the API server itself writes as null when it is not set: sending it back changes nothing."""
+
+EMPTY: Final[dict[str, Any]] = {
+    "boolean": False,
+    "bytes": "",
+    "int32": 0,
+    "int64": 0,
+    "number": 0,
+    "string": "",
+    "IntOrString": 0,
+    "Quantity": "0",
+}
+"""What null means in the place of a value that cannot be missing. Of any JSON, it is a value."""
+
+TIMES: Final = frozenset({"MicroTime", "Time"})
+
+
+def drop_nulls(schema: Schema, obj: Any) -> None:
+    """Take the nulls out of *obj*, in place, wherever *schema* has something else.
+
+    Fields that it does not have, and values of the wrong JSON type, are for others to refuse.
+    """
+    _drop(schema, obj)
+
+
+def _drop(expected: Type, value: Any) -> None:
+    match expected:
+        case Schema() if isinstance(value, dict):
+            _drop_from_object(expected, value)
+        case ListOf(item) if isinstance(value, list):
+            for index, child in enumerate(value):
+                if child is None:
+                    value[index] = _empty(item)
+                else:
+                    _drop(item, child)
+        case MapOf(item) if isinstance(value, dict):
+            for key, child in value.items():
+                if child is None:
+                    value[key] = _empty(item)
+                else:
+                    _drop(item, child)
+
+
+        case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
+            _drop(_definition(name, value), value)
+
+
+def _definition(name: str, value: Any) -> Type:
+    """Return what *value* is, where a field of JSON schema has either of two types."""
+    props = builtin.schema(builtin.JSON_SCHEMA_PROPS)
+    if isinstance(value, list):
+        return ListOf(Scalar("string") if name == "JSONSchemaPropsOrStringArray" else props)
+    return props
+
+
+def _drop_from_object(schema: Schema, obj: dict[str, Any]) -> None:
+    for name in [name for name, child in obj.items() if child is None]:
+        field = schema.fields.get(name)
+        if field is None or not is_written_as_null(name, field.type):
+            del obj[name]
+    for name, child in obj.items():
+        if isinstance(child, dict | list) and name in schema.fields:
+            _drop(schema.fields[name].type, child)
+
+
+def is_written_as_null(name: str, each: Type) -> bool:
+    """Tell whether a field of that name and type may be null in what is stored."""
+    return name in NULL_TIMES and isinstance(each, Scalar) and each.name in TIMES
+
+
+def _empty(each: Type) -> Any:
+    match each:
+        case Schema() | MapOf():
+            return {}
+        case ListOf():
+            return []
+        case Scalar(name):
+            return EMPTY.get(name)
