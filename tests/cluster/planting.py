@@ -21,7 +21,7 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, STORED
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas.structs import struct_type
+from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.storage.store import Store, Stored
 from berth.framework.kind import NODES, PODS
@@ -297,9 +297,10 @@ class Readers:
 
     def read(self, resource: ResourceType, stored: Stored) -> None:
         """Raise if somebody cannot read an object."""
-        obj = resource.from_storage(stored.decode())
-        complete = struct_type(resource.schema)
-        msgspec.convert({**obj, "kind": "", "apiVersion": ""}, complete)
+        obj = {"kind": "", "apiVersion": "", **resource.from_storage(stored.decode())}
+        completed = copy.deepcopy(obj)
+        complete(resource.schema, completed)
+        assert completed == obj
         for kind in (PODS, NODES, *KINDS.values()):
             if kind.name == resource.kind:
                 kind.decode(stored.body)
@@ -335,9 +336,3 @@ class _NoClient:
 
     def accepting(self, _media_type: str) -> "_NoClient":
         return self
-
-
-@cache
-def _complete(schema: Schema) -> Any:
-    """Return the type of objects of *schema* without nulls, and with all that is required."""
-    return object

@@ -51,7 +51,7 @@ async def test_a_bound_pod(serving: Serving) -> None:
                 "lastProbeTime": None,
                 "lastTransitionTime": NOW_TEXT,
             },
-            {"type": "Other"},
+            {"type": "Other", "status": ""},
         ],
     }
     assert after == before

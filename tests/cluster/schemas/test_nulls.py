@@ -6,7 +6,7 @@ import pytest
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin, checks
-from berth.cluster.schemas.nulls import drop_nulls
+from berth.cluster.schemas.nulls import complete
 
 POD = builtin.schema("io.k8s.api.core.v1.Pod")
 REVISION = builtin.schema("io.k8s.api.apps.v1.ControllerRevision")
@@ -28,7 +28,7 @@ DEFINITION = builtin.schema(
         pytest.param(
             POD,
             {"spec": {"containers": [None, {"args": ["a", None]}]}},
-            {"spec": {"containers": [{}, {"args": ["a", ""]}]}},
+            {"spec": {"containers": [{"name": ""}, {"name": "", "args": ["a", ""]}]}},
             id="an item is empty",
         ),
         pytest.param(
@@ -40,7 +40,7 @@ DEFINITION = builtin.schema(
         pytest.param(
             POD,
             {"status": {"conditions": [{"lastTransitionTime": None, "type": None}]}},
-            {"status": {"conditions": [{"lastTransitionTime": None}]}},
+            {"status": {"conditions": [{"lastTransitionTime": None, "type": "", "status": ""}]}},
             id="a time that the server writes as null stays",
         ),
         pytest.param(
@@ -49,7 +49,12 @@ DEFINITION = builtin.schema(
             {"metadata": {"labels": {"lastTransitionTime": ""}}},
             id="a label of the same name is no time",
         ),
-        pytest.param(REVISION, {"data": {"a": None}}, {"data": {"a": None}}, id="any JSON stays"),
+        pytest.param(
+            REVISION,
+            {"data": {"a": None}},
+            {"data": {"a": None}, "revision": 0},
+            id="any JSON stays, and a number that is always written is there",
+        ),
         pytest.param(
             DEFINITION,
             {"enum": [None, "a"], "default": {"a": None}, "type": None},
@@ -79,14 +84,18 @@ DEFINITION = builtin.schema(
     ],
 )
 def test_nulls(schema: Any, given: Object, left: Object) -> None:
-    drop_nulls(schema, given)
+    complete(schema, given)
     assert given == left
 
 
 @pytest.mark.parametrize(
     ("obj", "has_none"),
     [
-        ({"status": {"conditions": [{"lastTransitionTime": None}]}}, True),
+        (
+            {"status": {"conditions": [{"lastTransitionTime": None, "type": "", "status": ""}]}},
+            True,
+        ),
+        ({"status": {"conditions": [{"lastTransitionTime": None}]}}, False),
         ({"spec": {"containers": [None]}}, False),
         ({"spec": {"nodeSelector": {"a": None}}}, False),
         ({"spec": None}, False),
@@ -94,4 +103,4 @@ def test_nulls(schema: Any, given: Object, left: Object) -> None:
 )
 def test_whether_there_are_any(obj: Object, has_none: bool) -> None:
     assert checks.fits(POD, obj)
-    assert checks.fits_without_nulls(POD, obj) is has_none
+    assert checks.is_complete(POD, obj) is has_none

@@ -6,7 +6,7 @@ from berth.cluster import errors
 from berth.cluster.dynamic_admission.matching import converted
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, checks
-from berth.cluster.schemas.nulls import drop_nulls
+from berth.cluster.schemas.nulls import complete
 
 
 def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Object:
@@ -22,6 +22,6 @@ def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Obje
         schema, part = builtin.meta("ObjectMeta"), obj["metadata"]
     if misfit := checks.misfit(schema, part):
         raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit.json}")
-    drop_nulls(schema, part)
+    complete(schema, part)
     resource.strategy.default(obj)
     return obj

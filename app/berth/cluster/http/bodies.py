@@ -16,7 +16,7 @@ from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, checks, empties, protobuf, quantities
-from berth.cluster.schemas.nulls import drop_nulls
+from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.types import Schema
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.patch import (
@@ -88,7 +88,7 @@ def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
     json = negotiation.as_json(content, content_type)
     body = negotiation.decode_json(json)
     if b"null" in json:
-        drop_nulls(schema, body)
+        complete(schema, body)
     return body
 
 
@@ -191,7 +191,7 @@ class Bodies:
         return found
 
     def _corrected(self, obj: Object) -> list[str]:
-        """Drop nulls, and fields that nobody knows; say which these are, unless that is ignored.
+        """Drop nulls and fields that nobody knows, and say which these are, unless it is ignored.
 
         Raises _MisfitError for values of a wrong type.
         """
@@ -217,14 +217,14 @@ class Bodies:
 
 
 def _correct(schema: Schema, obj: Object) -> list[str]:
-    """Drop nulls, and the fields that *schema* does not have; return where these were."""
-    if checks.fits_without_nulls(schema, obj):
+    """Drop the fields that *schema* does not have, and complete the others; return the paths."""
+    if checks.is_complete(schema, obj):
         return []
     misfit = checks.misfit(schema, obj)
     if misfit is not None:
         raise _MisfitError(misfit)
     unknown = checks.prune(schema, obj)
-    drop_nulls(schema, obj)
+    complete(schema, obj)
     return unknown
 
 

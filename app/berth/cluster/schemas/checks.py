@@ -45,7 +45,7 @@ BITS = {"int32": 32, "IntOrString": 32}
 def fits(schema: Schema, value: Any) -> bool:
     """Tell whether *value* has only fields that *schema* has, of the JSON types that they have.
 
-    Null fits everywhere; see :func:`fits_without_nulls`.
+    Null fits everywhere; see :func:`is_complete`.
     """
     quick = struct_type(schema)
     if quick is None:
@@ -53,9 +53,12 @@ def fits(schema: Schema, value: Any) -> bool:
     return _converts(value, quick)
 
 
-def fits_without_nulls(schema: Schema, value: Any) -> bool:
-    """As :func:`fits`, with nulls only where they say something; True is certain, False is not."""
-    quick = struct_type(schema, nulls=False)
+def is_complete(schema: Schema, value: Any) -> bool:
+    """Tell whether *value* fits, and :func:`.nulls.complete` would not change it.
+
+    True is certain, False is not.
+    """
+    quick = struct_type(schema, complete=True)
     return quick is not None and _converts(value, quick)
 
 

@@ -1,9 +1,13 @@
-"""Null, as the API's Go types read it: a field that is null says nothing, and is as good as missing.
+"""Null and missing values, as the API's Go types read and write them.
 
-What has a place of its own cannot be missing: an item of a list, or the value of a key, becomes the
-empty value of its type (``encoding/json`` and ``runtime.DefaultUnstructuredConverter`` alike).
+A field that is null says nothing, and is as good as missing. What has a place of its own cannot be
+missing: an item of a list, or the value of a key, becomes the empty value of its type
+(``encoding/json`` and ``runtime.DefaultUnstructuredConverter`` alike). A scalar that is held by
+value, and is not left out when it is empty, is written: a condition always has a ``type``.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from berth.cluster.schemas import builtin
@@ -33,37 +37,43 @@ EMPTY: Final[dict[str, Any]] = {
 }
 """What null means in the place of a value that cannot be missing. Of any JSON, it is a value."""
 
+QUANTITY: Final = Scalar("Quantity")
 TIMES: Final = frozenset({"MicroTime", "Time"})
 
 
-def drop_nulls(schema: Schema, obj: Any) -> None:
-    """Take the nulls out of *obj*, in place, wherever *schema* has something else.
+def complete(schema: Schema, obj: Any) -> None:
+    """Make of *obj*, in place, what the API's Go types make of it: without nulls, with zeros.
 
-    Fields that it does not have, and values of the wrong JSON type, are for others to refuse.
+    Fields that *schema* does not have, and values of the wrong JSON type, are for others to refuse.
     """
-    _drop(schema, obj)
+    _complete(schema, obj)
 
 
-def _drop(expected: Type, value: Any) -> None:
+@cache
+def zeros(schema: Schema) -> Mapping[str, Any]:
+    """Return the scalars that are written also when they are empty, and what is written then."""
+    return {
+        name: "0" if field.type == QUANTITY else field.zero
+        for name, field in schema.fields.items()
+        if isinstance(field.type, Scalar)
+        and ((field.is_required and field.type == QUANTITY) or field.zero in ("", 0))
+    }
+
+
+def _complete(expected: Type, value: Any) -> None:
     match expected:
         case Schema() if isinstance(value, dict):
-            _drop_from_object(expected, value)
+            _complete_object(expected, value)
         case ListOf(item) if isinstance(value, list):
             for index, child in enumerate(value):
-                if child is None:
-                    value[index] = _empty(item)
-                else:
-                    _drop(item, child)
+                value[index] = child = _empty(item) if child is None else child
+                _complete(item, child)
         case MapOf(item) if isinstance(value, dict):
             for key, child in value.items():
-                if child is None:
-                    value[key] = _empty(item)
-                else:
-                    _drop(item, child)
-
-
+                value[key] = child = _empty(item) if child is None else child
+                _complete(item, child)
         case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
-            _drop(_definition(name, value), value)
+            _complete(_definition(name, value), value)
 
 
 def _definition(name: str, value: Any) -> Type:
@@ -74,14 +84,16 @@ def _definition(name: str, value: Any) -> Type:
     return props
 
 
-def _drop_from_object(schema: Schema, obj: dict[str, Any]) -> None:
+def _complete_object(schema: Schema, obj: dict[str, Any]) -> None:
     for name in [name for name, child in obj.items() if child is None]:
         field = schema.fields.get(name)
         if field is None or not is_written_as_null(name, field.type):
             del obj[name]
+    for name, zero in zeros(schema).items():
+        obj.setdefault(name, zero)
     for name, child in obj.items():
         if isinstance(child, dict | list) and name in schema.fields:
-            _drop(schema.fields[name].type, child)
+            _complete(schema.fields[name].type, child)
 
 
 def is_written_as_null(name: str, each: Type) -> bool:

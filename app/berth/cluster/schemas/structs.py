@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from berth.cluster.schemas.nulls import is_written_as_null
+from berth.cluster.schemas.nulls import is_written_as_null, zeros
 from berth.cluster.schemas.types import (
     ANYTHING,
     ListOf,
@@ -44,15 +44,15 @@ SCALARS: dict[str, Any] = {
 
 
 @cache
-def struct_type(schema: Schema, *, nulls: bool = True) -> Any:
+def struct_type(schema: Schema, *, complete: bool = False) -> Any:
     """Return the type that values decode to: every field may be missing, or null.
 
-    Without *nulls* only what the API server itself writes as null may be. None: an object type in
-    it contains itself, which msgspec cannot be told.
+    With *complete* only those may that the API server itself does not write, or writes as null.
+    None: an object type in it contains itself, which msgspec cannot be told.
     """
     if any(_contains_itself(each) for each in reachable(schema)):
         return None
-    return _struct_type(schema, nulls)
+    return _struct_type(schema, complete)
 
 
 def _contains_itself(schema: Schema) -> bool:
@@ -61,27 +61,30 @@ def _contains_itself(schema: Schema) -> bool:
 
 
 @cache
-def _struct_type(schema: Schema, nulls: bool) -> Any:
+def _struct_type(schema: Schema, complete: bool) -> Any:
+    needed = zeros(schema) if complete else ()
     fields = [
         # The names of attributes do not matter; those of fields can be Python's keywords.
         (
             f"field_{number}",
-            _type(each.type, nulls, or_null=nulls or is_written_as_null(name, each.type)),
-            msgspec.field(default=None, name=name),
+            _type(each.type, complete, or_null=not complete or is_written_as_null(name, each.type)),
+            msgspec.field(name=name) if name in needed else msgspec.field(default=None, name=name),
         )
         for number, (name, each) in enumerate(schema.fields.items())
     ]
-    return msgspec.defstruct(schema.short_name, fields, forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct(
+        schema.short_name, fields, forbid_unknown_fields=True, kw_only=True, gc=False
+    )
 
 
-def _type(each: Type, nulls: bool, *, or_null: bool) -> Any:
+def _type(each: Type, complete: bool, *, or_null: bool) -> Any:
     match each:
         case Scalar(name):
             found = SCALARS[name]
         case ListOf(item):
-            found = list[_type(item, nulls, or_null=nulls)]  # type: ignore[misc]  # at run time
+            found = list[_type(item, complete, or_null=not complete)]  # type: ignore[misc]  # at run time
         case MapOf(value):
-            found = dict[str, _type(value, nulls, or_null=nulls)]  # type: ignore[misc]  # as above
+            found = dict[str, _type(value, complete, or_null=not complete)]  # type: ignore[misc]  # as above
         case Schema():
-            found = _struct_type(each, nulls)
+            found = _struct_type(each, complete)
     return found | None if or_null else found
