@@ -6,12 +6,13 @@ and never stops what becomes of the others.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 from berth.cluster.schemas import checks
 from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.structs import struct_type
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Stored
 
@@ -19,25 +20,28 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+UNREADABLE: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, LookupError)
+"""What is raised over an object that is not what it should be."""
+
 
 def completing(
     schema: Schema, decode: Callable[[bytes], T], *, is_typed: bool = True
 ) -> Callable[[bytes], T]:
     """Return what decodes the JSON of an object of *schema* with *decode*, once it is complete.
 
-    With *is_typed*, what *decode* takes is good enough; it raises msgspec.ValidationError otherwise.
-    Raises ValueError, or an error of *decode*, for what no server should have stored.
+    With *is_typed*, *decode* itself says what is not, by msgspec.ValidationError; else the schema
+    is asked first. What is returned raises ValueError for what no server should have stored.
     """
+    check = None if is_typed else struct_type(schema, complete=True)
+    is_complete = msgspec.json.Decoder(check).decode if check is not None else None
 
     def read(body: bytes) -> T:
-        if is_typed:
-            try:
-                return decode(body)
-            except msgspec.ValidationError:
-                pass
-        obj = msgspec.json.decode(body)
-        if checks.is_complete(schema, obj):
+        try:
+            if is_complete is not None:
+                is_complete(body)
             return decode(body)
+        except msgspec.ValidationError:
+            obj = msgspec.json.decode(body)
         if misfit := checks.misfit(schema, obj):
             raise ValueError(misfit.json)
         complete(schema, obj)
@@ -53,7 +57,7 @@ def readable(
     for stored in objects:
         try:
             yield stored, read(stored.body)
-        except (ValueError, TypeError) as exc:
+        except UNREADABLE as exc:
             log.error(
                 "object cannot be read, and counts for nothing",
                 extra={"kind": kind, "object": "/".join(filter(None, stored.key)), "why": str(exc)},
