@@ -39,7 +39,7 @@ SCALARS: dict[str, Any] = {
     "MicroTime": TIME,
     "Quantity": INT64 | float | str,
     "Time": TIME,
-    **dict.fromkeys(ANYTHING, Any),
+    **dict.fromkeys(ANYTHING, bool | int | float | str | list[Any] | dict[str, Any]),
 }
 
 
@@ -82,9 +82,15 @@ def _type(each: Type, complete: bool, *, or_null: bool) -> Any:
         case Scalar(name):
             found = SCALARS[name]
         case ListOf(item):
-            found = list[_type(item, complete, or_null=not complete)]  # type: ignore[misc]  # at run time
+            nulls = not complete or _is_any(item)
+            found = list[_type(item, complete, or_null=nulls)]  # type: ignore[misc]  # at run time
         case MapOf(value):
-            found = dict[str, _type(value, complete, or_null=not complete)]  # type: ignore[misc]  # as above
+            nulls = not complete or _is_any(value)
+            found = dict[str, _type(value, complete, or_null=nulls)]  # type: ignore[misc]  # as above
         case Schema():
             found = _struct_type(each, complete)
     return found | None if or_null else found
+
+
+def _is_any(each: Type) -> bool:
+    return isinstance(each, Scalar) and each.name in ANYTHING
