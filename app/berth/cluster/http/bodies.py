@@ -28,6 +28,7 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import strategic_merge
+from berth.documents import DEPTH_LIMIT, depth_of
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -93,11 +94,16 @@ def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
 
 
 def decode_protobuf(content: bytes, schema: Schema) -> Object:
-    """Return the object in a protobuf body; 400 when it cannot be read."""
+    """Return the object in a protobuf body; 400 when it cannot be read, or is nested too deeply."""
     try:
-        return protobuf.decode(content, schema)
+        obj = protobuf.decode(content, schema)
     except protobuf.ProtobufError as exc:
         raise errors.bad_request(f"the protobuf body cannot be read: {exc}") from exc
+    except RecursionError as exc:
+        raise errors.too_deep(DEPTH_LIMIT) from exc
+    if depth_of(obj) > DEPTH_LIMIT:
+        raise errors.too_deep(DEPTH_LIMIT)
+    return obj
 
 
 class _MisfitError(Exception):
