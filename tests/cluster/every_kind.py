@@ -302,9 +302,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "template": TEMPLATE,
         }
     },
-    "apps/v1/replicasets": {
-        "spec": {"replicas": 1, "selector": SELECTOR, "template": TEMPLATE}
-    },
+    "apps/v1/replicasets": {"spec": {"replicas": 1, "selector": SELECTOR, "template": TEMPLATE}},
     "apps/v1/statefulsets": {
         "spec": {
             "replicas": 1,
@@ -361,7 +359,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"},
             "maxReplicas": 3,
             "targetCPUUtilizationPercentage": 50,
-        }
+        },
     },
     "batch/v1/cronjobs": {
         "spec": {
@@ -548,9 +546,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
     },
     "discovery.k8s.io/v1/endpointslices": {
         "addressType": "IPv4",
-        "endpoints": [
-            {"addresses": ["10.0.0.1"], "conditions": {"ready": True}, "nodeName": "n"}
-        ],
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}, "nodeName": "n"}],
         "ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
     },
     "resource.k8s.io/v1/deviceclasses": {

@@ -5,8 +5,7 @@ And who reads what is stored: the controllers, the scheduler, the authorizer.
 
 import copy
 import random
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import httpx
@@ -23,9 +22,9 @@ from berth.cluster.kinds.builtin import RESOURCES, STORED
 from berth.cluster.kinds.registry import Registry, collected
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.nulls import complete
-from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Store, Stored
-from berth.framework.kind import NODES, PODS
+from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import KINDS
 from tests.cluster.at_once import at_once
 from tests.cluster.every_kind import STATUSES, named
@@ -142,9 +141,7 @@ class World:
     def __init__(self) -> None:
         self.store = Store()
         registry = Registry(RESOURCES)
-        self.server = ApiServer(
-            registry, self.store, clock=FakeClock(NOW), rng=random.Random(1)
-        )
+        self.server = ApiServer(registry, self.store, clock=FakeClock(NOW), rng=random.Random(1))
         at_once(bootstrap(self.server.writes))
         self.server.open()
         transport = httpx.ASGITransport(app=self.server.app, raise_app_exceptions=False)
@@ -311,7 +308,8 @@ class Readers:
         complete(resource.schema, completed)
         if not resource.is_view:
             assert not [path for path in nulls_in(obj) if path not in {*nulls_in(completed)}]
-        for kind in (PODS, NODES, *KINDS.values()):
+        kinds: list[Kind[Any]] = [PODS, NODES, *KINDS.values()]
+        for kind in kinds:
             if kind.name == resource.kind:
                 kind.decode(stored.body)
 

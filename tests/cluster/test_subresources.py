@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.builtin import find
 from berth.cluster.writes.subresources.scale import scale_of
-from berth.cluster.kinds import builtin as kinds
 from tests.cluster.every_kind import EVERY_KIND
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status, unmanaged
 

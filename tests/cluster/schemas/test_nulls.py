@@ -10,9 +10,7 @@ from berth.cluster.schemas.nulls import complete
 
 POD = builtin.schema("io.k8s.api.core.v1.Pod")
 REVISION = builtin.schema("io.k8s.api.apps.v1.ControllerRevision")
-DEFINITION = builtin.schema(
-    builtin.JSON_SCHEMA_PROPS
-)
+DEFINITION = builtin.schema(builtin.JSON_SCHEMA_PROPS)
 
 
 @pytest.mark.parametrize(

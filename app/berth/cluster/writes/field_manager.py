@@ -14,8 +14,8 @@ import msgspec
 
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import checks as schema_checks
 from berth.cluster.schemas import builtin, empties, quantities
+from berth.cluster.schemas import checks as schema_checks
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
