@@ -14,9 +14,10 @@ from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.reading import readable
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Stored
-from tests.cluster.bodies import workload
+from tests.cluster.bodies import pod, workload
 from tests.cluster.objects import pod_view
 from tests.cluster.serving import Serving
+from tests.cluster.writes.booted import Booted
 
 DEPLOYMENTS = find("apps", "v1", "deployments")
 PODS = "/api/v1/namespaces/default/pods"
@@ -73,8 +74,8 @@ def test_a_condition_of_a_pod_without_type_does_not_hide_the_pod() -> None:
     """From a server that is not ours."""
     metadata = {"name": "p", "uid": "u"}
     raw = msgspec.json.encode({"metadata": metadata, "status": {"conditions": [{}, None]}})
-    pod = reader(find("", "v1", "pods"), PodView)(raw)
-    assert [each.type for each in pod.status.conditions or ()] == ["", ""]
+    view = reader(find("", "v1", "pods"), PodView)(raw)
+    assert [each.type for each in view.status.conditions or ()] == ["", ""]
 
 
 def test_what_one_controller_cannot_hear_the_others_hear(
@@ -88,9 +89,42 @@ def test_what_one_controller_cannot_hear_the_others_hear(
 
     table.listen(stumble)
     table.listen(lambda _old, new: heard.append(new))
-    table.on_add(pod := pod_view("p"))
-    assert heard == [pod]
+    table.on_add(added := pod_view("p"))
+    assert heard == [added]
     assert [vars(each)["object"] for each in caplog.records] == ["default/p"]
+
+
+@pytest.mark.parametrize(
+    ("storage_key", "parts"),
+    [
+        ("services", {"spec": {"ports": 3}}),
+        ("services", {"spec": {"ports": [None], "clusterIP": None}}),
+        ("limitranges", {"spec": None}),
+        ("priorityclasses.scheduling.k8s.io", {"globalDefault": True, "value": "high"}),
+        ("customresourcedefinitions.apiextensions.k8s.io", {"spec": 3}),
+        ("customresourcedefinitions.apiextensions.k8s.io", {"status": {"conditions": [None]}}),
+        ("poddisruptionbudgets.policy", {"spec": {"selector": 3}}),
+        ("clusterrolebindings.rbac.authorization.k8s.io", {"subjects": 3}),
+        ("validatingwebhookconfigurations.admissionregistration.k8s.io", {"webhooks": 3}),
+        ("mutatingadmissionpolicies.admissionregistration.k8s.io", {"spec": 3}),
+        ("storageclasses.storage.k8s.io", {"parameters": 3}),
+        ("apiservices.apiregistration.k8s.io", {"spec": 3}),
+    ],
+)
+async def test_a_server_starts_and_writes_beside_it(storage_key: str, parts: Object) -> None:
+    """The store of a server of an earlier version is given to the next one."""
+    store = Booted().store
+    kind = next(each for each in RESOURCES if each.storage_key == storage_key)
+    namespace = {"namespace": "default"} if kind.namespaced else {}
+    store.create(storage_key, {"metadata": {"name": "bad", **namespace}, **parts})
+    cluster = Booted(store=store)
+    cluster.create(find("", "v1", "pods"), pod())
+    service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"ports": [{"port": 1}]}}
+    cluster.create(find("", "v1", "services"), service)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    metadata = {"name": "c", "namespace": "default"}
+    claims = find("", "v1", "persistentvolumeclaims")
+    cluster.create(claims, {"metadata": metadata, "spec": claim})
 
 
 def test_webhooks_and_policies_beside_others() -> None:

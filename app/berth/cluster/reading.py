@@ -6,10 +6,12 @@ and never stops what becomes of the others.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import checks
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.structs import struct_type
@@ -62,3 +64,14 @@ def readable(
                 "object cannot be read, and counts for nothing",
                 extra={"kind": kind, "object": "/".join(filter(None, stored.key)), "why": str(exc)},
             )
+
+
+def objects(resource: ResourceType, stored: Iterable[Stored]) -> Iterator[Object]:
+    """Yield objects of a kind, complete, without those that cannot be read."""
+    read = _complete_object(resource.schema)
+    return (obj for _, obj in readable(stored, read, resource.storage_key))
+
+
+@cache
+def _complete_object(schema: Schema) -> Callable[[bytes], Object]:
+    return completing(schema, msgspec.json.Decoder(dict[str, Any]).decode, is_typed=False)

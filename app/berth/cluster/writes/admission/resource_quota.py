@@ -19,14 +19,15 @@ from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 
-QUOTAS = find("", "v1", "resourcequotas").storage_key
+RESOURCE_QUOTAS = find("", "v1", "resourcequotas")
+QUOTAS = RESOURCE_QUOTAS.storage_key
 
 
 class ResourceQuota(Step):
     def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._quotas = ByNamespace(store, QUOTAS)
+        self._quotas = ByNamespace(store, RESOURCE_QUOTAS, unreadable=True)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         if not (resource.namespaced and resource.is_stored):
