@@ -70,6 +70,7 @@ async def test_nulls(number: int) -> None:
         ("v1/pods", "status", ("status", "containerStatuses", 0, "restartCount")),
         ("policy/v1/poddisruptionbudgets", "", ("spec", "selector", "matchExpressions", 0)),
         ("autoscaling/v2/horizontalpodautoscalers", "", ("spec", "metrics", 0)),
+        ("policy/v1/poddisruptionbudgets", "status", ("status", "disruptedPods", "p")),
         ("v1/resourcequotas", "", ("spec", "scopeSelector", "matchExpressions", 0, "values")),
         ("rbac.authorization.k8s.io/v1/roles", "", ("rules", 0, "resourceNames")),
     ],

@@ -36,6 +36,18 @@ DEFINITION = builtin.schema(builtin.JSON_SCHEMA_PROPS)
             id="the value of a key is empty",
         ),
         pytest.param(
+            builtin.schema("io.k8s.api.policy.v1.PodDisruptionBudgetStatus"),
+            {"disruptedPods": {"p": None, "q": "2023-11-14T22:13:20Z"}},
+            {
+                "disruptedPods": {"q": "2023-11-14T22:13:20Z"},
+                "disruptionsAllowed": 0,
+                "currentHealthy": 0,
+                "desiredHealthy": 0,
+                "expectedPods": 0,
+            },
+            id="a key without a time says nothing",
+        ),
+        pytest.param(
             POD,
             {"status": {"conditions": [{"lastTransitionTime": None, "type": None}]}},
             {"status": {"conditions": [{"lastTransitionTime": None, "type": "", "status": ""}]}},

@@ -69,7 +69,10 @@ def _complete(expected: Type, value: Any) -> None:
                 value[index] = child = _empty(item) if child is None else child
                 _complete(item, child)
         case MapOf(item) if isinstance(value, dict):
-            for key, child in value.items():
+            for key, child in list(value.items()):
+                if child is None and isinstance(item, Scalar) and item.name in TIMES:
+                    del value[key]  # no time is null again, which nobody wants to read
+                    continue
                 value[key] = child = _empty(item) if child is None else child
                 _complete(item, child)
         case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
