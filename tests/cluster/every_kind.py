@@ -1,194 +1,28 @@
-"""An object of each kind that is stored, valid and with many of its fields; and the same as status.
+"""An object of each kind that is stored, valid and with many of its fields.
 
-For tests that change every part of every kind. All of them are named ``x``.
+For tests that change every part of every kind.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any, Final
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from typing import Final
 
 from berth.cluster.resources import Object
-
-SELECTOR: Final = {
-    "matchLabels": {"app": "web"},
-    "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
-}
-SELECTED: Final = {"app": "web", "tier": "a"}
-TIME: Final = "2023-11-14T22:13:20Z"
-
-CONTAINER: Final = {
-    "name": "c",
-    "image": "nginx",
-    "command": ["sh", "-c"],
-    "args": ["true"],
-    "env": [
-        {"name": "A", "value": "1"},
-        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-    ],
-    "ports": [{"name": "http", "containerPort": 80, "protocol": "TCP"}],
-    "resources": {
-        "requests": {"cpu": "100m", "memory": "64Mi"},
-        "limits": {"cpu": "1"},
-    },
-    "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
-    "securityContext": {"capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True},
-}
-_TERM: Final = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-_POD_TERM: Final = {
-    "topologyKey": "kubernetes.io/hostname",
-    "labelSelector": SELECTOR,
-    "namespaces": ["default"],
-}
-POD_SPEC: Final = {
-    "containers": [CONTAINER],
-    "initContainers": [{"name": "i", "image": "nginx", "restartPolicy": "Always"}],
-    "volumes": [
-        {"name": "data", "emptyDir": {"sizeLimit": "1Gi"}},
-        {"name": "claim", "persistentVolumeClaim": {"claimName": "x"}},
-        {
-            "name": "made",
-            "ephemeral": {
-                "volumeClaimTemplate": {
-                    "metadata": {"labels": {"a": "b"}},
-                    "spec": {
-                        "accessModes": ["ReadWriteOnce"],
-                        "resources": {"requests": {"storage": "1Gi"}},
-                    },
-                }
-            },
-        },
-    ],
-    "nodeSelector": {"disk": "ssd"},
-    "affinity": {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]},
-            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": _TERM}],
-        },
-        "podAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 1, "podAffinityTerm": _POD_TERM}
-            ]
-        },
-        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_POD_TERM]},
-    },
-    "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute"}],
-    "topologySpreadConstraints": [
-        {
-            "maxSkew": 1,
-            "topologyKey": "zone",
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": SELECTOR,
-        }
-    ],
-    "overhead": {},
-    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "x"}],
-    "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["a"]}],
-    "imagePullSecrets": [{"name": "s"}],
-    "readinessGates": [{"conditionType": "a.b/c"}],
-    "dnsConfig": {"options": [{"name": "ndots", "value": "2"}], "searches": ["a"]},
-    "securityContext": {"sysctls": [], "supplementalGroups": [1]},
-}
-_JOB_POD: Final = {**POD_SPEC, "restartPolicy": "Never"}
-TEMPLATE: Final = {"metadata": {"labels": SELECTED, "annotations": {"a": "b"}}, "spec": POD_SPEC}
-_JOB: Final = {
-    "parallelism": 2,
-    "completions": 2,
-    "backoffLimit": 3,
-    "completionMode": "Indexed",
-    "podFailurePolicy": {
-        "rules": [
-            {
-                "action": "FailJob",
-                "onExitCodes": {"containerName": "c", "operator": "In", "values": [1]},
-            },
-            {"action": "Ignore", "onPodConditions": [{"type": "A", "status": "True"}]},
-        ]
-    },
-    "successPolicy": {"rules": [{"succeededIndexes": "0", "succeededCount": 1}]},
-    "template": {"metadata": {"labels": {"a": "b"}}, "spec": _JOB_POD},
-}
-_METRIC: Final = {"type": "Utilization", "averageUtilization": 50}
-_DEVICES: Final = {
-    "requests": [
-        {
-            "name": "r",
-            "exactly": {
-                "deviceClassName": "x",
-                "count": 1,
-                "selectors": [{"cel": {"expression": "true"}}],
-                "tolerations": [{"key": "k", "operator": "Exists"}],
-            },
-        },
-        {"name": "s", "firstAvailable": [{"name": "a", "deviceClassName": "x"}]},
-    ],
-    "constraints": [{"requests": ["r"], "matchAttribute": "a.b/c"}],
-    "config": [{"requests": ["r"], "opaque": {"driver": "a.b", "parameters": {"a": None}}}],
-}
-_VOLUME_SELECTOR: Final = {
-    "required": {"nodeSelectorTerms": [_TERM]},
-}
-_RULE: Final = {
-    "verbs": ["get", "list"],
-    "apiGroups": [""],
-    "resources": ["pods"],
-    "resourceNames": ["a"],
-}
-_SUBJECTS: Final = [
-    {"kind": "User", "name": "alice"},
-    {"kind": "ServiceAccount", "name": "a", "namespace": "default"},
-]
-_WEBHOOK: Final = {
-    "name": "a.example.com",
-    "clientConfig": {"service": {"namespace": "default", "name": "s", "path": "/x"}},
-    "rules": [
-        {
-            "operations": ["CREATE"],
-            "apiGroups": ["none.example.com"],
-            "apiVersions": ["v1"],
-            "resources": ["nones"],
-        }
-    ],
-    "namespaceSelector": SELECTOR,
-    "objectSelector": SELECTOR,
-    "failurePolicy": "Ignore",
-    "sideEffects": "None",
-    "admissionReviewVersions": ["v1"],
-    "matchConditions": [{"name": "m", "expression": "true"}],
-}
-_MATCH: Final = {
-    "resourceRules": [
-        {
-            "apiGroups": ["none.example.com"],
-            "apiVersions": ["v1"],
-            "operations": ["CREATE"],
-            "resources": ["nones"],
-        }
-    ],
-    "namespaceSelector": SELECTOR,
-}
-
-
-def signing_request() -> str:
-    """Return a request for a certificate as the API has it: PEM in base64."""
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
-    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
-    made = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
-    return b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
-
-
-def _condition(type_: str = "Available", **more: Any) -> Object:
-    return {"type": type_, "status": "True", "reason": "R", "message": "m", **more}
-
-
-def _timed(type_: str = "Available", **more: Any) -> Object:
-    return _condition(type_, lastTransitionTime=TIME, **more)
-
+from tests.cluster.every_kind_parts import (
+    DEVICES,
+    JOB,
+    MATCH,
+    METRIC,
+    POD_SPEC,
+    RULE,
+    SELECTOR,
+    SUBJECTS,
+    TEMPLATE,
+    TIME,
+    VOLUME_SELECTOR,
+    WEBHOOK,
+    signing_request,
+    timed,
+)
 
 EVERY_KIND: Final[Mapping[str, Object]] = {
     "v1/configmaps": {"data": {"a": "b"}, "binaryData": {"c": "YQ=="}},
@@ -230,7 +64,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
         "status": {
             "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"},
             "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
-            "conditions": [_timed("Ready", lastHeartbeatTime=TIME)],
+            "conditions": [timed("Ready", lastHeartbeatTime=TIME)],
             "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
             "images": [{"names": ["nginx"], "sizeBytes": 1}],
             "nodeInfo": {"kubeletVersion": "v1.36.0"},
@@ -249,7 +83,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteOnce"],
             "local": {"path": "/x"},
-            "nodeAffinity": _VOLUME_SELECTOR,
+            "nodeAffinity": VOLUME_SELECTOR,
             "claimRef": {"namespace": "default", "name": "x"},
             "mountOptions": ["ro"],
         }
@@ -339,7 +173,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "minReplicas": 1,
             "maxReplicas": 3,
             "metrics": [
-                {"type": "Resource", "resource": {"name": "cpu", "target": _METRIC}},
+                {"type": "Resource", "resource": {"name": "cpu", "target": METRIC}},
                 {
                     "type": "Pods",
                     "pods": {
@@ -364,10 +198,10 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
     "batch/v1/cronjobs": {
         "spec": {
             "schedule": "@daily",
-            "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": _JOB},
+            "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": JOB},
         }
     },
-    "batch/v1/jobs": {"spec": _JOB},
+    "batch/v1/jobs": {"spec": JOB},
     "certificates.k8s.io/v1/certificatesigningrequests": {
         "spec": {
             "request": signing_request(),
@@ -417,17 +251,17 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
     "policy/v1/poddisruptionbudgets": {"spec": {"minAvailable": 1, "selector": SELECTOR}},
     "rbac.authorization.k8s.io/v1/clusterrolebindings": {
         "roleRef": {"kind": "ClusterRole", "name": "view"},
-        "subjects": _SUBJECTS,
+        "subjects": SUBJECTS,
     },
     "rbac.authorization.k8s.io/v1/clusterroles": {
-        "rules": [_RULE, {"verbs": ["get"], "nonResourceURLs": ["/x"]}],
+        "rules": [RULE, {"verbs": ["get"], "nonResourceURLs": ["/x"]}],
         "aggregationRule": {"clusterRoleSelectors": [SELECTOR]},
     },
     "rbac.authorization.k8s.io/v1/rolebindings": {
         "roleRef": {"kind": "Role", "name": "x"},
-        "subjects": _SUBJECTS,
+        "subjects": SUBJECTS,
     },
-    "rbac.authorization.k8s.io/v1/roles": {"rules": [_RULE, _RULE]},
+    "rbac.authorization.k8s.io/v1/roles": {"rules": [RULE, RULE]},
     "storage.k8s.io/v1/csidrivers": {
         "spec": {"tokenRequests": [{"audience": "a"}], "volumeLifecycleModes": ["Persistent"]}
     },
@@ -463,7 +297,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
     },
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": {
         "spec": {
-            "matchConstraints": _MATCH,
+            "matchConstraints": MATCH,
             "mutations": [
                 {
                     "patchType": "ApplyConfiguration",
@@ -476,12 +310,12 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
         }
     },
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": {
-        "spec": {"policyName": "x", "matchResources": _MATCH}
+        "spec": {"policyName": "x", "matchResources": MATCH}
     },
-    "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {"webhooks": [_WEBHOOK]},
+    "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {"webhooks": [WEBHOOK]},
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": {
         "spec": {
-            "matchConstraints": _MATCH,
+            "matchConstraints": MATCH,
             "validations": [{"expression": "true", "message": "m"}],
             "auditAnnotations": [{"key": "k", "valueExpression": "'a'"}],
             "matchConditions": [{"name": "m", "expression": "true"}],
@@ -493,10 +327,10 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
         "spec": {
             "policyName": "x",
             "validationActions": ["Deny"],
-            "matchResources": _MATCH,
+            "matchResources": MATCH,
         }
     },
-    "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {"webhooks": [_WEBHOOK]},
+    "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {"webhooks": [WEBHOOK]},
     "apiextensions.k8s.io/v1/customresourcedefinitions": {
         "metadata": {"name": "xs.none.example.com"},
         "spec": {
@@ -555,9 +389,9 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "config": [{"opaque": {"driver": "a.b", "parameters": {"a": 1}}}],
         }
     },
-    "resource.k8s.io/v1/resourceclaims": {"spec": {"devices": _DEVICES}},
+    "resource.k8s.io/v1/resourceclaims": {"spec": {"devices": DEVICES}},
     "resource.k8s.io/v1/resourceclaimtemplates": {
-        "spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": _DEVICES}}
+        "spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": DEVICES}}
     },
     "resource.k8s.io/v1/resourceslices": {
         "spec": {
@@ -606,113 +440,6 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
     },
 }
 """By group version and plural, without type, and without name where it is ``x``."""
-
-STATUSES: Final[Mapping[str, Object]] = {
-    "v1/namespaces": {"phase": "Active", "conditions": [_timed("C")]},
-    "v1/nodes": EVERY_KIND["v1/nodes"]["status"],
-    "v1/persistentvolumeclaims": {
-        "phase": "Pending",
-        "capacity": {"storage": "1Gi"},
-        "conditions": [_timed("Resizing")],
-    },
-    "v1/persistentvolumes": {"phase": "Available"},
-    "v1/pods": {
-        "phase": "Running",
-        "conditions": [_timed("Ready"), _timed("PodScheduled", lastProbeTime=None)],
-        "containerStatuses": [
-            {
-                "name": "c",
-                "ready": True,
-                "restartCount": 1,
-                "image": "nginx",
-                "imageID": "",
-                "state": {"running": {"startedAt": TIME}},
-                "lastState": {"terminated": {"exitCode": 1, "finishedAt": TIME}},
-            }
-        ],
-        "podIP": "10.0.0.1",
-        "podIPs": [{"ip": "10.0.0.1"}],
-        "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "g"}],
-    },
-    "v1/replicationcontrollers": {"replicas": 1, "conditions": [_timed("ReplicaFailure")]},
-    "v1/resourcequotas": {"hard": {"pods": "1000"}, "used": {"pods": "1"}},
-    "v1/services": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}, "conditions": [_timed("C")]},
-    "apiregistration.k8s.io/v1/apiservices": {"conditions": [_timed()]},
-    "apps/v1/daemonsets": {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-        "conditions": [_timed("C")],
-    },
-    "apps/v1/deployments": {"replicas": 1, "conditions": [_timed(), _timed("Progressing")]},
-    "apps/v1/replicasets": {"replicas": 1, "conditions": [_timed("ReplicaFailure")]},
-    "apps/v1/statefulsets": {"replicas": 1, "conditions": [_timed("C")]},
-    "autoscaling/v2/horizontalpodautoscalers": {
-        "desiredReplicas": 1,
-        "currentMetrics": [
-            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageValue": "1"}}}
-        ],
-        "conditions": [_timed("AbleToScale")],
-    },
-    "autoscaling/v1/horizontalpodautoscalers": {"currentReplicas": 1, "desiredReplicas": 1},
-    "batch/v1/cronjobs": {
-        "active": [{"kind": "Job", "name": "j", "namespace": "default", "uid": "u"}],
-        "lastScheduleTime": TIME,
-    },
-    "batch/v1/jobs": {
-        "active": 1,
-        "startTime": TIME,
-        "conditions": [_timed("Suspended", lastProbeTime=TIME)],
-        "uncountedTerminatedPods": {"succeeded": ["u"]},
-    },
-    "certificates.k8s.io/v1/certificatesigningrequests": {"conditions": [_timed("Failed")]},
-    "networking.k8s.io/v1/ingresses": {
-        "loadBalancer": {"ingress": [{"ip": "1.2.3.4", "ports": [{"port": 1, "protocol": "TCP"}]}]}
-    },
-    "networking.k8s.io/v1/servicecidrs": {"conditions": [_timed("Ready")]},
-    "policy/v1/poddisruptionbudgets": {
-        "observedGeneration": 1,
-        "disruptionsAllowed": 0,
-        "currentHealthy": 0,
-        "desiredHealthy": 0,
-        "expectedPods": 0,
-        "disruptedPods": {"p": TIME},
-        "conditions": [_timed("DisruptionAllowed", observedGeneration=1)],
-    },
-    "storage.k8s.io/v1/volumeattachments": {
-        "attached": True,
-        "attachmentMetadata": {"a": "b"},
-        "attachError": {"message": "m", "time": TIME},
-    },
-    "admissionregistration.k8s.io/v1/validatingadmissionpolicies": {
-        "observedGeneration": 1,
-        "conditions": [_timed("C")],
-        "typeChecking": {"expressionWarnings": [{"fieldRef": "f", "warning": "w"}]},
-    },
-    "apiextensions.k8s.io/v1/customresourcedefinitions": {
-        "storedVersions": ["v1"],
-        "acceptedNames": {"plural": "xs", "kind": "X"},
-        "conditions": [_timed("Established")],
-    },
-    "resource.k8s.io/v1/resourceclaims": {
-        "allocation": {
-            "devices": {
-                "results": [{"request": "r", "driver": "a.b", "pool": "p", "device": "d"}],
-                "config": [{"source": "FromClaim", "requests": ["r"],
-                            "opaque": {"driver": "a.b", "parameters": {"a": 1}}}],
-            },
-            "nodeSelector": {"nodeSelectorTerms": [_TERM]},
-        },
-        "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
-        "devices": [
-            {"driver": "a.b", "pool": "p", "device": "d", "conditions": [_timed("Ready")]}
-        ],
-    },
-    "flowcontrol.apiserver.k8s.io/v1/flowschemas": {"conditions": [_timed("Dangling")]},
-    "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": {"conditions": [_timed("C")]},
-}  # fmt: skip
-"""What a controller might write as the status of those kinds that have one."""
 
 
 def named(key: str) -> Object:

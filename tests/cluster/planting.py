@@ -27,7 +27,8 @@ from berth.cluster.storage.store import Store, Stored
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import KINDS
 from tests.cluster.at_once import at_once
-from tests.cluster.every_kind import STATUSES, named
+from tests.cluster.every_kind import named
+from tests.cluster.every_status import STATUSES
 from tests.cluster.serving import NOW
 
 Path = tuple[str | int, ...]

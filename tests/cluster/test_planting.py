@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from berth.cluster.kinds.builtin import STORED
 from tests.cluster.at_once import at_once
-from tests.cluster.every_kind import EVERY_KIND, STATUSES
+from tests.cluster.every_kind import EVERY_KIND
+from tests.cluster.every_status import STATUSES
 from tests.cluster.planting import CREATED, WAYS, Planting, World
 
 FAITHFUL = ("failed to create typed patch object", "failed to convert new typed object")

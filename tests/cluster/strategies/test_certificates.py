@@ -7,7 +7,7 @@ import pytest
 
 from berth.cluster.resources import Object
 from tests.cluster.access.secured import Secured
-from tests.cluster.every_kind import signing_request
+from tests.cluster.every_kind_parts import signing_request
 
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 SIGNER = "example.com/serving"
