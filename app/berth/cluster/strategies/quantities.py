@@ -44,6 +44,8 @@ def errors(resource: ResourceType, new: Object, old: Object | None) -> list[Fiel
     """Evaluate what no rule of a kind does: that each quantity is one, unless it is *old*."""
     if resource.structural is not None:
         return []
+    if old is not None:
+        new = {key: part for key, part in new.items() if part != old.get(key)}
     found = unreadable(resource.schema, new)
     before = unreadable(resource.schema, old) if found and old is not None else []
     return [field_errors.invalid(*each, MALFORMED) for each in found if each not in before]
