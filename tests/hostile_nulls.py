@@ -94,8 +94,8 @@ NULLS: Final = (
     replaced(
         "a quota",
         f"{CORE}/resourcequotas",
-        {"spec": {"hard": {"pods": "100000"}}},
-        {"status": {"$patch": "replace", "hard": {"pods": None}, "used": None}},
+        {"spec": {"hard": {"services.nodeports": "9"}}},
+        {"status": {"$patch": "replace", "hard": {"services.nodeports": None}, "used": None}},
         "/status",
     ),
     Attack(
