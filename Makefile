@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 # Tests start berth hundreds of times: it is compiled once, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock clean
+.PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock pin clean
 
 # The end by Ctrl-C is no error, and make would say that it is one.
 run: $(RUNNABLE)
@@ -59,6 +59,14 @@ lock:
 	$(LOCK) pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(LOCK) pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --custom-compile-command "make lock"
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock --custom-compile-command "make lock"
+
+# Writes .env: the images of docker-compose.yml by their digests, for docker compose. Needs docker.
+IMAGES = sed -n 's/.*$${\([A-Z]*_IMAGE\):-\([^}]*\)}.*/\1 \2/p' docker-compose.yml | sort -u
+pin:
+	@$(IMAGES) | while read -r name image; do \
+	  digest=$$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$$image") || exit 1; \
+	  echo "$$name=$$image@$$digest"; \
+	done > .env.new && mv .env.new .env && cat .env || { rm -f .env.new; exit 1; }
 
 $(RUNNABLE): requirements.lock requirements-build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("berth needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tests.hostile_nulls import NULLS
 from tests.hostile_requests import (
     APPS,
     BODIES,
@@ -453,5 +454,5 @@ _RIGHTS: Final = (
 
 ATTACKS: Final = (
     *_CEL, *_DEVICES, *BODIES, *PATCHES, *QUERIES, *_QUANTITIES, *_TEXTS, *_SIZES, *_OWNERS,
-    *_RIGHTS,
+    *_RIGHTS, *NULLS,
 )  # fmt: skip

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.builtin import find
 from berth.cluster.writes.subresources.scale import scale_of
+from tests.cluster.every_kind import EVERY_KIND
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status, unmanaged
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -51,7 +53,7 @@ async def test_a_bound_pod(serving: Serving) -> None:
                 "lastProbeTime": None,
                 "lastTransitionTime": NOW_TEXT,
             },
-            {"type": "Other"},
+            {"type": "Other", "status": ""},
         ],
     }
     assert after == before
@@ -118,6 +120,20 @@ async def test_a_pod_on_its_way_out_cannot_be_bound(serving: Serving) -> None:
         pytest.param({**TO_N, "metadata": {"name": "q"}}, 400, id="another pod"),
         pytest.param({**TO_N, "metadata": [1]}, 400, id="metadata that is no object"),
         pytest.param({**TO_N, "metadata": {"labels": 1}}, 400, id="labels that are no object"),
+        pytest.param(
+            {**TO_N, "metadata": {"labels": {"a b": "c"}}}, 422, id="a label with a bad key"
+        ),
+        pytest.param(
+            {**TO_N, "metadata": {"labels": {"a": "b" * 64}}}, 422, id="a label that is too long"
+        ),
+        pytest.param(
+            {**TO_N, "metadata": {"annotations": {"a b": "c"}}}, 422, id="a bad annotation"
+        ),
+        pytest.param(
+            {**TO_N, "metadata": {"annotations": {"a": "b" * 2**17, "c": "d" * 2**17}}},
+            422,
+            id="annotations that are too long together",
+        ),
         pytest.param({"kind": "Pod"}, 400, id="not a binding"),
         pytest.param([], 400, id="not an object"),
     ],
@@ -126,6 +142,29 @@ async def test_bad_bindings(serving: Serving, body: Any, code: int) -> None:
     await serving.pods("p")
     got, answer = await serving.request("POST", f"{PODS}/p/binding", body)
     assert (got, answer["code"]) == (code, code)
+    assert "nodeName" not in (await serving.get(f"{PODS}/p"))["spec"]
+
+
+@pytest.mark.parametrize("key", ["labels", "annotations"])
+@pytest.mark.parametrize(
+    ("path", "subresource"),
+    [
+        (path, subresource)
+        for path in (PODS, "/api/v1/namespaces", "/apis/apps/v1/namespaces/default/deployments")
+        for subresource in ("", "status", "resize", "ephemeralcontainers", "finalize", "scale")
+    ],
+)
+async def test_no_subresource_takes_what_the_object_would_not(
+    path: str, subresource: str, key: str
+) -> None:
+    serving = Serving(resources=kinds.RESOURCES)
+    workload = {"metadata": {"name": "p"}, **EVERY_KIND["apps/v1/deployments"]}
+    await serving.request("POST", path, workload if "apps" in path else pod("p"))
+    url = f"{path}/p/{subresource}".rstrip("/")
+    patch = {"metadata": {key: {"a b": "c"}}}
+    await serving.request("PATCH", url, patch, content_type="application/merge-patch+json")
+    shown = await serving.get(f"{path}/p")
+    assert "a b" not in shown["metadata"].get(key, {})
 
 
 async def test_binding_what_is_not_there(serving: Serving) -> None:

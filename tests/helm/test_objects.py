@@ -486,3 +486,9 @@ def test_notes_name_what_is_there(mode: str) -> None:
         assert kind_and_name in names
     assert "helm test release -n berth-system" in said
     assert "{{" not in said
+
+
+@pytest.mark.parametrize("digest", ["", f"sha256:{'0' * 64}"], ids=["tag", "digest"])
+def test_notes_warn_of_an_image_that_can_move(digest: str) -> None:
+    said = notes({"image": {"repository": "registry.example.com/b", "digest": digest}})
+    assert ("Pin it with image.digest" in said) is (not digest)

@@ -1,6 +1,8 @@
 """docker-compose.yml: valid, hardened, and every command one that berth understands."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,28 @@ def test_the_base_image_can_be_pinned_by_its_digest() -> None:
     (default,) = re.findall(r"^ARG PYTHON=(.*)$", DOCKERFILE, re.MULTILINE)
     for service in OURS.values():
         assert service["build"]["args"] == {"PYTHON": f"${{PYTHON_IMAGE:-{default}}}"}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_make_pin_writes_the_digest_of_every_image(tmp_path: Path, *, fails: bool) -> None:
+    for name in ("Makefile", "docker-compose.yml"):
+        (tmp_path / name).write_bytes((REPOSITORY / name).read_bytes())
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(f"#!/bin/sh\n{'exit 1' if fails else 'echo sha256:of-$6'}\n")
+    docker.chmod(0o755)
+    path = f"{docker.parent}:{os.environ['PATH']}"
+    made = subprocess.run(
+        ["make", "pin"], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True
+    )
+    env = tmp_path / ".env"
+    if fails:
+        assert (made.returncode != 0, env.exists()) == (True, False)
+        return
+    assert made.returncode == 0, made.stderr
+    found = dict(line.split("=", 1) for line in env.read_text().splitlines())
+    images = dict(re.findall(r"\$\{([A-Z]+_IMAGE):-([^}]+)\}", TEXT))
+    assert found == {name: f"{image}@sha256:of-{image}" for name, image in images.items()}
 
 
 WRITERS = {"": "cluster", "real-": "real-credentials"}

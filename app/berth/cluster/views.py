@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType, same
 from berth.cluster.storage.store import METADATA, Stored, shared
 
@@ -76,13 +77,20 @@ def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) ->
     missing = [each for each in names if each not in known and each in resource.selectable_fields]
     if missing:
         obj = digest_of(resource, stored)
-        new = {each: resource.selectable_fields[each](obj) for each in missing}
+        new = {each: _field(resource.selectable_fields[each], obj) for each in missing}
         known = shared({**known, **new})
         stored.fields = resource.group_version, known
     if not known.keys() >= set(names):
         namespace, name = stored.key
         return {**known, "metadata.name": name, "metadata.namespace": namespace}
     return known
+
+
+def _field(read: Callable[[Object], str], obj: Object) -> str:
+    try:
+        return read(obj)
+    except UNREADABLE:  # one such object must not end the lists and watches of all
+        return ""
 
 
 def selectable(resource: ResourceType) -> set[str]:

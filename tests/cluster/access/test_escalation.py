@@ -1,15 +1,23 @@
 """Nobody grants more than he has."""
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.access.attributes import Attributes
-from berth.cluster.access.escalation import compact, missing
+from berth.cluster.access.escalation import Escalation, compact, missing
+from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.rules import Rule, on, on_paths
+from berth.cluster.errors import StatusError
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.request import AdmissionRequest, Operation
+from berth.cluster.writes.context import WriteContext
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured, rule
 from tests.cluster.access.test_rules import RULES, WANTED
 
@@ -120,6 +128,69 @@ async def test_a_body_that_cannot_be_read_is_invalid(secured: Secured) -> None:
     assert code == 422
     code, message = await post(secured, "roles", a_role({"verbs": [1]}))
     assert (code, "cannot unmarshal number" in message) == (400, True)
+
+
+EVERYTHING: Object = {
+    "verbs": ["*"],
+    "apiGroups": ["*"],
+    "resources": ["*"],
+    "resourceNames": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "patch"),
+    [
+        ("strategic-merge", {"$patch": "replace", **a_role(EVERYTHING)}),
+        ("strategic-merge", {"rules": [{"$patch": "replace", **EVERYTHING}]}),
+        ("merge", {"rules": [EVERYTHING]}),
+        ("json", [{"op": "add", "path": "/rules", "value": [EVERYTHING]}]),
+        ("apply", {"apiVersion": f"{GROUP}/v1", "kind": "Role", **a_role(EVERYTHING)}),
+    ],
+)
+async def test_a_null_hides_no_rule(secured: Secured, language: str, patch: Any) -> None:
+    await post(secured, "roles", a_role(rule("pods", "list")))
+    force = "&force=true" if language == "apply" else ""
+    media_type = f"application/{language}-patch+{'yaml' if language == 'apply' else 'json'}"
+    code, answer = await secured.ask(
+        "PATCH",
+        f"{IN_DEFAULT}/roles/r?fieldManager=a{force}",
+        patch,
+        user=ALICE,
+        headers=[("content-type", media_type)],
+    )
+    assert (code, '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}' in answer["message"]) == (
+        403,
+        True,
+    )
+    assert (await secured.ask("GET", "/api/v1/namespaces/default/pods", user=ALICE))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"rules": [{"verbs": ["*"], "resourceNames": None}]}, "rules[0].resourceNames"),
+        ({"rules": [{"verbs": [None]}]}, "rules[0].verbs[0]"),
+        ({"roleRef": {"kind": None}}, "roleRef.kind"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(changed: Object, field: str) -> None:
+    """Where a body came by another way than from a client."""
+    plural = "rolebindings" if "roleRef" in changed else "roles"
+    obj = {"metadata": {"name": "r", "namespace": "default"}, **changed}
+    request = AdmissionRequest(
+        Operation.CREATE,
+        find(GROUP, "v1", plural),
+        "",
+        "default",
+        "r",
+        obj,
+        None,
+        WriteContext(ALICE, "test"),
+    )
+    with pytest.raises(StatusError, match=re.escape(field)) as refused:
+        Escalation(Authorizer(Store())).admit(request)
+    assert refused.value.code == 422
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ async def whoami(secured: Secured, *headers: tuple[str, str], user: User = ADMIN
         ),
         pytest.param(
             [("Impersonate-Group", "devs")],
-            "Internal error occurred: requested impersonation without impersonating a user",
+            "requested Impersonate-Group without Impersonate-User",
             id="a group without a user",
         ),
     ],

@@ -18,6 +18,7 @@ from berth.cluster.access.rbac import (
 )
 from berth.cluster.access.rules import Rule, on, on_paths
 from berth.cluster.access.users import ADMIN, ANONYMOUS, User, service_account
+from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
 from tests.cluster.access.test_rules import RULES, WANTED
 
@@ -209,3 +210,37 @@ def test_a_rule_more_never_takes_a_right_away(
     bind(store, "more", "User alice")
     after = [authorizer.decide(ALICE, each).allowed for each in wanted]
     assert after == [had or added.allows(each) for had, each in zip(before, wanted, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (ROLES, {"rules": [{"verbs": 1}]}),
+        (CLUSTER_ROLES, {"rules": "all"}),
+        (CLUSTER_ROLES, {"aggregationRule": {"clusterRoleSelectors": [1]}}),
+        (ROLE_BINDINGS, {"roleRef": []}),
+        (CLUSTER_ROLE_BINDINGS, {"subjects": [{"kind": 1}]}),
+    ],
+)
+def test_what_cannot_be_read_grants_nothing_and_stops_nothing(
+    store: Store, bad: tuple[str, Object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server of another version, or a bug of an earlier one, has stored it."""
+    role(store, "reader", READS)
+    bind(store, "reader", "User alice")
+    authorizer = Authorizer(store)
+    assert authorizer.decide(ALICE, LIST).allowed
+    storage_key, parts = bad
+    store.create(storage_key, {"metadata": {"name": "bad", "namespace": "web"}, **parts})
+    assert authorizer.decide(ALICE, LIST).allowed
+    [said] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert (vars(said)["kind"], vars(said)["object"]) == (storage_key, "web/bad")
+    store.delete(CLUSTER_ROLE_BINDINGS, "", "b-reader")
+    assert not authorizer.decide(ALICE, LIST).allowed
+
+
+def test_nulls_that_were_stored_are_read_as_nothing(store: Store) -> None:
+    rules = [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"], "resourceNames": None}]
+    store.create(CLUSTER_ROLES, {"metadata": {"name": "reader"}, "rules": rules})
+    bind(store, "reader", "User alice")
+    assert Authorizer(store).decide(ALICE, LIST).allowed

@@ -182,3 +182,11 @@ async def test_room_comes_back() -> None:
         await cluster.ask("DELETE", f"{PODS}/a")
         await until_used(cluster, {"pods": "1", "count/secrets": "0"})
         await cluster.ask("POST", PODS, new_pod("c"))
+
+
+def test_an_object_that_cannot_be_read_counts_as_one(world: World) -> None:
+    world.quotas.on_add(quota({"pods": "9", "requests.cpu": "9"}))
+    bad = {"metadata": {"name": "bad"}, "spec": {"containers": [None]}}
+    world.lists[PODS] = {"metadata": {}, "items": [running_pod("1"), bad, running_pod("2")]}
+    [report] = world.count()
+    assert report.body["status"]["used"] == {"pods": "3", "requests.cpu": "3"}

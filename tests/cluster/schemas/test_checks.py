@@ -173,9 +173,3 @@ def test_times(text: str, is_time: bool) -> None:
     found = checks.misfit(pods(), obj)
     assert (found and found.json) == (None if is_time else why)
     assert checks.fits(pods(), obj) is is_time
-
-
-def test_null_elements_are_empty() -> None:
-    obj: Object = {"spec": {"containers": [None, {"args": ["a", None], "ports": None}]}}
-    checks.fill_nulls(pods(), obj)
-    assert obj == {"spec": {"containers": [{}, {"args": ["a", ""], "ports": None}]}}

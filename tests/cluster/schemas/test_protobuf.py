@@ -1,13 +1,16 @@
 """kubectl's protobuf bodies, read as the JSON they stand for."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
+from berth.documents import DEPTH_LIMIT
 from tests.cluster.serving import Serving, pod
 
 PROTOBUF = {"content_type": protobuf.MEDIA_TYPE}
@@ -285,3 +288,46 @@ def objects(draw: st.DrawFn) -> tuple[Schema, Any]:
 def test_what_is_written_is_read_again(one: tuple[Schema, Any]) -> None:
     schema, obj = one
     assert protobuf.decode(protobuf.encode(obj, schema), schema) == obj
+
+
+def revision(depth: int) -> bytes:
+    """A ControllerRevision whose data is nested so deeply."""
+    raw = b'{"a":' * depth + b"1" + b"}" * depth
+    return body("apps/v1", "ControllerRevision", METADATA + field(2, field(1, raw)) + field(3, 1))
+
+
+def definition(depth: int) -> bytes:
+    """A CustomResourceDefinition whose schema is nested so deeply, by ``not``."""
+    [of_not] = builtin.schema(builtin.JSON_SCHEMA_PROPS).fields["not"].number
+    props = b""
+    for _ in range(depth):
+        props = field(of_not, props)
+    version = field(1, "v1") + field(4, field(1, props))
+    [of_versions] = kind_of_versions().fields["versions"].number
+    spec = field(1, "g") + field(of_versions, version)
+    return body("apiextensions.k8s.io/v1", "CustomResourceDefinition", METADATA + field(2, spec))
+
+
+def kind_of_versions() -> Schema:
+    found = kind("apiextensions.k8s.io", "CustomResourceDefinition").fields["spec"].type
+    assert isinstance(found, Schema)
+    return found
+
+
+@pytest.mark.parametrize("depth", [DEPTH_LIMIT, 100_000])
+@pytest.mark.parametrize(
+    ("path", "made"),
+    [
+        ("/apis/apps/v1/namespaces/default/controllerrevisions", revision),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition),
+    ],
+)
+async def test_bodies_that_are_too_deep(
+    path: str, made: Callable[[int], bytes], depth: int
+) -> None:
+    serving = Serving(resources=RESOURCES)
+    depth = min(depth, 2_000) if made is definition else depth
+    code, answer = await serving.request("POST", path, made(depth), **PROTOBUF)
+    assert (code, "exceeded max depth" in answer["message"]) == (400, True), answer
+    code, _ = await serving.request("POST", path, made(DEPTH_LIMIT // 4), **PROTOBUF)
+    assert code != 500

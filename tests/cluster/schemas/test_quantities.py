@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.quantities import write_canonically
+from tests.cluster.every_kind import named
+from tests.cluster.planting import CREATED, planted
 from tests.cluster.serving import Serving
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -119,3 +122,38 @@ async def test_an_object_is_stored_so_however_it_comes(
     _, answer = await serving.request(method, path, body, content_type=content_type)
     (got,) = answer["spec"]["template"]["spec"]["containers"]
     assert got["resources"] == {"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "field"),
+    [
+        (
+            "autoscaling/v2/horizontalpodautoscalers",
+            ("spec", "metrics", 1, "pods", "target", "averageValue"),
+            "spec.metrics[1].pods.target.averageValue",
+        ),
+        ("v1/persistentvolumes", ("spec", "capacity", "storage"), "spec.capacity[storage]"),
+        ("storage.k8s.io/v1/csistoragecapacities", ("capacity",), "capacity"),
+        (
+            "apps/v1/deployments",
+            ("spec", "template", "spec", "volumes", 0, "emptyDir", "sizeLimit"),
+            "spec.template.spec.volumes[0].emptyDir.sizeLimit",
+        ),
+        (
+            "resource.k8s.io/v1/resourceslices",
+            ("spec", "devices", 0, "capacity", "memory", "value"),
+            "spec.devices[0].capacity[memory].value",
+        ),
+        ("node.k8s.io/v1/runtimeclasses", ("overhead", "podFixed", "cpu"), "overhead.podFixed"),
+    ],
+)
+async def test_what_is_no_quantity_is_refused(
+    key: str, path: tuple[str | int, ...], field: str
+) -> None:
+    serving = Serving(resources=RESOURCES)
+    resource = CREATED[key]
+    collection = resource.collection_path("default" if resource.namespaced else "")
+    code, answer = await serving.request("POST", collection, planted(named(key), path, "much"))
+    assert code == 422, answer
+    assert f"{field}" in answer["message"]
+    assert '"much"' in answer["message"]

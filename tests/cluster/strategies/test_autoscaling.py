@@ -6,6 +6,7 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.cluster.schemas import checks
 
 AUTOSCALERS = find("autoscaling", "v2", "horizontalpodautoscalers")
 V1 = find("autoscaling", "v1", "horizontalpodautoscalers")
@@ -170,3 +171,26 @@ def test_v1_is_evaluated_as_v2() -> None:
         "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: "
         "must be greater than 0"
     ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["5", "[5]", '{"a": 1}', '[{"type": 5}]', "[", "[" * 100_000, '[{"resource": []}]', "null"],
+)
+@pytest.mark.parametrize("field", ["metrics", "behavior", "current-metrics", "conditions"])
+def test_annotations_that_are_none_of_v2_say_nothing(field: str, said: str) -> None:
+    """As in the API server: they come from a client of v1, and must not get into the store."""
+    obj = autoscaler()
+    obj["metadata"]["annotations"] = {f"autoscaling.alpha.kubernetes.io/{field}": said}
+    assert complaints(obj, V1) == []
+    stored = V1.to_storage(obj)
+    assert checks.misfit(AUTOSCALERS.schema, stored) is None
+    assert "annotations" not in stored["metadata"]
+
+
+def test_nulls_in_annotations_are_read_as_everywhere() -> None:
+    obj = autoscaler()
+    metrics = '[{"type": null, "resource": {"name": "cpu", "target": {"type": "Value"}}}]'
+    obj["metadata"]["annotations"] = {"autoscaling.alpha.kubernetes.io/metrics": metrics}
+    stored = V1.to_storage(obj)
+    assert stored["spec"]["metrics"][0]["type"] == ""

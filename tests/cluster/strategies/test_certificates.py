@@ -4,25 +4,14 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from berth.cluster.resources import Object
 from tests.cluster.access.secured import Secured
+from tests.cluster.every_kind_parts import signing_request
 
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 SIGNER = "example.com/serving"
 AT = "2023-11-14T22:13:20Z"
-
-
-def signing_request() -> str:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
-    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
-    made = builder.sign(key, hashes.SHA256())
-    return b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
 
 
 REQUEST = signing_request()

@@ -260,6 +260,7 @@ async def test_two_budgets_are_one_too_many(serving: Serving) -> None:
             {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]},
             id="all but this one",
         ),
+        pytest.param({"matchLabels": ["app"]}, id="none, as it cannot be read"),
     ],
 )
 async def test_budgets_of_others(serving: Serving, selector: Object) -> None:

@@ -15,12 +15,13 @@ from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.rbac import GROUP
+from berth.cluster.strategies.shape import misfit
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 
 
 class Escalation(Step):
-    """Evaluates writes. Bodies that cannot be read pass: validation refuses them afterwards."""
+    """Evaluates writes. What cannot be read is refused, as nobody knows what it grants."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -44,12 +45,12 @@ class Escalation(Step):
         name = obj["metadata"].get("name") or ""
         try:
             if "roleRef" in obj:
-                rules = self._bound(obj["roleRef"], namespace, user)
+                rules = self._bound(msgspec.convert(obj, _Referring).role_ref, namespace, user)
             else:
                 wanted = Attributes("escalate", GROUP, resource.plural, "", namespace, name)
                 rules = () if self._may(user, wanted) else _granted(obj)
-        except msgspec.ValidationError:
-            return
+        except msgspec.ValidationError as exc:
+            raise errors.invalid(resource, name, [misfit(str(exc))]) from exc
         lacking = [*missing(self._authorizer.rules_of(user, namespace), rules)]
         if lacking:
             said = "\n".join(map(compact, lacking))
@@ -59,9 +60,9 @@ class Escalation(Step):
             )
             raise errors.access_denied(GROUP, resource.plural, name, why)
 
-    def _bound(self, reference: Any, namespace: str, user: User) -> Sequence[Rule]:
+    def _bound(self, reference: "_Reference", namespace: str, user: User) -> Sequence[Rule]:
         """Return the rules that a binding grants; none when the user may bind that role."""
-        kind, name = _reference(reference)
+        kind, name = reference.kind, reference.name
         if kind not in ("Role", "ClusterRole") or not name:
             return ()
         where = namespace if kind == "Role" else ""
@@ -134,9 +135,17 @@ def _granted(role: Object) -> Sequence[Rule]:
     """Return the rules of a role; one that aggregates may come to have any."""
     if role.get("aggregationRule") is not None:
         return EVERYTHING
-    return msgspec.convert(role.get("rules") or [], tuple[Rule, ...])
+    return msgspec.convert(role, _Rules).rules or ()
 
 
-def _reference(reference: Any) -> tuple[str, str]:
-    found = msgspec.convert(reference, dict[str, str])
-    return found.get("kind", ""), found.get("name", "")
+class _Rules(msgspec.Struct):
+    rules: tuple[Rule, ...] | None = None
+
+
+class _Reference(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _Referring(msgspec.Struct, rename="camel"):
+    role_ref: _Reference

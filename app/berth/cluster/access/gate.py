@@ -1,6 +1,6 @@
 """The gate: who makes a request, and whether he may. What passes has a user."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -89,8 +89,11 @@ class Gate:
         if not self._authorizer.authorize(user, wanted).allowed:
             raise refusal(user, wanted)
 
-    def _impersonated(self, user: User, headers: Iterable[tuple[str, str]]) -> User:
-        """Return whom *user* wants to be, if he may be each part of that: user, groups, extra."""
+    def _impersonated(self, user: User, headers: Sequence[tuple[str, str]]) -> User:
+        """Return whom *user* wants to be, if he may be each part of that: user, groups, extra.
+
+        400 where no user is named, which is an error of the client. (The API server says 500.)
+        """
         name = uid = ""
         groups: list[str] = []
         extra: dict[str, tuple[str, ...]] = {}
@@ -105,7 +108,8 @@ class Gate:
                 key = unquote(header.removeprefix(EXTRA))
                 extra[key] = (*extra.get(key, ()), value)
         if not name:
-            raise errors.internal("requested impersonation without impersonating a user")
+            asked = ", ".join(sorted({f"Impersonate-{header.title()}" for header, _ in headers}))
+            raise errors.bad_request(f"requested {asked} without Impersonate-User")
         account = split_service_account(name)
         wanted = [
             Attributes("impersonate", resource="users", name=name)

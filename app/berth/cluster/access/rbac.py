@@ -1,19 +1,22 @@
 """The RBAC authorizer: which rule, if any, lets a user do something.
 
-Reads roles and bindings from the store. What it has made of them is kept until one of them changes,
-and so are decisions, because a client asks the same thing again and again.
+Reads roles and bindings from the store; one that cannot be read grants nothing. What it has made of
+them is kept until one of them changes, and so are decisions, because a client asks the same thing
+again and again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rules import ALL, Rule
 from berth.cluster.access.users import User, service_account_user
+from berth.cluster.kinds.builtin import find
+from berth.cluster.reading import completing, readable
 from berth.cluster.storage.log import Change
-from berth.cluster.storage.store import Store
+from berth.cluster.storage.store import Store, Stored
 from berth.cluster.strategies.rbac import GROUP
 from berth.cluster.strategies.selectors import LabelSelector, matches
 
@@ -131,13 +134,12 @@ class Authorizer:
         """Read everything again, if anything changed."""
         if not self._is_stale:
             return
-        self._is_stale = False
         self._decisions.clear()
         roles = self._roles = _rules_by_role(self._store)
         self._grants = {}
         for kind in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS):
-            for stored in self._store.list(kind):
-                self._bind(stored.key, stored.body, roles)
+            for stored, binding in readable(self._store.list(kind), _read[kind], kind):
+                self._bind(stored.key, binding, roles)
         self._named = {
             resource
             for rules in roles.values()
@@ -148,15 +150,15 @@ class Authorizer:
         # A rule on */status may name objects of any resource.
         if any(resource.startswith(ALL) for resource in self._named):
             self._named.add(ALL)
+        self._is_stale = False
 
     def _bind(
         self,
         key: tuple[str, str],
-        body: bytes,
+        binding: "_Binding",
         roles: Mapping[tuple[str, str, str], tuple[Rule, ...]],
     ) -> None:
         namespace, name = key
-        binding = _decode_binding(body)
         role = binding.role_ref
         rules = roles.get((role.kind, namespace if role.kind == "Role" else "", role.name), ())
         said = f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
@@ -203,15 +205,30 @@ class _Role(msgspec.Struct, frozen=True, rename="camel"):
     aggregation_rule: _Aggregation | None = None
 
 
-_decode_binding = msgspec.json.Decoder(_Binding).decode
-_decode_role = msgspec.json.Decoder(_Role).decode
+def _reader(storage_key: str, type_: type[Any]) -> Callable[[bytes], Any]:
+    schema = find(GROUP, "v1", storage_key.partition(".")[0]).schema
+    return completing(schema, msgspec.json.Decoder(type_).decode)
+
+
+_read: Final = {
+    ROLES: _reader(ROLES, _Role),
+    CLUSTER_ROLES: _reader(CLUSTER_ROLES, _Role),
+    ROLE_BINDINGS: _reader(ROLE_BINDINGS, _Binding),
+    CLUSTER_ROLE_BINDINGS: _reader(CLUSTER_ROLE_BINDINGS, _Binding),
+}
 
 
 def _rules_by_role(store: Store) -> dict[tuple[str, str, str], tuple[Rule, ...]]:
     """Return the rules of all roles by kind, namespace and name, with those they aggregate."""
-    found = {("Role", *each.key): _decode_role(each.body).rules for each in store.list(ROLES)}
-    cluster_roles = {each.name: _decode_role(each.body) for each in store.list(CLUSTER_ROLES)}
-    labels = {each.name: each.labels for each in store.list(CLUSTER_ROLES)}
+
+    def read(kind: str) -> Iterator[tuple[Stored, _Role]]:
+        return readable(store.list(kind), _read[kind], kind)
+
+    found = {("Role", *stored.key): role.rules for stored, role in read(ROLES)}
+    cluster_roles: dict[str, _Role] = {}
+    labels: dict[str, Mapping[str, str]] = {}
+    for stored, role in read(CLUSTER_ROLES):
+        cluster_roles[stored.name], labels[stored.name] = role, stored.labels
 
     def members(name: str, seen: set[str]) -> Iterator[Rule]:
         """Yield the rules of a cluster role; those that it aggregates stand in for its own."""

@@ -137,7 +137,7 @@ class CronJobController:
         self, key: str, cron_job: WorkloadView, jobs: Sequence[JobView]
     ) -> None:
         """Warn, once, of each Job that runs and was not created here."""
-        listed = {each["uid"] for each in cron_job.status.get("active") or ()}
+        listed = {each.get("uid", "") for each in cron_job.status.get("active") or ()}
         known = self._known.setdefault(key, set())
         known &= listed | {job.metadata.uid for job in jobs}
         for job in jobs:
@@ -155,10 +155,11 @@ class CronJobController:
         """Yield what is to be told of Jobs that the status lists, and that have ended or gone."""
         present = {job.metadata.uid: job for job in jobs}
         for each in cron_job.status.get("active") or ():
-            job = present.get(each["uid"])
+            uid = each.get("uid", "")
+            job = present.get(uid)
             if job is None:
-                if each["uid"] not in self._known.get(key, ()):
-                    yield "MissingJob", f"Active job went missing: {each['name']}"
+                if uid not in self._known.get(key, ()):
+                    yield "MissingJob", f"Active job went missing: {each.get('name', '')}"
             elif job.end is not None:
                 message = f"Saw completed job: {job.metadata.name}, condition: {job.end['type']}"
                 yield "SawCompletedJob", message

@@ -10,8 +10,9 @@ from typing import Any, Final, TypeVar, cast
 from berth.client.api import Api
 from berth.clock import Clock
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ObjectView
+from berth.cluster.controllers.views import LeaseView, Meta, NodeView, ObjectView, PodView
 from berth.cluster.kinds.registry import Registry, collected
+from berth.cluster.reading import completing
 from berth.cluster.resources import ResourceType
 from berth.informer.reflector import Reflector
 from berth.tasks import forever
@@ -151,12 +152,28 @@ class SharedInformers:
         return Reflector(
             self._metadata_client if view is ObjectView else self._client,
             kind.resource.collection_path(),
-            decode=view.decoder(),
+            decode=reader(kind.resource, view),
             handler=kind.table,
             clock=self._clock,
             rng=self._rng,
             on_malformed=_log_malformed,
         )
+
+
+def reader(resource: ResourceType, view: type[T]) -> Callable[[bytes], T]:
+    """Return what reads an object of a kind for controllers, as a client in Go reads it.
+
+    Most views carry parts along as they are; so that plans may rely on their types, these are
+    checked against the schema.
+    """
+    decode = view.decoder()
+    if view is ObjectView:
+        return decode
+    return completing(resource.schema, decode, is_typed=issubclass(view, TYPED))
+
+
+TYPED: Final = (LeaseView, NodeView, PodView)
+"""Views of many objects, which say the types of all that they read."""
 
 
 def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:

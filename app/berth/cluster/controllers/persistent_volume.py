@@ -299,7 +299,11 @@ def _class(obj: ResourceView) -> str:
 
 
 def _size(volume: ResourceView) -> int:
-    return parse((volume.spec.get("capacity") or {}).get("storage") or 0)
+    """Return its capacity; 0 where that is no quantity: such a volume is of use to nobody."""
+    try:
+        return parse((volume.spec.get("capacity") or {}).get("storage") or 0)
+    except ValueError:
+        return 0
 
 
 def _requested(claim: ResourceView) -> int | str:

@@ -4,6 +4,7 @@ What is created is charged by admission, which is sooner; so only deletions, pod
 changes of a quota are reasons to count.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,7 +22,10 @@ from berth.cluster.controllers.table import Listener, Table
 from berth.cluster.controllers.views import ObjectView, PodView, ResourceView, metadata_of
 from berth.cluster.quota.evaluators import SPECIAL, counted_by, evaluator_of
 from berth.cluster.quota.scopes import requirements_of
+from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
+
+log = logging.getLogger(__name__)
 
 RESYNC: Final = 300.0
 """Seconds after which a quota is counted anew although nothing is known to have changed."""
@@ -170,8 +174,14 @@ class ResourceQuotaController:
             return total
         now = self._clock.now()
         for each in objects:
-            if evaluator.matches(requirements, each):
-                total = amounts.added(total, amounts.masked(evaluator.usage(each, now), total))
+            try:
+                used = evaluator.usage(each, now) if evaluator.matches(requirements, each) else {}
+            except UNREADABLE as exc:
+                used = evaluator.existence()
+                name = (each.get("metadata") or {}).get("name")
+                extra = {"kind": resource.kind, "object": name, "error": str(exc)}
+                log.warning("object counts as one, its amounts cannot be read", extra=extra)
+            total = amounts.added(total, amounts.masked(used, total))
         return total
 
     def _listener(self, resource: ResourceType) -> Listener[Any]:
@@ -202,7 +212,7 @@ def _used_before(quota: ResourceView) -> Amounts:
     """Return what the status says; nothing, where somebody wrote nonsense into it."""
     try:
         return amounts.amounts(quota.status.get("used"))
-    except ValueError:
+    except UNREADABLE:
         return {}
 
 

@@ -396,7 +396,7 @@ def _parent(name: str) -> str:
 def _claims(stateful_set: WorkloadView) -> dict[str, Any]:
     """Return the templates of volume claims by name."""
     templates = stateful_set.spec.get("volumeClaimTemplates") or ()
-    return {each["metadata"]["name"]: each for each in templates}
+    return {(each.get("metadata") or {}).get("name", ""): each for each in templates}
 
 
 def _is_of(pod: PodView, revision: str) -> bool:

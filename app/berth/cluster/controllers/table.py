@@ -1,10 +1,13 @@
 """The objects of one kind, as a watch last told, with the indexes that controllers look up."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from berth.cluster.controllers.views import ObjectView
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ObjectView)
 Value = Callable[[T], str]
@@ -129,7 +132,13 @@ class Table(Generic[T]):
 
     def _tell(self, old: T | None, new: T | None) -> None:
         for listener in self._listeners:
-            listener(old, new)
+            try:
+                listener(old, new)
+            except Exception:
+                # What one controller cannot make sense of, the others must hear of all the same.
+                obj = new if new is not None else old
+                key = "" if obj is None else obj.metadata.key
+                log.exception("listener failed", extra={"object": key})
 
     def _insert(self, obj: T) -> None:
         meta = obj.metadata

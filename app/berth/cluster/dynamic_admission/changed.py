@@ -5,8 +5,8 @@ from typing import Any
 from berth.cluster import errors
 from berth.cluster.dynamic_admission.matching import converted
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import checks
-from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
+from berth.cluster.schemas import builtin, checks
+from berth.cluster.schemas.nulls import complete
 
 
 def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Object:
@@ -17,10 +17,11 @@ def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Obje
     if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
         raise errors.internal("what admission leaves is no object")
     obj = converted(changed, shown, resource) or {}
-    if resource.structural is None:
-        if misfit := checks.misfit(resource.schema, obj):
-            raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit.json}")
-        checks.fill_nulls(resource.schema, obj)
-        drop_nulls(obj, keep=NULL_TIMES)
+    schema, part = resource.schema, obj
+    if resource.structural is not None:  # which says itself what may be null
+        schema, part = builtin.meta("ObjectMeta"), obj["metadata"]
+    if misfit := checks.misfit(schema, part):
+        raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit.json}")
+    complete(schema, part)
     resource.strategy.default(obj)
     return obj

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from berth.cluster.dynamic_admission.webhooks import ClientConfig, ServiceReference
+from berth.cluster.reading import readable
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.shape import Shape
 
@@ -106,14 +107,16 @@ def _host(reference: ServiceReference, port: int, store: Store) -> str:
     raise UnreachableError(f"{why}: hollow pods serve nothing" if hollow else why)
 
 
+_read_slice = msgspec.json.Decoder(_EndpointSlice).decode
+
+
 def _endpoints(
     reference: ServiceReference, port_name: str, store: Store
 ) -> Iterator[tuple[_Endpoint, int]]:
     """Yield the endpoints behind a port of a service, each with its own port."""
-    for stored in store.list(ENDPOINT_SLICES, reference.namespace):
-        if stored.labels.get(SERVICE_NAME) != reference.name:
-            continue
-        found = msgspec.json.decode(stored.body, type=_EndpointSlice)
+    slices = store.list(ENDPOINT_SLICES, reference.namespace)
+    of_service = (each for each in slices if each.labels.get(SERVICE_NAME) == reference.name)
+    for _, found in readable(of_service, _read_slice, ENDPOINT_SLICES):
         numbers = [each.port for each in found.ports or () if (each.name or "") == port_name]
         for number in numbers[:1]:
             for endpoint in found.endpoints or ():

@@ -7,6 +7,7 @@ import msgspec
 
 from berth.cluster.dynamic_admission.conditions import NamedExpression
 from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
+from berth.cluster.reading import readable
 from berth.cluster.storage.store import Stored
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape
@@ -112,11 +113,15 @@ class Policy(NamedTuple):
 def read_policies(policies: Sequence[Stored], bindings: Sequence[Stored]) -> list[Policy]:
     """Return the policies that something binds, in the order of their names."""
     bound: dict[str, list[tuple[str, BindingSpec]]] = {}
-    for stored in bindings:
-        spec = msgspec.json.decode(stored.body, type=_Binding).spec
+    for stored, binding in readable(bindings, _read_binding, "policy bindings"):
+        spec = binding.spec
         bound.setdefault(spec.policy_name, []).append((stored.name, spec))
     return [
-        Policy(stored.name, msgspec.json.decode(stored.body, type=_Policy).spec, bound[stored.name])
-        for stored in policies
+        Policy(stored.name, policy.spec, bound[stored.name])
+        for stored, policy in readable(policies, _read_policy, "policies")
         if stored.name in bound
     ]
+
+
+_read_binding = msgspec.json.Decoder(_Binding).decode
+_read_policy = msgspec.json.Decoder(_Policy).decode

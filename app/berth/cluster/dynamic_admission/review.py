@@ -123,7 +123,13 @@ def _patch(response: Object, *, may_patch: bool) -> list[Any] | None:
         )
     try:
         operations = msgspec.json.decode(base64.b64decode(encoded, validate=True))
-    except (TypeError, ValueError, binascii.Error, msgspec.DecodeError) as exc:
+    except (
+        TypeError,
+        ValueError,
+        binascii.Error,
+        msgspec.DecodeError,
+        RecursionError,
+    ) as exc:
         raise ReviewError(f"webhook returned an invalid response.patch: {exc}") from exc
     if not isinstance(operations, list):
         raise ReviewError("webhook returned a response.patch that is not an array")

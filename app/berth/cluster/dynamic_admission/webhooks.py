@@ -7,6 +7,7 @@ import msgspec
 
 from berth.cluster.dynamic_admission.conditions import NamedExpression
 from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
+from berth.cluster.reading import readable
 from berth.cluster.storage.store import Stored
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape
@@ -64,6 +65,9 @@ def read_webhooks(configurations: Sequence[Stored]) -> list[Webhook]:
     """Return the webhooks of *configurations*, in their order."""
     return [
         hook
-        for stored in configurations
-        for hook in msgspec.json.decode(stored.body, type=_Configuration).webhooks or ()
+        for _, configuration in readable(configurations, _read, "webhook configurations")
+        for hook in configuration.webhooks or ()
     ]
+
+
+_read = msgspec.json.Decoder(_Configuration).decode

@@ -16,8 +16,8 @@ from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, checks, empties, protobuf, quantities
+from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.types import Schema
-from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.patch import (
     Json,
@@ -28,6 +28,7 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import strategic_merge
+from berth.documents import DEPTH_LIMIT, depth_of
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -41,37 +42,20 @@ class Patch(msgspec.Struct, frozen=True):
 
     media_type: str
     value: Json
-    has_nulls: bool
     may_empty: bool = True
     """Whether it may leave an empty list or map behind."""
-
-    @property
-    def brings_null_items(self) -> bool:
-        """Whether it may put null into a list; as most nulls it does not, it is worth a look."""
-        if not self.has_nulls or self.media_type == JSON_PATCH:
-            return self.has_nulls
-        todo = [self.value]
-        while todo:
-            match todo.pop():
-                case dict() as below:
-                    todo += below.values()
-                case list() as items:
-                    if None in items:
-                        return True
-                    todo += items
-        return False
 
     def apply(self, document: Object, resource: ResourceType) -> Json:
         """Return what the patch makes of *document*; 400 if it is malformed, 422 if it misfits.
 
-        The result may share parts with *document*.
+        The result may share parts with *document* and the patch, and have nulls.
         """
         try:
             match self.media_type:
                 case "application/json-patch+json":
-                    result = json_patch(document, self.value)
+                    return json_patch(document, self.value)
                 case "application/merge-patch+json":
-                    result = merge_patch(document, self.value)
+                    return merge_patch(document, self.value)
                 case _:
                     return strategic_merge(document, self.value, resource.schema)
         except PatchError as exc:
@@ -80,11 +64,6 @@ class Patch(msgspec.Struct, frozen=True):
             raise errors.too_large(str(exc)) from exc
         except PatchMismatchError as exc:
             raise errors.unprocessable(str(exc)) from exc
-        if (
-            self.has_nulls and resource.structural is None
-        ):  # below lists, where null does not remove anything
-            drop_nulls(result, keep=NULL_TIMES)
-        return result
 
 
 def read_patch(content: bytes, content_type: str) -> Patch:
@@ -95,10 +74,9 @@ def read_patch(content: bytes, content_type: str) -> Patch:
     media_type = negotiation.media_type(content_type)
     if media_type not in PATCH_TYPES:
         raise errors.unsupported_media_type(PATCH_TYPES)
-    has_nulls = b"null" in content
-    removes = has_nulls or b'"$' in content or media_type == JSON_PATCH
+    removes = b"null" in content or b'"$' in content or media_type == JSON_PATCH
     may_empty = removes or empties.has_empties(content)
-    return Patch(media_type, negotiation.decode_json(content), has_nulls, may_empty)
+    return Patch(media_type, negotiation.decode_json(content), may_empty)
 
 
 def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
@@ -111,16 +89,21 @@ def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
     json = negotiation.as_json(content, content_type)
     body = negotiation.decode_json(json)
     if b"null" in json:
-        drop_nulls(body, keep=NULL_TIMES)
+        complete(schema, body)
     return body
 
 
 def decode_protobuf(content: bytes, schema: Schema) -> Object:
-    """Return the object in a protobuf body; 400 when it cannot be read."""
+    """Return the object in a protobuf body; 400 when it cannot be read, or is nested too deeply."""
     try:
-        return protobuf.decode(content, schema)
+        obj = protobuf.decode(content, schema)
     except protobuf.ProtobufError as exc:
         raise errors.bad_request(f"the protobuf body cannot be read: {exc}") from exc
+    except RecursionError as exc:
+        raise errors.too_deep(DEPTH_LIMIT) from exc
+    if depth_of(obj) > DEPTH_LIMIT:
+        raise errors.too_deep(DEPTH_LIMIT)
+    return obj
 
 
 class _MisfitError(Exception):
@@ -151,10 +134,9 @@ class Bodies:
             return obj
         json = negotiation.as_json(content, content_type)
         body = negotiation.decode_json(json, resource.kind)
-        # Before nulls go: of unknown fields those are spoken of too.
         obj = typed(resource, body)
         try:
-            found = self._unknown(obj)
+            found = self._corrected(obj)
         except _MisfitError as exc:
             raise _cannot_be_handled(resource, exc.misfit.json) from None
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
@@ -165,8 +147,6 @@ class Bodies:
         if found and self._validation is FieldValidation.STRICT:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self._warnings += found
-        if b"null" in json:
-            self._fill_nulls(obj)
         if empties.has_empties(json):
             self._drop_empties(obj)
         self._write_canonically(obj)
@@ -196,80 +176,69 @@ class Bodies:
         if self._resource.structural is not None and patch.media_type == STRATEGIC_MERGE_PATCH:
             raise errors.unsupported_media_type(PATCH_TYPES_OF_CUSTOM_RESOURCES)
         obj = typed(self._resource, patch.apply(current, self._resource))
-        found: list[str] = []
-        if self._resource.structural is not None or not checks.fits(self._resource.schema, obj):
-            found = self._unknown_of_patch(patch, obj)
-        self._warnings += found
-        if patch.brings_null_items and self._resource.structural is None:
-            checks.fill_nulls(self._resource.schema, obj)
+        self._warnings += self._corrected_patch(patch, obj)
         if patch.may_empty:
             self._drop_empties(obj)
         self._write_canonically(obj)
         return obj
 
-    def _unknown_of_patch(self, patch: Patch, obj: Object) -> list[str]:
-        """As :meth:`_unknown`, of what *patch* made; 422 for what cannot be."""
+    def _corrected_patch(self, patch: Patch, obj: Object) -> list[str]:
+        """As :meth:`_corrected`, of what *patch* made; 422 for what cannot be."""
         is_strategic = patch.media_type == STRATEGIC_MERGE_PATCH
-        shown = plus_v(patch.value) if is_strategic else msgspec.json.encode(obj).decode()
         try:
-            found = self._unknown(obj)
+            found = self._corrected(obj)
         except _MisfitError as exc:
             misfit = exc.misfit
             why = misfit.unstructured if is_strategic else _mishandled(self._resource, misfit.json)
-            raise errors.invalid_patch(shown, why) from None
+            raise errors.invalid_patch(_shown(patch, obj), why) from None
         if found and self._validation is FieldValidation.STRICT:
-            raise errors.invalid_patch(shown, f"strict decoding error: {', '.join(found)}")
+            why = f"strict decoding error: {', '.join(found)}"
+            raise errors.invalid_patch(_shown(patch, obj), why)
         return found
 
-    def _unknown(self, obj: Object) -> list[str]:
-        """Drop the fields that nobody knows, and say which, unless that is ignored.
+    def _corrected(self, obj: Object) -> list[str]:
+        """Drop nulls and fields that nobody knows, and say which these are, unless it is ignored.
 
         Raises _MisfitError for values of a wrong type.
         """
-        if self._resource.structural is not None:
-            paths = self._prune_custom(self._resource.structural, obj)
-            if self._validation is FieldValidation.IGNORE:
-                return []
-            return [f"unknown field {quoted(path)}" for path in paths]
-        schema = self._resource.schema
-        if checks.fits(schema, obj):
-            return []
-        misfit = checks.misfit(schema, obj)
-        if misfit is not None:
-            raise _MisfitError(misfit)
-        paths = checks.prune(schema, obj)
+        if self._resource.structural is None:
+            unknown = _correct(self._resource.schema, obj)
+        else:
+            found = _correct(builtin.meta("ObjectMeta"), obj["metadata"])
+            unknown = [f"metadata.{path}" for path in found]
+            unknown += pruning.prune(self._resource.structural, obj)
         if self._validation is FieldValidation.IGNORE:
             return []
-        return [f"unknown field {quoted(path)}" for path in paths]
-
-    def _prune_custom(self, schema: Object, obj: Object) -> list[str]:
-        """Drop what a custom resource does not have, as :meth:`_unknown`."""
-        metadata, meta = obj["metadata"], builtin.meta("ObjectMeta")
-        unknown = []
-        if not checks.fits(meta, metadata):
-            misfit = checks.misfit(meta, metadata)
-            if misfit is not None:
-                raise _MisfitError(misfit)
-            unknown = [f"metadata.{path}" for path in checks.prune(meta, metadata)]
-        return unknown + pruning.prune(schema, obj)
+        return [f"unknown field {quoted(path)}" for path in unknown]
 
     def _write_canonically(self, obj: Object) -> None:
         if self._resource.structural is None:
             quantities.write_canonically(self._resource.schema, obj)
-
-    def _fill_nulls(self, obj: Object) -> None:
-        """Nulls are as good as nothing; those of a custom resource, its schema looks after."""
-        if self._resource.structural is None:
-            checks.fill_nulls(self._resource.schema, obj)
-            drop_nulls(obj, keep=NULL_TIMES)
-        else:
-            drop_nulls(obj["metadata"], keep=NULL_TIMES)
 
     def _drop_empties(self, obj: Object) -> None:
         if self._resource.structural is None:
             empties.drop_empties(self._resource.schema, obj)
         else:
             empties.drop_empties(builtin.meta("ObjectMeta"), obj["metadata"])
+
+
+def _correct(schema: Schema, obj: Object) -> list[str]:
+    """Drop the fields that *schema* does not have, and complete the others; return the paths."""
+    if checks.is_complete(schema, obj):
+        return []
+    misfit = checks.misfit(schema, obj)
+    if misfit is not None:
+        raise _MisfitError(misfit)
+    unknown = checks.prune(schema, obj)
+    complete(schema, obj)
+    return unknown
+
+
+def _shown(patch: Patch, obj: Object) -> str:
+    """Return what a refusal tells of *patch*: itself, or *obj*, which it makes."""
+    if patch.media_type == STRATEGIC_MERGE_PATCH:
+        return plus_v(patch.value)
+    return msgspec.json.encode(obj).decode()
 
 
 def typed(resource: ResourceType, body: Any) -> Object:

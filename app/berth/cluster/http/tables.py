@@ -11,6 +11,7 @@ import msgspec
 
 from berth.cluster import views
 from berth.cluster.columns.cells import UNKNOWN, Since
+from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.storage.store import Stored
 from berth.cluster.times import seconds_of
@@ -119,9 +120,16 @@ def _cells(resource: ResourceType, stored: Stored) -> Sequence[Any]:
     known = stored.cells
     if known is None or known[0] is not resource.columns:
         obj = views.digest_of(resource, stored)
-        cells = _joined([_cell(column.value(obj)) for column in resource.columns])
+        cells = _joined([_value(column, obj) for column in resource.columns])
         known = stored.cells = resource.columns, cells
     return known[1]
+
+
+def _value(column: Column, obj: Object) -> Any:
+    try:
+        return _cell(column.value(obj))
+    except UNREADABLE:  # one such object must not hide the others of a list
+        return UNKNOWN
 
 
 def _joined(cells: Sequence[Any]) -> tuple[bytes | Age, ...]:

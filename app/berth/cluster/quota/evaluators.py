@@ -47,6 +47,10 @@ class Evaluator:
 
     def usage(self, _obj: Object, _now: float) -> Amounts:
         """Return what an object uses at *now*, in unix seconds."""
+        return self.existence()
+
+    def existence(self) -> Amounts:
+        """Return what an object uses because it is there."""
         return {name: ONE for name in (self.counter, self._short) if name}
 
     def matches(self, requirements: Iterable[Object], _obj: Object) -> bool:

@@ -17,6 +17,7 @@ from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Sc
 DATA = "kubernetes-1.36.json.gz"
 DESCRIPTIONS = "descriptions-1.36.json.gz"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+JSON_SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
 
 class SubresourceData(NamedTuple):

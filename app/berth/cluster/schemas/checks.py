@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.cluster.go_text import kind_of
+from berth.cluster.schemas.nulls import TIMES
 from berth.cluster.schemas.structs import TIME, struct_type
 from berth.cluster.schemas.types import ANYTHING, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.warnings import quoted
@@ -27,20 +28,6 @@ JSON_TYPES: dict[str, frozenset[type]] = {
 }
 """What a JSON decoder may make of the values of each scalar; of others, anything."""
 
-TIMES = frozenset({"MicroTime", "Time"})
-
-EMPTY: dict[str, Any] = {
-    "boolean": False,
-    "bytes": "",
-    "int32": 0,
-    "int64": 0,
-    "number": 0,
-    "string": "",
-    "IntOrString": 0,
-    "Quantity": "0",
-}
-"""What null means in the place of a value that cannot be missing."""
-
 PLAIN = frozenset({"boolean", "int32", "int64", "number", "string"})
 """Scalars that Go has itself."""
 
@@ -56,10 +43,26 @@ BITS = {"int32": 32, "IntOrString": 32}
 
 
 def fits(schema: Schema, value: Any) -> bool:
-    """Tell whether *value* has only fields that *schema* has, of the JSON types that they have."""
+    """Tell whether *value* has only fields that *schema* has, of the JSON types that they have.
+
+    Null fits everywhere; see :func:`is_complete`.
+    """
     quick = struct_type(schema)
     if quick is None:
         return misfit(schema, value) is None and not _unknown(schema, value, prune=False)
+    return _converts(value, quick)
+
+
+def is_complete(schema: Schema, value: Any) -> bool:
+    """Tell whether *value* fits, and :func:`.nulls.complete` would not change it.
+
+    True is certain, False is not.
+    """
+    quick = struct_type(schema, complete=True)
+    return quick is not None and _converts(value, quick)
+
+
+def _converts(value: Any, quick: Any) -> bool:
     try:
         msgspec.convert(value, quick)
     except msgspec.ValidationError:
@@ -104,41 +107,6 @@ def _look_for_unknown(
         case MapOf(Schema() | ListOf() as item) if isinstance(value, dict):
             for key, child in value.items():
                 _look_for_unknown(item, child, f"{path}.{key}", found, prune=prune)
-
-
-def fill_nulls(schema: Schema, obj: Any) -> None:
-    """Put empty values in the place of null elements of lists, as decoding into Go types does.
-
-    Null fields are for others to drop; values of the wrong JSON type are for others to refuse.
-    """
-    _fill(schema, obj)
-
-
-def _fill(expected: Type, value: Any) -> None:
-    match expected:
-        case Schema() if isinstance(value, dict):
-            for key, child in value.items():
-                if isinstance(child, dict | list) and key in expected.fields:
-                    _fill(expected.fields[key].type, child)
-        case ListOf(item) if isinstance(value, list):
-            for index, child in enumerate(value):
-                if child is None:
-                    value[index] = _empty(item)
-                else:
-                    _fill(item, child)
-        case MapOf(item) if isinstance(value, dict):
-            for child in value.values():
-                _fill(item, child)
-
-
-def _empty(each: Type) -> Any:
-    match each:
-        case Schema() | MapOf():
-            return {}
-        case ListOf():
-            return []
-        case Scalar(name):
-            return EMPTY.get(name)
 
 
 class Misfit(NamedTuple):

@@ -224,9 +224,7 @@ def _read_schema(value: Any) -> Any:
 
 
 def _props() -> Schema:
-    return builtin.schema(
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
-    )
+    return builtin.schema(builtin.JSON_SCHEMA_PROPS)
 
 
 def _text(value: Any) -> str:

@@ -1,10 +1,11 @@
 """Quantities as the API's Go types write them: ``1``, not ``1000m``; ``500m``, not ``0.5``."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type, object_of
-from berth.objects.quantity import canonical_text
+from berth.objects.quantity import canonical_text, parse
 
 QUANTITY: Final = Scalar("Quantity")
 CORE: Final = "io.k8s.api.core.v1."
@@ -27,6 +28,45 @@ def write_canonically(schema: Schema, obj: Any) -> None:
         for name, below in plan.below:
             if name in obj:
                 _look_below(below, obj[name])
+
+
+def unreadable(schema: Schema, obj: Any) -> list[tuple[str, Any]]:
+    """Return the quantities of *obj*, which fits *schema*, that are none, each with its path."""
+    return list(_unreadable(schema, obj, ""))
+
+
+def is_unreadable(quantity: Any) -> bool:
+    """Tell whether a value in the place of a quantity is none."""
+    try:
+        parse(quantity)
+    except ValueError:
+        return True
+    return False
+
+
+def _unreadable(expected: Type, value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    match expected:
+        case Schema():
+            plan = _plan(expected)
+            for name in (*plan.quantities, *plan.lists):
+                if name in value:
+                    field = expected.fields[name].type
+                    yield from _unreadable(field, value[name], _joined(path, name))
+            for name, below in plan.below:
+                if name in value:
+                    yield from _unreadable(below, value[name], _joined(path, name))
+        case ListOf(item):
+            for index, child in enumerate(value):
+                yield from _unreadable(item, child, f"{path}[{index}]")
+        case MapOf(item):
+            for key, child in value.items():
+                yield from _unreadable(item, child, f"{path}[{key}]")
+        case _ if is_unreadable(value):
+            yield path, value
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _look_below(expected: Type, value: Any) -> None:

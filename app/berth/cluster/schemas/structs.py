@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from berth.cluster.schemas.nulls import is_written_as_null, zeros
 from berth.cluster.schemas.types import (
     ANYTHING,
     ListOf,
@@ -38,19 +39,20 @@ SCALARS: dict[str, Any] = {
     "MicroTime": TIME,
     "Quantity": INT64 | float | str,
     "Time": TIME,
-    **dict.fromkeys(ANYTHING, Any),
+    **dict.fromkeys(ANYTHING, bool | int | float | str | list[Any] | dict[str, Any]),
 }
 
 
 @cache
-def struct_type(schema: Schema) -> Any:
+def struct_type(schema: Schema, *, complete: bool = False) -> Any:
     """Return the type that values decode to: every field may be missing, or null.
 
+    With *complete* only those may that the API server itself does not write, or writes as null.
     None: an object type in it contains itself, which msgspec cannot be told.
     """
     if any(_contains_itself(each) for each in reachable(schema)):
         return None
-    return _struct_type(schema)
+    return _struct_type(schema, complete)
 
 
 def _contains_itself(schema: Schema) -> bool:
@@ -59,22 +61,36 @@ def _contains_itself(schema: Schema) -> bool:
 
 
 @cache
-def _struct_type(schema: Schema) -> Any:
+def _struct_type(schema: Schema, complete: bool) -> Any:
+    needed = zeros(schema) if complete else ()
     fields = [
         # The names of attributes do not matter; those of fields can be Python's keywords.
-        (f"field_{number}", _type(each.type) | None, msgspec.field(default=None, name=name))
+        (
+            f"field_{number}",
+            _type(each.type, complete, or_null=not complete or is_written_as_null(name, each.type)),
+            msgspec.field(name=name) if name in needed else msgspec.field(default=None, name=name),
+        )
         for number, (name, each) in enumerate(schema.fields.items())
     ]
-    return msgspec.defstruct(schema.short_name, fields, forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct(
+        schema.short_name, fields, forbid_unknown_fields=True, kw_only=True, gc=False
+    )
 
 
-def _type(each: Type) -> Any:
+def _type(each: Type, complete: bool, *, or_null: bool) -> Any:
     match each:
         case Scalar(name):
-            return SCALARS[name]
+            found = SCALARS[name]
         case ListOf(item):
-            return list[_type(item) | None]  # type: ignore[misc]  # made at run time
+            nulls = not complete or _is_any(item)
+            found = list[_type(item, complete, or_null=nulls)]  # type: ignore[misc]  # at run time
         case MapOf(value):
-            return dict[str, _type(value) | None]  # type: ignore[misc]  # made at run time
+            nulls = not complete or _is_any(value)
+            found = dict[str, _type(value, complete, or_null=nulls)]  # type: ignore[misc]  # as above
         case Schema():
-            return _struct_type(each)
+            found = _struct_type(each, complete)
+    return found | None if or_null else found
+
+
+def _is_any(each: Type) -> bool:
+    return isinstance(each, Scalar) and each.name in ANYTHING

@@ -9,12 +9,17 @@ from typing import Any
 import msgspec
 
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin, checks
+from berth.cluster.schemas.nulls import complete
 from berth.cluster.strategies.shape import section
+from berth.documents import DEPTH_LIMIT, depth_of
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 STATUS_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
 CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
+
+V2 = builtin.schema("io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler")
 
 CPU_UTILIZATION = 80
 """Percent, where nothing is said."""
@@ -56,22 +61,22 @@ def to_v2(obj: Object) -> Object:
     found = {**obj, "metadata": dict(obj["metadata"])}
     notes = dict(found["metadata"].get("annotations") or {})
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    metrics = _taken(notes, METRICS) or []
+    metrics = _taken(notes, METRICS, "spec", "metrics") or []
     target = spec.pop("targetCPUUtilizationPercentage", None)
     if target is not None:
         metrics = [_cpu(target), *metrics]
     if metrics:
         spec["metrics"] = metrics
-    if behavior := _taken(notes, BEHAVIOR):
+    if behavior := _taken(notes, BEHAVIOR, "spec", "behavior"):
         spec["behavior"] = behavior
-    current = _taken(notes, STATUS_METRICS) or []
+    current = _taken(notes, STATUS_METRICS, "status", "currentMetrics") or []
     utilization = status.pop("currentCPUUtilizationPercentage", None)
     if utilization is not None:
         measured = {"name": "cpu", "current": {"averageUtilization": utilization}}
         current = [{"type": "Resource", "resource": measured}, *current]
     if current:
         status["currentMetrics"] = current
-    if conditions := _taken(notes, CONDITIONS):
+    if conditions := _taken(notes, CONDITIONS, "status", "conditions"):
         status["conditions"] = conditions
     return _with(found, notes, spec, status, "autoscaling/v2")
 
@@ -114,14 +119,19 @@ def _utilization(metric: Object, key: str) -> int | None:
     return value
 
 
-def _taken(notes: Object, key: str) -> Any:
+def _taken(notes: Object, key: str, part: str, field: str) -> Any:
+    """Take an annotation and return what it says of a field of v2; None: it cannot be read."""
     text = notes.pop(key, None)
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        said = {part: {field: msgspec.json.decode(text)}}
+    except (msgspec.DecodeError, RecursionError):
         return None
+    if depth_of(said) > DEPTH_LIMIT or checks.misfit(V2, said) is not None:
+        return None
+    complete(V2, said)
+    return said[part].get(field)
 
 
 def _put(notes: Object, key: str, value: Any) -> None:

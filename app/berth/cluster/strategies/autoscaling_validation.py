@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from berth import field_errors
 from berth.cluster.resources import Object
+from berth.cluster.schemas.quantities import is_unreadable
 from berth.cluster.strategies import syntax
 from berth.field_errors import FieldError
 from berth.objects.quantity import parse
@@ -118,8 +119,9 @@ def _values(target: Object, path: str) -> Iterator[FieldError]:
         detail = "must be either Utilization, Value, or AverageValue"
         yield field_errors.invalid(f"{path}.type", kind, detail)
     for field in ("value", "averageValue"):
-        if target.get(field) is not None and parse(target[field]) <= 0:
-            yield field_errors.invalid(f"{path}.{field}", target[field], "must be positive")
+        value = target.get(field)
+        if value is not None and not is_unreadable(value) and parse(value) <= 0:
+            yield field_errors.invalid(f"{path}.{field}", value, "must be positive")
     if utilization is not None and utilization < 1:
         detail = "must be greater than 0"
         yield field_errors.invalid(f"{path}.averageUtilization", utilization, detail)
@@ -142,7 +144,7 @@ def _rules(rules: Object, path: str) -> Iterator[FieldError]:
         yield from _between(f"{place}.periodSeconds", policy.get("periodSeconds") or 0, 1,
                             LONGEST_PERIOD)  # fmt: skip
     tolerance = rules.get("tolerance")
-    if tolerance is not None and parse(tolerance) < 0:
+    if tolerance is not None and not is_unreadable(tolerance) and parse(tolerance) < 0:
         detail = "must be greater or equal to zero"
         yield field_errors.invalid(f"{path}.tolerance", tolerance, detail)
 

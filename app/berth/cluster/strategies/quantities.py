@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from berth import field_errors
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.quantities import unreadable
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Shape
 from berth.field_errors import FieldError
@@ -36,6 +38,17 @@ def validate_quantity(quantity: Quantity, path: str) -> list[FieldError]:
     if nanos < 0:
         return [field_errors.invalid(path, quantity, "must be greater than or equal to 0")]
     return []
+
+
+def errors(resource: ResourceType, new: Object, old: Object | None) -> list[FieldError]:
+    """Evaluate what no rule of a kind does: that each quantity is one, unless it is *old*."""
+    if resource.structural is not None:
+        return []
+    if old is not None:
+        new = {key: part for key, part in new.items() if part != old.get(key)}
+    found = unreadable(resource.schema, new)
+    before = unreadable(resource.schema, old) if found and old is not None else []
+    return [field_errors.invalid(*each, MALFORMED) for each in found if each not in before]
 
 
 def validate_capacity(amounts: Quantities | None, path: str) -> list[FieldError]:

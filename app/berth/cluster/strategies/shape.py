@@ -63,11 +63,14 @@ def _convert(obj: Any, shape: type[S]) -> S | FieldError:
     try:
         return msgspec.convert(obj, shape)
     except msgspec.ValidationError as exc:
-        return _misfit(str(exc))
+        return misfit(str(exc))
 
 
-def _misfit(complaint: str) -> FieldError:
-    """Turn ``Expected `array`, got `str` - at `$.spec.containers``` into a field error."""
+def misfit(complaint: str) -> FieldError:
+    """Turn what msgspec says of a value that does not fit into a field error.
+
+    It says ``Expected `array`, got `str` - at `$.spec.containers```.
+    """
     what, _, place = complaint.partition(" - at ")
     path = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "[*]")
     found = re.fullmatch(r"Expected `(.+)`, got `(\w+)`", what)

@@ -17,11 +17,14 @@ def _default_volume(spec: Object) -> None:
 
 
 def _check_volume(spec: Object) -> list[FieldError]:
-    return [
+    errors = [
         field_errors.required(f"spec.{field}")
         for field in ("accessModes", "capacity")
         if not spec.get(field)
     ]
+    for name, quantity in (spec.get("capacity") or {}).items():
+        errors += validate_quantity(quantity, f"spec.capacity[{name}]")
+    return errors
 
 
 def _default_claim(spec: Object) -> None:

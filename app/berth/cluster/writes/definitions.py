@@ -6,7 +6,9 @@ its definition is on its way. Sources: ``apiextensions-apiserver/pkg/controller`
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from berth.clock import Clock, rfc3339
@@ -59,17 +61,21 @@ class Definitions:
     def start(self) -> None:
         """Serve what is defined, and follow what becomes of it. Call it once."""
         for stored in self._store.list(DEFINITIONS.storage_key):
-            self._settle(stored)
+            self._try(stored, partial(self._settle, stored))
         self._store.follow(DEFINITIONS.storage_key, self._changed)
 
     def _changed(self, change: Change) -> None:
+        stored = change.stored
+        if change.type is ChangeType.DELETED:
+            self._try(stored, partial(self._forget, stored.name))
+        else:
+            self._try(stored, partial(self._settle, stored))
+
+    def _try(self, stored: Stored, do: Callable[[], None]) -> None:
         try:
-            if change.type is ChangeType.DELETED:
-                self._forget(change.stored.name)
-            else:
-                self._settle(change.stored)
-        except Exception:  # the write is done; nobody else can be told
-            log.exception("definition failed", extra={"definition": change.stored.name})
+            do()
+        except Exception:  # the write is done; nobody else can be told, nor are others to suffer
+            log.exception("definition failed", extra={"definition": stored.name})
 
     def _settle(self, stored: Stored) -> None:
         """Give a definition its names, serve what it defines, and say so in its status."""

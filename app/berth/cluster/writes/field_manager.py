@@ -14,9 +14,9 @@ import msgspec
 
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import builtin, empties, quantities
 from berth.cluster.schemas import checks as schema_checks
-from berth.cluster.schemas import empties, quantities
-from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
+from berth.cluster.schemas.nulls import complete
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
 from berth.cluster.writes.managed_fields.applying import Applying, ConflictsError
@@ -174,13 +174,13 @@ def _named(applied: Object, resource: ResourceType) -> str:
 def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
     """Make of *new* what the API server's types make of it, or raise a 500 if they cannot."""
     if resource.structural is not None:
+        complete(builtin.meta("ObjectMeta"), new["metadata"])
         return
     if why := schema_checks.misfit(resource.schema, new):
         named = _named(applied, resource)
         said = f"failed to convert new typed object ({named}) to object: {why.json}"
         raise errors.StatusError(500, "", said)
-    schema_checks.fill_nulls(resource.schema, new)
-    drop_nulls(new, keep=NULL_TIMES)
+    complete(resource.schema, new)
     empties.drop_empties(resource.schema, new)
     quantities.write_canonically(resource.schema, new)
 

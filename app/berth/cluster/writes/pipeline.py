@@ -20,6 +20,7 @@ from berth.cluster.storage.store import (
     Store,
     Stored,
 )
+from berth.cluster.strategies import quantities
 from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.context import WriteContext
@@ -288,7 +289,8 @@ class Writes:
         status = strategy.initial_status(obj)
         if status is not None:
             obj["status"] = {**status, **(obj.get("status") or {})}
-        _refuse(resource, name, strategy.validate(obj, None))
+        found = strategy.validate(obj, None)
+        _refuse(resource, name, found or quantities.errors(resource, obj, None))
         await self._admission.validate(request)
         try:
             stored = self._store.create(
@@ -336,7 +338,8 @@ class Writes:
             if not part.speaks_own_kind:
                 new = part.merged(resource, new, old)
             part.prepare(resource, new, old)
-            _refuse(resource, name, part.validate(resource, new, old))
+            found = part.validate(resource, new, old)
+            _refuse(resource, name, found or quantities.errors(resource, new, old))
             await self._admission.validate(request)
             if unchanged(new, old):
                 return stored

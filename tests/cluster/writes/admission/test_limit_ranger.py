@@ -1,5 +1,7 @@
 """LimitRanger: defaults of containers, and what nobody may ask for."""
 
+from typing import Any
+
 import pytest
 
 from berth.cluster.kinds.builtin import find
@@ -185,3 +187,17 @@ def test_limits_that_contradict_themselves(cluster: Booted, item: Object, why: s
     code, message = cluster.refused(LIMIT_RANGES, limit_range(**item))
     assert code == 422
     assert why in message
+
+
+@pytest.mark.parametrize(
+    "limits", [3, [{"type": "Container", "default": 3}], [{"type": "Container", "max": "all"}]]
+)
+def test_limits_that_cannot_be_read_refuse(limits: Any) -> None:
+    cluster = Booted()
+    metadata = {"name": "bad", "namespace": "default"}
+    cluster.store.create("limitranges", {"metadata": metadata, "spec": {"limits": limits}})
+    body = {"metadata": {"name": "p", "namespace": "default"}}
+    code, message = cluster.refused(
+        PODS, {**body, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    )
+    assert (code, "limit range bad cannot be read" in message) == (403, True)

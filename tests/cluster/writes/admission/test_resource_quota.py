@@ -324,3 +324,23 @@ def test_a_quota_that_makes_no_sense(cluster: Booted, spec: Object, why: str) ->
         QUOTAS, {"metadata": {"name": "q", "namespace": "default"}, "spec": spec}
     )
     assert (code, message) == (422, f'ResourceQuota "q" is invalid: {why}')
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ({"status": {"hard": {"pods": "many"}}}, "'many'"),
+        ({"status": {"hard": {"pods": "3"}, "used": {"pods": ["1"]}}}, "list"),
+        ({"status": "none"}, "str"),
+        ({"spec": {"scopes": 3}, "status": {"hard": {"pods": "3"}}}, "int"),
+    ],
+)
+def test_a_quota_that_cannot_be_read_refuses(cluster: Booted, part: Object, why: str) -> None:
+    """An earlier version stored it; it may not open the namespace, and not end in a 500."""
+    metadata = {"name": "quota", "namespace": "default"}
+    cluster.store.create(QUOTAS.storage_key, {"metadata": metadata, **part})
+    code, message = cluster.refused(PODS, pod())
+    assert code == 403
+    assert "quota quota cannot be read" in message
+    assert why in message
+    assert cluster.create(PODS, {**pod(), "metadata": {"name": "p", "namespace": "kube-system"}})

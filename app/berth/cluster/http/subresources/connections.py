@@ -146,6 +146,7 @@ def _endpoint(call: Call, service: str, port_name: str) -> str | None:
         part = stored.decode()
         ports = [each for each in part.get("ports") or [] if (each.get("name") or "") == port_name]
         for endpoint in part.get("endpoints") or []:
-            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
+            is_ready = (endpoint.get("conditions") or {}).get("ready") is not False
+            if ports and ports[0].get("port") and endpoint.get("addresses") and is_ready:
                 return host_and_port(endpoint["addresses"][0], ports[0]["port"])
     return None

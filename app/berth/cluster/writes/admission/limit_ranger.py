@@ -1,11 +1,13 @@
 """LimitRanger: what containers of a namespace get that say nothing, and what nobody may ask for."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from berth.cluster.amounts import Amount, Amounts, amount, amounts
 from berth.cluster.kinds.builtin import find
 from berth.cluster.pod_amounts import limits_of, requests_of
+from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import Store
 from berth.cluster.strategies.shape import section
@@ -17,7 +19,7 @@ from berth.cluster.writes.admission.step import Step
 ANNOTATION = "kubernetes.io/limit-ranger"
 """What of a pod was set, and where."""
 
-LIMIT_RANGES = find("", "v1", "limitranges").storage_key
+LIMIT_RANGES = find("", "v1", "limitranges")
 PODS = find("", "v1", "pods").storage_key
 VOLUME_CLAIMS = find("", "v1", "persistentvolumeclaims").storage_key
 
@@ -26,7 +28,7 @@ Check: TypeAlias = Callable[[str, str, Amount, Amounts, Amounts], str]
 
 class LimitRanger(Step):
     def __init__(self, store: Store) -> None:
-        self._ranges = ByNamespace(store, LIMIT_RANGES)
+        self._ranges = ByNamespace(store, LIMIT_RANGES, unreadable=True)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         """Pods when they are created, as their resources stay, or are resized; claims always."""
@@ -43,7 +45,8 @@ class LimitRanger(Step):
         if pod is None or request.resource.storage_key != PODS or _is_deleted(request):
             return
         for each in self._ranges.get(request.namespace):
-            _set_defaults(pod, each["spec"])
+            with _readable(request, each):
+                _set_defaults(pod, each.get("spec") or {})
 
     def validate(self, request: AdmissionRequest) -> None:
         obj = request.object
@@ -51,10 +54,23 @@ class LimitRanger(Step):
             return
         is_pod = request.resource.storage_key == PODS
         for each in self._ranges.get(request.namespace):
-            found = dict.fromkeys((_of_pod if is_pod else _of_claim)(each["spec"], obj))
+            with _readable(request, each):
+                offences = (_of_pod if is_pod else _of_claim)(each.get("spec") or {}, obj)
+                found = dict.fromkeys(offences)
             if found:
                 said = [*found]
                 raise forbidden(request, said[0] if len(said) == 1 else f"[{', '.join(said)}]")
+
+
+@contextmanager
+def _readable(request: AdmissionRequest, limit_range: Object) -> Iterator[None]:
+    """Refuse where limits cannot be read: what they would allow, nobody knows."""
+    try:
+        yield
+    except UNREADABLE as exc:
+        name = limit_range["metadata"]["name"]
+        why = f"limit range {name} cannot be read: {type(exc).__name__}: {exc}"
+        raise forbidden(request, why) from exc
 
 
 def _is_deleted(request: AdmissionRequest) -> bool:

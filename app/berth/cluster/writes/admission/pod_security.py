@@ -7,13 +7,15 @@ from berth.cluster import errors
 from berth.cluster.kinds.builtin import find
 from berth.cluster.pod_security.baseline import APPARMOR
 from berth.cluster.pod_security.policy import Standard, policy_of
+from berth.cluster.reading import objects
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 
-PODS = find("", "v1", "pods").storage_key
+POD: Final = find("", "v1", "pods")
+PODS: Final = POD.storage_key
 NAMESPACES = find("", "v1", "namespaces").storage_key
 
 MOST_PODS: Final = 3000
@@ -102,11 +104,10 @@ class PodSecurity(Step):
         """Yield the warnings about pods that are there already."""
         pods = self._store.list(PODS, namespace)
         seen: dict[str, list[str]] = {}
-        for stored in pods[:MOST_PODS]:
-            pod = stored.decode()
+        for pod in objects(POD, pods[:MOST_PODS]):
             reasons = level.reasons(pod["metadata"], pod.get("spec") or {})
             if reasons:
-                seen.setdefault(reasons, []).append(stored.name)
+                seen.setdefault(reasons, []).append(pod["metadata"]["name"])
         if len(pods) > MOST_PODS:
             yield (
                 "new PodSecurity enforce level only checked against the first "

@@ -27,7 +27,7 @@ class Priority(Step):
         """*features* are the feature gates that are on."""
         self._store = store
         self._groups_have_priorities = WORKLOAD_AWARE_PREEMPTION in features
-        self._classes = ByNamespace(store, PRIORITY_CLASSES.storage_key)
+        self._classes = ByNamespace(store, PRIORITY_CLASSES)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         if subresource:

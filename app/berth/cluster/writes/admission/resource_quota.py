@@ -11,6 +11,7 @@ from berth.cluster.amounts import Amounts
 from berth.cluster.kinds.builtin import find
 from berth.cluster.quota.evaluators import Evaluator, evaluator_of
 from berth.cluster.quota.scopes import requirements_of
+from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.writes.admission.by_namespace import ByNamespace
@@ -18,14 +19,15 @@ from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 
-QUOTAS = find("", "v1", "resourcequotas").storage_key
+RESOURCE_QUOTAS = find("", "v1", "resourcequotas")
+QUOTAS = RESOURCE_QUOTAS.storage_key
 
 
 class ResourceQuota(Step):
     def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._quotas = ByNamespace(store, QUOTAS)
+        self._quotas = ByNamespace(store, RESOURCE_QUOTAS, unreadable=True)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         if not (resource.namespaced and resource.is_stored):
@@ -48,13 +50,16 @@ class ResourceQuota(Step):
         if not concerned:
             return
         now = self._clock.now()
-        wanted = evaluator.usage(obj, now)
+        try:
+            wanted = evaluator.usage(obj, now)
+        except UNREADABLE as exc:
+            raise forbidden(request, f"its quota usage cannot be read: {exc}") from exc
         negative = sorted(name for name, each in wanted.items() if each.nanos < 0)
         if negative:
             why = f"quota usage is negative for resource(s): {','.join(negative)}"
             raise forbidden(request, why)
         if request.old_object is not None:
-            wanted = amounts.subtracted(wanted, evaluator.usage(request.old_object, now))
+            wanted = amounts.subtracted(wanted, _usage_before(evaluator, request.old_object, now))
         wanted = {name: each for name, each in wanted.items() if each.nanos}
         charges = []
         for quota in concerned:
@@ -79,14 +84,16 @@ class ResourceQuota(Step):
 
 def _concerns(request: AdmissionRequest, evaluator: Evaluator, quota: Object, obj: Object) -> bool:
     """Tell whether a quota limits what an object uses; refuse an object that does not say what."""
+    quota_name = quota["metadata"]["name"]
     try:
         hard, used = _stats(quota)
-    except ValueError:
-        hard, used = {}, {}
+        requirements = requirements_of(quota.get("spec") or {})
+    except UNREADABLE as exc:
+        why = f"quota {quota_name} cannot be read, and may be exceeded: {exc}"
+        raise forbidden(request, why) from exc
     names = [name for name in hard if evaluator.counts(name)]
-    if not names or not evaluator.matches(requirements_of(quota.get("spec") or {}), obj):
+    if not names or not evaluator.matches(requirements, obj):
         return False
-    quota_name = quota["metadata"]["name"]
     missing = evaluator.missing(names, obj)
     if missing:
         raise forbidden(request, f"failed quota: {quota_name}: {missing}")
@@ -108,6 +115,14 @@ def _charged(
         why = "exceeded quota: {}, requested: {}, used: {}, limited: {}"
         raise forbidden(request, why.format(quota["metadata"]["name"], *said))
     return total
+
+
+def _usage_before(evaluator: Evaluator, obj: Object, now: float) -> Amounts:
+    """Return what an object used; nothing, where that cannot be read."""
+    try:
+        return evaluator.usage(obj, now)
+    except UNREADABLE:
+        return {}
 
 
 def _stats(quota: Object) -> tuple[Amounts, Amounts]:

@@ -12,6 +12,7 @@ from zlib import crc32
 from berth import field_errors
 from berth.cluster.errors import invalid
 from berth.cluster.kinds.builtin import find
+from berth.cluster.reading import objects
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
@@ -21,7 +22,8 @@ from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.field_errors import FieldError
 
-SERVICES: Final = find("", "v1", "services").storage_key
+RESOURCE: Final = find("", "v1", "services")
+SERVICES: Final = RESOURCE.storage_key
 ADDRESSES: Final = IPv4Network("10.96.0.0/16")
 NODE_PORTS: Final = range(30000, 32768)
 
@@ -32,8 +34,8 @@ class ServiceAllocation(Step):
     def __init__(self, store: Store) -> None:
         self._owners: dict[str | int, str] = {}
         """By address or node port: the namespace/name of the Service that has it."""
-        for stored in store.list(SERVICES):
-            self._take(stored.decode())
+        for service in objects(RESOURCE, store.list(SERVICES)):
+            self._take(service)
         store.follow(SERVICES, self._follow)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
@@ -100,9 +102,11 @@ class ServiceAllocation(Step):
 
     def _follow(self, change: Change) -> None:
         if change.old is not None:
-            self._release(change.old.decode())
+            for service in objects(RESOURCE, [change.old]):
+                self._release(service)
         if change.type != "DELETED":
-            self._take(change.stored.decode())
+            for service in objects(RESOURCE, [change.stored]):
+                self._take(service)
 
     def _take(self, service: Object) -> None:
         key = _key(service)

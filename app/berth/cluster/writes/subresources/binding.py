@@ -13,6 +13,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.strategies.metadata import validate_annotations, validate_labels
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.subresources.action import Outcome
 from berth.field_errors import FieldError
@@ -63,6 +64,9 @@ class Binding:
                 added = {**self._topology(target), **added}
             if added:
                 pod["metadata"][key] = {**(pod["metadata"].get(key) or {}), **added}
+        found = validate_annotations(pod["metadata"].get("annotations"), "metadata.annotations")
+        if found:  # they are too long together
+            raise errors.invalid(resource, name, found)
         status = pod.setdefault("status", {})
         if self._clears_nomination:
             status.pop("nominatedNodeName", None)
@@ -85,12 +89,10 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
     target, metadata = binding.get("target") or {}, binding.get("metadata") or {}
     if not isinstance(target, dict) or not isinstance(metadata, dict):
         raise errors.bad_request("Binding: target and metadata must be objects")
-    for key in ("annotations", "labels"):
-        if not isinstance(metadata.get(key) or {}, dict):
-            raise errors.bad_request(f"Binding: metadata.{key} must be an object")
     if (metadata.get("name") or name) != name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    found = []
+    found = validate_labels(metadata.get("labels"), "metadata.labels")
+    found += validate_annotations(metadata.get("annotations"), "metadata.annotations")
     kind, node = target.get("kind") or "Node", target.get("name")
     if kind != "Node":
         text = f'Unsupported value: "{kind}": supported values: "Node", "<empty>"'
@@ -130,6 +132,6 @@ def _scheduled(conditions: list[Object], now: str) -> list[Object]:
         "lastProbeTime": None,
         "lastTransitionTime": now,
     }
-    if not any(condition["type"] == "PodScheduled" for condition in conditions):
+    if not any(each.get("type") == "PodScheduled" for each in conditions):
         return [*conditions, scheduled]
-    return [scheduled if each["type"] == "PodScheduled" else each for each in conditions]
+    return [scheduled if each.get("type") == "PodScheduled" else each for each in conditions]

@@ -3,6 +3,7 @@
 Source: ``pkg/registry/core/pod/storage/eviction.go``.
 """
 
+import logging
 from dataclasses import replace
 from typing import Final
 
@@ -28,6 +29,8 @@ from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, check_preconditions
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Outcome
+
+log = logging.getLogger(__name__)
 
 EVICTION: Final = ResourceType(
     group="policy",
@@ -182,7 +185,14 @@ def _can_ignore_budgets(pod: Object) -> bool:
 def _selects(budget: Object, pod: Stored) -> bool:
     """Whether a budget is about the pod: an empty selector is, a missing one is not."""
     selector = (budget.get("spec") or {}).get("selector")
-    return selector is not None and matches(msgspec.convert(selector, LabelSelector), pod.labels)
+    if selector is None:
+        return False
+    try:
+        return matches(msgspec.convert(selector, LabelSelector), pod.labels)
+    except msgspec.ValidationError as exc:  # as the API server: it selects nothing
+        extra = {"budget": budget["metadata"]["name"], "error": str(exc)}
+        log.warning("selector of a budget cannot be read", extra=extra)
+        return False
 
 
 def _is_spare(pod: Object, budget: Object) -> bool:
