@@ -1,6 +1,6 @@
 """A private copy of a cluster, in which evictions are carried out, and taken back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from berth.explain.explanation import Choice
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
+from berth.objects.taints import UNSCHEDULABLE_TAINT
 from berth.profile.build import Registry, args_models
 from berth.rebalance.evictable import Evictable
 from berth.rebalance.proposal import Eviction, Placement, Round
@@ -41,8 +42,15 @@ class Outcome:
 class Trial:
     """Pods wait in it only while they are placed; whoever is pending and not asked for stays so."""
 
-    def __init__(self, snapshot: Snapshot, registry: Registry) -> None:
-        """Raises SnapshotError or ConfigError."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        registry: Registry,
+        *,
+        before_trial: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*before_trial* is called whenever pods are evicted; SnapshotError or ConfigError."""
+        self._before_trial = before_trial
         models = args_models(registry)
         config = (
             default_configuration(models)
@@ -94,6 +102,14 @@ class Trial:
         node = self._world.node(name)
         self._cluster.put(_replace(node, spec=_replace(node.spec, unschedulable=cordoned)))
 
+    def uncordon(self, name: str) -> None:
+        """Uncordon a node of a running cluster, if it is there, where it has a taint, too."""
+        if name in self.table.row_of:
+            node = self._world.node(name)
+            taints = tuple(each for each in node.spec.taints if each != UNSCHEDULABLE_TAINT)
+            spec = _replace(node.spec, taints=taints, unschedulable=False)
+            self._cluster.put(_replace(node, spec=spec))
+
     async def evict(
         self, pods: Sequence[PodInfo], wanted: Sequence[PodInfo], *, cordoned: str = ""
     ) -> Outcome:
@@ -105,6 +121,7 @@ class Trial:
         hold their room while they end; a StatefulSet waits for that end. Whoever waited before is
         in backoff, and comes last. The scheduler decides about all of them.
         """
+        self._before_trial()
         if not cordoned:
             return await self._evict(pods, wanted, is_open=True)
         self.set_cordoned(cordoned, cordoned=True)
