@@ -1,6 +1,6 @@
 """A private copy of a cluster, in which evictions are carried out, and taken back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,9 +13,11 @@ from berth.explain.explanation import Choice
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
+from berth.objects.selectors import Selector
 from berth.objects.taints import UNSCHEDULABLE_TAINT
 from berth.profile.build import Registry, args_models
 from berth.rebalance.evictable import Evictable
+from berth.rebalance.labelled_pods import LabelledPods
 from berth.rebalance.proposal import Eviction, Placement, Round
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.schedule_pod import smallest_name
@@ -69,6 +71,8 @@ class Trial:
         self._evicted: list[PodInfo] = []
         self._made: list[PodInfo] = []
         """In their place; both since the last :meth:`keep`."""
+        self._labelled = LabelledPods(cluster.cache.pods())
+        self._domains: dict[tuple[str, str], Mapping[str, str]] = {}
         self.made: set[str] = set()
         """The UIDs of all pods that there are in this trial only."""
         self.evictable = Evictable(self._cluster.listers, self._placing.profiles)
@@ -81,6 +85,32 @@ class Trial:
         """Return the pods of a node, by key."""
         table = self.table
         return sorted(table.pods[table.row_of[node]].values(), key=lambda pod: pod.key)
+
+    def pods_matching(self, namespace: str, selector: Selector) -> Iterator[PodInfo]:
+        """Yield the pods of *namespace* on nodes that *selector* matches."""
+        table = self.table
+        for key in self._labelled.candidates(namespace, selector):
+            pod = self._cluster.pods.get(key)
+            row = None if pod is None else table.row_of.get(pod.spec.node_name)
+            if pod is None or row is None:
+                continue
+            info = table.pods[row].get(pod.metadata.uid)
+            if info is not None and selector.matches(info.labels):
+                yield info
+
+    def domains(self, topology_key: str, pod: PodInfo) -> Mapping[str, str]:
+        """Return the domain of each node that has one, and where *pod* may run; by name."""
+        spec = pod.pod.spec
+        known = (topology_key, repr((spec.node_selector, spec.affinity)))
+        if known not in self._domains:
+            affinity = pod.template.required_node_affinity
+            self._domains[known] = {
+                node: labels[topology_key]
+                for node in self.table.row_of
+                if topology_key in (labels := self.labels(node))
+                and (affinity is None or affinity.matches(labels, node))
+            }
+        return self._domains[known]
 
     def labels(self, node: str) -> Mapping[str, str]:
         return self._world.node(node).labels
@@ -188,6 +218,7 @@ class Trial:
             meta = _replace(meta, name=f"{pod.name}{AGAIN}")
         made = PodInfo(_replace(again, metadata=meta))
         self.made.add(made.uid)
+        self._labelled.add(made)
         self._made.append(made)
         return made
 
