@@ -50,7 +50,7 @@ def agrees(constraint: Constraint, trial: Trial) -> None:
 def clusters(draw: st.DrawFn) -> list[KubeStruct]:
     found: list[KubeStruct] = []
     for i in range(draw(st.integers(1, 5))):
-        zone = draw(st.sampled_from(["a", "b", None]))
+        zone = draw(st.sampled_from(["a", "b", ""]))
         pool = draw(st.sampled_from(["x", "y"]))
         found.append(node(f"n{i}", zone=zone, labels={"pool": pool}))
         for j in range(draw(st.integers(0, 4))):

@@ -16,9 +16,11 @@ class Simulation:
     """Asks with the *plugins* of now. Raises UserError for what cannot be asked."""
 
     plugins: Callable[[], Registry]
+    goes_on: Callable[[], bool] = lambda: True
+    """Asked between attempts to place a pod; it may raise if no answer is wanted any more."""
 
     def answer(self, question: Question, snapshot: Snapshot) -> Answer:
-        return answer(question, snapshot, self.plugins())
+        return answer(question, snapshot, self.plugins(), goes_on=self.goes_on)
 
     def refusals(
         self, snapshot: Snapshot, node: AddedNodes, pods: Iterable[str]

@@ -1,7 +1,7 @@
 """Answers a question about a snapshot."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,24 +23,33 @@ from berth.whatif.usage import NodesThen, changed_nodes, nothing
 from berth.whatif.world import World
 
 
-def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
+def answer(
+    question: Question,
+    snapshot: Snapshot,
+    registry: Registry,
+    *,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Answer:
     """Simulate what *question* asks on a copy of *snapshot*; the same always has the same answer.
 
     The scheduler of the snapshot decides, with its queue, on a clock that does not wait. Raises
-    QuestionError, SnapshotError or ConfigError; each names the field.
+    QuestionError, SnapshotError or ConfigError; each names the field. *goes_on* is asked before
+    each attempt to place a pod, and may raise.
     """
-    return run_simulation(_answer(question, snapshot, registry))
+    return run_simulation(_answer(question, snapshot, registry, goes_on))
 
 
-async def _answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
+async def _answer(
+    question: Question, snapshot: Snapshot, registry: Registry, goes_on: Callable[[], bool]
+) -> Answer:
     other, others = as_compared(question), None
     decides = decider(question, snapshot, registry)
     if question.compares:  # before anything else is done: what is wrong should be told soon
         others = decider(other, snapshot, registry, prefix="compare")
-    outcome, found = await _simulate(question, snapshot, registry, decides)
+    outcome, found = await _simulate(question, snapshot, registry, decides, goes_on)
     compared = None
     if others is not None:
-        compared, _ = await _simulate(other, snapshot, registry, others)
+        compared, _ = await _simulate(other, snapshot, registry, others, goes_on)
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
@@ -65,6 +74,7 @@ async def _simulate(
     snapshot: Snapshot,
     registry: Registry,
     decides: Decider,
+    goes_on: Callable[[], bool],
 ) -> tuple[Outcome, _Found]:
     def begin(*, preempts: bool = False) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
@@ -74,6 +84,7 @@ async def _simulate(
             preempts=preempts,
             now=snapshot.now,
             listers=snapshot.listers,
+            goes_on=goes_on,
         )
         world = World.of(question, snapshot, placing.cluster, decides.state)
         if question.repack:

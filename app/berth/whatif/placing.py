@@ -1,6 +1,6 @@
 """Places pods on a cluster that might be: has the scheduler try whoever waits there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -49,14 +49,16 @@ class Placing:
         preempts: bool,
         now: float,
         listers: type[Listers],
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> "Placing":
         """Make the scheduler of *config* and a cluster for it; ConfigError when that cannot be.
 
         Of several best nodes one is drawn by *seed*; without, it is the one of the smallest name.
-        *now* is when the simulation begins, in seconds since 1970.
+        *now* is when the simulation begins, in seconds since 1970. While it *goes_on*, pods are
+        tried.
         """
         select = smallest_name if seed is None else None
-        options = SimulationOptions(preempts=preempts, select=select, start=now)
+        options = SimulationOptions(preempts=preempts, select=select, start=now, goes_on=goes_on)
         return cls(SimulatedCluster(config, registry, options, listers=listers), seed=seed)
 
     @property
