@@ -8,6 +8,8 @@ import pytest
 from berth.explain.explanation import Explanation
 from berth.scheduler_client import AskError, RunningScheduler, ask_about_pod, ask_to_simulate
 from berth.server.refusal import Refusal
+from tests.builders import node
+from tests.whatif.asking import ask, snapshot
 
 URL = "https://127.0.0.1:1"
 TOLD = Explanation(pod="ns/p", uid="u", profile="default-scheduler")
@@ -140,3 +142,34 @@ def test_connections_that_fail(error: str, hint: str) -> None:
 def test_an_address_that_is_none() -> None:
     with pytest.raises(AskError, match="no scheduler answers at nonsense"):
         ask_about_pod(RunningScheduler("nonsense"), "a/b", nodes="1")
+
+
+def in_lines(*lines: object) -> RunningScheduler:
+    content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    headers = {"Content-Type": "application/x-ndjson"}
+    return answering(httpx.Response(200, content=content, headers=headers))
+
+
+PROGRESS = {"progress": {"stage": "placing", "done": 3, "of": 9}}
+
+
+def test_the_progress_of_a_simulation_is_heard() -> None:
+    want = ask(snapshot(node("n")))
+    heard: list[object] = []
+    found = ask_to_simulate(
+        in_lines(PROGRESS, PROGRESS, {"answer": want.model_dump(by_alias=True)}), {}, heard.append
+    )
+    assert (found, heard) == (want, [PROGRESS["progress"]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("last", "error"),
+    [
+        pytest.param([{"error": {"status": 507, "detail": "too large"}}], "too large", id="error"),
+        pytest.param([], "it ended without an answer", id="the scheduler has ended"),
+        pytest.param(["{"], "it ended without an answer", id="something else"),
+    ],
+)
+def test_a_simulation_may_fail_after_progress(last: list[object], error: str) -> None:
+    with pytest.raises(AskError, match=error):
+        ask_to_simulate(in_lines(PROGRESS, *last), {})

@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -21,8 +21,9 @@ from berth.shadow.report import Found
 from berth.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
-SIMULATE_SECONDS: Final = 45.0
-"""A scheduler itself gives up a simulation after 30, and says so."""
+SIMULATE_SECONDS: Final = 60.0
+"""Without a sign of life. While a scheduler simulates, it says each second how far it is."""
+LINES: Final = "application/x-ndjson"
 
 DIFFERENCES_ASKED: Final = 1_000
 """The newest: as many as a page of the shadow has."""
@@ -55,34 +56,63 @@ class RunningScheduler:
         params: Mapping[str, str] | None = None,
         body: object = None,
         timeout: float = TIMEOUT_SECONDS,
+        hear: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Model:
-        """Send one request and return its *answer*; *timeout* is in seconds.
+        """Send one request and return its *answer*; *timeout* is in seconds without a sign of life.
 
-        Raises AskError.
+        Progress is told to *hear*, where there is somebody to hear it. Raises AskError.
         """
         try:
             with httpx.Client(
                 base_url=self.url, timeout=timeout, verify=self.tls, transport=self.transport
             ) as client:
-                response = client.request(
-                    method, path, params=params, json=body, headers=self._headers()
+                request = client.build_request(
+                    method,
+                    path,
+                    params=params,
+                    json=body,
+                    headers=self._headers(hears=hear is not None),
                 )
+                status, content = _answered(client, request, hear)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
             raise AskError(no_answer(self.url, exc)) from exc
-        if not response.is_success:
-            raise AskError(
-                refusal(self.url, path, status=response.status_code, content=response.content)
-            )
+        if not 200 <= status < 300:
+            raise AskError(refusal(self.url, path, status=status, content=content))
         try:
-            return answer.model_validate_json(response.content)
+            return answer.model_validate_json(content)
         except ValidationError as exc:
-            raise AskError(
-                f"{self.url} answers {response.status_code}, but not as berth does"
-            ) from exc
+            raise AskError(f"{self.url} answers {status}, but not as berth does") from exc
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, *, hears: bool) -> dict[str, str]:
         may_be_sent = self.authorization and may_have_secrets(self.url)
-        return {"Authorization": self.authorization} if may_be_sent else {}
+        headers = {"Authorization": self.authorization} if may_be_sent else {}
+        return headers | ({"Accept": f"{LINES}, application/json"} if hears else {})
+
+
+def _answered(
+    client: httpx.Client,
+    request: httpx.Request,
+    hear: Callable[[Mapping[str, Any]], None] | None,
+) -> tuple[int, bytes]:
+    """Return the status and the content of the answer, of which the progress is told to *hear*."""
+    response = client.send(request, stream=hear is not None)
+    if hear is None or not response.headers.get("Content-Type", "").startswith(LINES):
+        return response.status_code, response.read()
+    try:
+        for line in response.iter_lines():
+            said: Any = json.loads(line)
+            match said:
+                case {"progress": dict()}:
+                    hear(said["progress"])
+                case {"error": {"status": int(status), "detail": str(why)}}:
+                    return status, json.dumps({"detail": why}).encode()
+                case {"answer": found}:
+                    return response.status_code, json.dumps(found).encode()
+    except ValueError as exc:
+        raise httpx.DecodingError(f"a line is not JSON: {exc}") from exc
+    finally:
+        response.close()
+    raise httpx.RemoteProtocolError("it ended without an answer")
 
 
 def may_have_secrets(url: str) -> bool:
@@ -145,9 +175,18 @@ def ask_shadow(scheduler: RunningScheduler) -> Found:
     return scheduler.ask("GET", "/debug/shadow", Found, params=params)
 
 
-def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
-    """Simulate *question* on the cluster as *scheduler* sees it. Raises AskError."""
-    return scheduler.ask("POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS)
+def ask_to_simulate(
+    scheduler: RunningScheduler,
+    question: Mapping[str, Any],
+    hear: Callable[[Mapping[str, Any]], None] = lambda _progress: None,
+) -> Answer:
+    """Simulate *question* on the cluster as *scheduler* sees it. Raises AskError.
+
+    *hear* is told how far it is: ``stage``, and ``done`` of ``of`` pods, or nodes.
+    """
+    return scheduler.ask(
+        "POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS, hear=hear
+    )
 
 
 def _reason(content: bytes) -> str:

@@ -11,6 +11,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler.autoscaler import ClusterAutoscaler
 from berth.autoscaler.node_groups import NodeGroup, NodeGroups
 from berth.autoscaler.options import AutoscalingOptions
+from berth.autoscaler.planning_thread import Beside
 from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
@@ -110,11 +111,14 @@ def run(
     *groups: NodeGroup,
     options: AutoscalingOptions | None = None,
     seed: int = 1,
+    beside: Beside | None = None,
 ) -> T:
     """Run *scenario* in a cluster with these *groups* and no other nodes."""
     clock = FakeClock(START)
     with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
-        return runner.run(_run(scenario, clock, groups, options or AutoscalingOptions(), seed))
+        return runner.run(
+            _run(scenario, clock, groups, options or AutoscalingOptions(), seed, beside)
+        )
 
 
 async def _run(
@@ -123,6 +127,7 @@ async def _run(
     groups: Sequence[NodeGroup],
     options: AutoscalingOptions,
     seed: int,
+    beside: Beside | None,
 ) -> T:
     rng = random.Random(seed)
     cluster = EmbeddedCluster(clock=clock, rng=rng, insecure=True)
@@ -139,7 +144,13 @@ async def _run(
         cluster.in_process("kubelet", user=KUBELETS), Settings(), clock=clock, rng=rng
     )
     autoscaler = cluster_autoscaler(
-        cluster, lambda: service, NodeGroups(groups, options), kubelets, clock=clock, rng=rng
+        cluster,
+        lambda: service,
+        NodeGroups(groups, options),
+        kubelets,
+        clock=clock,
+        rng=rng,
+        beside=beside,
     )
     await autoscaler.restore()
     working = [

@@ -1,11 +1,14 @@
 """``berth rebalance`` on snapshots. How proposals are carried out is in tests/rebalance."""
 
 import json
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from berth import cli
+from berth.commands.rebalance import has_ended
 from tests.builders import node, pod
 from tests.whatif.asking import snapshot
 
@@ -39,7 +42,7 @@ def test_a_proposal(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_goal_that_cannot_be_reached(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rebalance", "--snapshot", file, "--for-pod", "huge"]) == 1
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "not: default/huge fits"
+    assert told[0] == "cannot be reached: default/huge fits"
     assert told[1].startswith("  default/huge fits nowhere: 0/2 nodes are available: ")
 
 
@@ -55,7 +58,7 @@ def test_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_to_do(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rebalance", "--snapshot", file, "--mend-skew"]) == 0
-    assert capsys.readouterr().out == "nothing is to be done\n"
+    assert capsys.readouterr().out == "nothing to do\n"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,16 @@ def test_nothing_to_do(file: str, capsys: pytest.CaptureFixture[str]) -> None:
             ["--mend-skew", "--context", "c"],
             "--snapshot excludes --kubeconfig and --context",
             id="both a snapshot and a cluster",
+        ),
+        pytest.param(
+            ["--mend-skew", "--uncordon"],
+            "--uncordon excludes goals, --apply and --snapshot",
+            id="both a goal and to uncordon",
+        ),
+        pytest.param(
+            ["--mend-skew", "--keep-cordoned"],
+            "--keep-cordoned needs --empty-nodes and --apply",
+            id="nothing is cordoned",
         ),
         pytest.param(["--empty-nodes", "0"], "--empty-nodes: 0 must be at least 1", id="no node"),
     ],
@@ -84,3 +97,17 @@ def test_a_node_that_is_not_there(file: str, capsys: pytest.CaptureFixture[str])
     assert cli.run(["rebalance", "--snapshot", file, "--empty-nodes", "q"]) == 2
     want = "berth rebalance: --empty-nodes: 'q': there is no such node\n"
     assert capsys.readouterr().err == want
+
+
+@pytest.mark.parametrize(
+    ("run", "ended"),
+    [
+        pytest.param(f"{socket.gethostname()}/{2**22 + 1}/then", True, id="no such process"),
+        pytest.param(f"{socket.gethostname()}/{os.getppid()}/then", False, id="it runs"),
+        pytest.param(f"{socket.gethostname()}/x/then", False, id="no process"),
+        pytest.param("elsewhere/4194305/then", False, id="another machine"),
+        pytest.param("what", False, id="not of ours"),
+    ],
+)
+def test_a_run_has_ended_if_its_process_is_gone(run: str, *, ended: bool) -> None:
+    assert has_ended(run) is ended

@@ -356,7 +356,7 @@ def test_the_scheduler_is_found_as_by_explain(
     """Without a source it is the running one, with the credentials of ./berth.kubeconfig."""
     asked: list[RunningScheduler] = []
 
-    def found(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
+    def found(scheduler: RunningScheduler, question: Mapping[str, Any], _hear: object) -> Answer:
         asked.append(scheduler)
         return ask(TAKEN, **question)
 
@@ -377,7 +377,7 @@ def test_the_scheduler_is_found_as_by_explain(
 def test_without_a_scheduler_it_is_told_what_else_to_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def nobody(_scheduler: object, _question: object) -> Answer:
+    def nobody(*_asked: object) -> Answer:
         raise AskError("no scheduler answers at https://127.0.0.1:10261: refused")
 
     monkeypatch.chdir(tmp_path)

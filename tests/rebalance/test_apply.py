@@ -7,9 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError, TooManyRequestsError
+from berth.client.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnavailableError,
+)
 from berth.clock import FakeClock
-from berth.rebalance.apply import Applying, RebalanceStoppedError
+from berth.rebalance.apply import Applying
+from berth.rebalance.cordons import ANNOTATION, Cordons
+from berth.rebalance.patient_api import PatientApi, RebalanceStoppedError
 from berth.rebalance.proposal import Eviction, Placement, Proposal, Round, Step
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -34,6 +42,10 @@ class FakeApi:
         self.refusals = 0
         self.never_ready = False
         self.wanted_goes_to = "a"
+        self.stays_pending = False
+        self.conflicts = 0
+        self.lost_answers = 0
+        self.nodes: dict[str, Any] = {name: {"spec": {}, "annotations": {}} for name in "abn"}
         self.pods: dict[str, Any] = {}
         self.ready_at: dict[str, float] = {}
         for name in ("x", "y"):
@@ -42,7 +54,12 @@ class FakeApi:
 
     def add(self, name: str, node: str, *, delay: float, owner: str = "uid-web") -> None:
         reference = [{"uid": owner, "controller": True}] if owner else []
-        meta = {"name": name, "uid": f"uid-{name}", "ownerReferences": reference}
+        meta = {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "ownerReferences": reference,
+        }
         self.pods[name] = {"metadata": meta, "spec": {"nodeName": node}, "status": {}}
         self.ready_at[name] = self.clock.now() + delay
 
@@ -61,10 +78,8 @@ class FakeApi:
         return msgspec.json.encode(self.answer(method, path, body))
 
     def answer(self, method: str, path: str, body: bytes | None) -> Any:
-        if method == "PATCH":
-            assert body is not None
-            assert msgspec.json.decode(body)["spec"]["unschedulable"] in (True, None)
-            return {}
+        if path.startswith("/api/v1/nodes/"):
+            return self.node(path.removeprefix("/api/v1/nodes/"), body)
         if path == PODS:
             for name, pod in self.pods.items():
                 ready = self.ready_at[name] <= self.clock.now() and not self.never_ready
@@ -81,10 +96,32 @@ class FakeApi:
                 self.refusals -= 1
                 raise TooManyRequestsError(429, "TooManyRequests", "it would violate the budget")
             del self.pods[name]
-            self.add(f"{name}-2", self.goes_to[name], delay=2)
+            self.add(f"{name}-2", "" if self.stays_pending else self.goes_to[name], delay=2)
             self.pods["w"]["spec"]["nodeName"] = self.wanted_goes_to
             return {}
         return self.pods[name]
+
+    def node(self, name: str, body: bytes | None) -> Any:
+        """Read a node, or patch it."""
+        node = self.nodes[name]
+        if body is not None:
+            if self.conflicts:
+                self.conflicts -= 1
+                raise ConflictError(409, "Conflict", "the object has been modified")
+            patch = msgspec.json.decode(body)
+            assert patch["metadata"]["resourceVersion"] == "1"
+            for what, change in (
+                (node["annotations"], patch["metadata"]["annotations"]),
+                (node["spec"], patch["spec"]),
+            ):
+                what.update(change)
+                for key in [key for key, value in what.items() if value is None]:
+                    del what[key]
+            if self.lost_answers:
+                self.lost_answers -= 1
+                raise UnavailableError("connection reset", sent=None)
+        meta = {"name": name, "resourceVersion": "1", "annotations": node["annotations"]}
+        return {"metadata": meta, "spec": node["spec"]}
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         yield b""
@@ -113,13 +150,21 @@ class Run:
         self.clock = ImpatientClock()
         self.api = FakeApi(self.clock)
         self.told: list[str] = []
+        patient = PatientApi(self.api, clock=self.clock, timeout=30)
+        self.cordons = Cordons(patient, run="us", tell=self.told.append)
+        self.applying = Applying(
+            patient, self.cordons, clock=self.clock, tell=self.told.append, timeout=30
+        )
 
-    def apply(self, proposal: Proposal = TWO_ROUNDS, *, done: bool = True) -> float:
+    def apply(self, proposal: Proposal = TWO_ROUNDS) -> float:
         """Carry the proposal out; return how long it took."""
         begin = self.clock.now()
-        applying = Applying(self.api, clock=self.clock, tell=self.told.append, timeout=30)
-        assert asyncio.run(applying.apply(proposal)) is done
+        asyncio.run(self.applying.carry_out(proposal))
         return self.clock.now() - begin
+
+    @property
+    def evicted(self) -> int:
+        return sum(each.startswith("POST") for each in self.api.asked)
 
 
 def test_nodes_are_cordoned_and_pods_evicted_round_by_round() -> None:
@@ -130,7 +175,7 @@ def test_nodes_are_cordoned_and_pods_evicted_round_by_round() -> None:
         f"POST {PODS}/x/eviction",
         f"POST {PODS}/y/eviction",
     ]
-    assert 4 <= seconds <= 5, "each round waits for its pods"
+    assert 5 <= seconds <= 6, "each round waits for its pods, and the first for the cordon"
     assert run.told == [
         "cordon n",
         "evict default/x (ReplicaSet/web, priority 0) from a",
@@ -147,15 +192,66 @@ def test_a_budget_that_is_not_free_yet_is_waited_for() -> None:
     assert run.api.asked.count(f"POST {PODS}/x/eviction") == 4
 
 
+def both(*nodes: str) -> Proposal:
+    """Evict x and y at once; the first goes to the first of *nodes*."""
+    evictions = (
+        msgspec.structs.replace(eviction(name), goes_to=node)
+        for name, node in zip("xy", nodes, strict=True)
+    )
+    return Proposal((Step("a is empty", "a", rounds=(Round(tuple(evictions)),)),))
+
+
+@pytest.mark.parametrize("proposed", ["bc", "cb"])
+def test_pods_may_be_made_again_in_another_order(proposed: str) -> None:
+    run = Run()
+    run.api.goes_to = {"x": "b", "y": "c"}
+    run.apply(both(*proposed))
+    assert run.told[-1] == "a is empty"
+
+
 @pytest.mark.parametrize(
-    ("change", "why", "evicted"),
+    ("change", "told", "seconds"),
     [
         pytest.param(
             {"goes_to": {"x": "c", "y": "b"}},
-            "a new pod went to c, not to b as proposed",
-            1,
+            "evict default/x (ReplicaSet/web, priority 0) from a",
+            3,
             id="the scheduler decides otherwise",
         ),
+        pytest.param(
+            {"wanted_goes_to": "c"},
+            "default/w goes to c",
+            5,
+            id="the pod that was to fit goes elsewhere",
+        ),
+        pytest.param(
+            {"wanted_goes_to": ""},
+            "evict default/y (ReplicaSet/web, priority 0) from a",
+            35,
+            id="the pod that was to fit gets no node for some time",
+        ),
+    ],
+)
+def test_what_goes_otherwise_is_to_be_proposed_anew(
+    change: dict[str, Any], told: str, seconds: float
+) -> None:
+    run = Run()
+    for name, value in change.items():
+        setattr(run.api, name, value)
+    assert run.apply() == pytest.approx(seconds, abs=1)
+    assert run.told[-1] == told
+
+
+def test_a_pod_that_is_gone_is_not_evicted_and_nobody_with_it() -> None:
+    run = Run()
+    del run.api.pods["y"]
+    run.apply(both("b", "c"))
+    assert (run.evicted, run.told[-1]) == (0, "default/y is gone already")
+
+
+@pytest.mark.parametrize(
+    ("change", "why", "evicted"),
+    [
         pytest.param(
             {"never_ready": True},
             "after 30 seconds the pods in the place of default/x are not ready",
@@ -163,16 +259,16 @@ def test_a_budget_that_is_not_free_yet_is_waited_for() -> None:
             id="a pod does not become ready",
         ),
         pytest.param(
-            {"refusals": 1000},
-            "after 30 seconds default/x is not evicted: it would violate the budget",
-            61,
-            id="the budget never allows it",
+            {"stays_pending": True, "never_ready": True},
+            "after 30 seconds the pods in the place of default/x are not ready",
+            1,
+            id="a pod gets no node, not even the one that it had",
         ),
         pytest.param(
-            {"wanted_goes_to": "c"},
-            "default/w went to c, not to a as proposed",
-            2,
-            id="the pod that was to fit goes elsewhere",
+            {"refusals": 1000},
+            "default/x is not evicted: after 30 seconds: it would violate the budget",
+            61,
+            id="the budget never allows it",
         ),
     ],
 )
@@ -182,29 +278,7 @@ def test_it_stops(change: dict[str, Any], why: str, evicted: int) -> None:
         setattr(run.api, name, value)
     with pytest.raises(RebalanceStoppedError, match=why):
         run.apply()
-    assert sum(each.startswith("POST") for each in run.api.asked) == evicted
-
-
-def test_it_stops_when_a_pod_is_gone() -> None:
-    run = Run()
-    del run.api.pods["x"]
-    with pytest.raises(
-        RebalanceStoppedError, match=r'default/x is not evicted: pods "x" not found'
-    ):
-        run.apply()
-
-
-def test_chance_may_decide_between_equals_and_then_the_rest_is_proposed_anew() -> None:
-    run = Run()
-    run.api.goes_to["x"] = "c"
-    first = msgspec.structs.replace(eviction("x"), or_to=("c",))
-    step = TWO_ROUNDS.steps[0]
-    rounds = (Round((first,)), step.rounds[1])
-    run.apply(Proposal((msgspec.structs.replace(step, rounds=rounds),)), done=False)
-    assert run.api.asked[-1] == f"POST {PODS}/x/eviction"
-    run = Run()
-    run.api.goes_to["x"] = "c"
-    run.apply(Proposal((Step("x is elsewhere", rounds=(Round((first,)),)),)))
+    assert run.evicted == evicted
 
 
 def test_a_node_is_uncordoned_before_the_pod_that_waits_gets_its_turn() -> None:
@@ -220,10 +294,62 @@ def test_a_node_is_uncordoned_before_the_pod_that_waits_gets_its_turn() -> None:
     ]
 
 
-def test_a_node_is_uncordoned_also_when_it_stops() -> None:
+# Cordons.
+
+FREE: dict[str, Any] = {"spec": {}, "annotations": {}}
+
+
+def cordon_and_lift(run: Run) -> Any:
+    """Cordon the node n; return how it is then, and how after it is uncordoned again."""
+
+    async def work() -> Any:
+        await run.cordons.cordon("n")
+        between = msgspec.json.decode(msgspec.json.encode(run.api.nodes["n"]))
+        await run.cordons.lift()
+        return between
+
+    return asyncio.run(work()), run.api.nodes["n"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({}, id="simply"),
+        pytest.param({"conflicts": 2}, id="the node is changed by others meanwhile"),
+        pytest.param({"lost_answers": 1}, id="the answer is lost"),
+    ],
+)
+def test_a_cordon_names_its_run_and_is_undone(change: dict[str, int]) -> None:
     run = Run()
-    run.api.refusals = 1000
-    step = Step("default/w fits", "a", uncordon=True, rounds=(Round((eviction("x"),)),))
-    with pytest.raises(RebalanceStoppedError):
-        run.apply(Proposal((step,)))
-    assert run.told[-1] == "uncordon a"
+    for name, value in change.items():
+        setattr(run.api, name, value)
+    between, after = cordon_and_lift(run)
+    assert between == {"spec": {"unschedulable": True}, "annotations": {ANNOTATION: "us"}}
+    assert after == FREE
+
+
+def test_the_cordons_of_others_stay() -> None:
+    run = Run()
+    run.api.nodes["n"] = theirs = {"spec": {"unschedulable": True}, "annotations": {}}
+    assert cordon_and_lift(run) == (theirs, theirs)
+    assert run.api.asked == []
+
+
+def test_a_node_that_cannot_be_uncordoned_is_told() -> None:
+    run = Run()
+
+    async def work() -> None:
+        await run.cordons.cordon("n")
+        run.cordons.names.add("a")
+        run.api.nodes["a"]["annotations"][ANNOTATION] = "us"
+        run.api.node = forbidden  # type: ignore[method-assign]
+        await run.cordons.lift()
+
+    def forbidden(name: str, body: bytes | None) -> Any:
+        raise ForbiddenError(403, "Forbidden", f"you cannot patch {name}")
+
+    asyncio.run(work())
+    assert run.told[1:] == [
+        f"{name} stays cordoned: you cannot patch {name}; `berth rebalance --uncordon` uncordons it"
+        for name in "an"
+    ]

@@ -1,23 +1,27 @@
 """The process in which a running scheduler has questions answered: ``POST /simulate``.
 
 Reads the size of the request's body, as in ``berth.server.scheduler.simulation_process``, and the
-body. If that brings no snapshot, writes that it wants one and reads it until the end. Writes the
-answer as JSON; or exits with another status than 0 and writes what is wrong with the question. It
-may take as much memory as ``--most-memory`` allows; its other flags are those that
+body. If that brings no snapshot, writes that it wants one and reads it until the end. Writes lines
+about its progress, and then the answer as JSON; or exits with another status than 0 and writes what
+is wrong with the question. It may take as much memory as ``--most-memory`` and as much CPU time as
+``--most-cpu`` allow: when that is over, the answer is partial. Its other flags are those that
 :attr:`berth.plugin_sources.KnownPlugins.as_flags` returns.
 """
 
 import argparse
 import logging
 import os
+import resource
 import sys
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 from pydantic import ValidationError
 
 from berth import log
+from berth.clock import CpuClock, RealClock
 from berth.errors import UNREADABLE, UserError
 from berth.framework.listers import Listers, with_kinds
 from berth.memory import collect_seldom, limit_memory
@@ -26,11 +30,13 @@ from berth.profile.build import Registry, kinds_read
 from berth.server.refusal import cut, in_words
 from berth.server.scheduler.simulation_process import (
     OUT_OF_MEMORY,
+    PROGRESS,
     SIZE,
     UNANSWERABLE,
     WANTS_SNAPSHOT,
 )
 from berth.whatif.answer import Answer
+from berth.whatif.course import Course, each_second
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
 from berth.whatif.snapshot import Snapshot, decode
@@ -39,6 +45,8 @@ NICENESS: Final = 10
 """Pods that are really waiting come first."""
 NO_MEMORY: Final = (MemoryError, SystemError)
 """The latter is what comes of functions in C that fail for lack of memory and forget to say so."""
+SPARE_SECONDS: Final = 15
+"""CPU time beyond the budget, for the decision that is under way and for writing the answer."""
 _NULL: Final = b"null"
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -48,11 +56,13 @@ class _RefusedError(Exception):
     """The question is wrong."""
 
 
-def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
-    """Answer one question; return the exit status."""
+def work(
+    source: BinaryIO, target: BinaryIO, registry: Registry, *, course: Course | None = None
+) -> int:
+    """Answer one question; return the exit status. The answer is partial if *course* is cut."""
     try:
         question, snapshot = _read(source, target, with_kinds(kinds_read(registry)))
-        found = answer(question, snapshot, registry)
+        found = answer(question, snapshot, registry, course=course)
     except (UserError, _RefusedError) as exc:
         target.write(cut(str(exc)).encode("utf-8", "replace"))
         return UNANSWERABLE
@@ -87,6 +97,11 @@ def _read(source: BinaryIO, target: BinaryIO, listers: type[Listers]) -> tuple[Q
     return question, decode(written, source="snapshot", listers=listers)
 
 
+def _tell(target: BinaryIO, progress: dict[str, Any]) -> None:
+    target.write(PROGRESS + msgspec.json.encode({"progress": progress}) + b"\n")
+    target.flush()
+
+
 def _is_short_of_memory(found: Answer) -> bool:
     """Whether a plugin got no memory: like all that goes wrong in one, it is a reason of a pod."""
     compared = found.compared.unplaced if found.compared else ()
@@ -100,11 +115,18 @@ def main() -> int:
     parser.add_argument("--plugin-dir", type=Path, action="append", default=[])
     parser.add_argument("--plugin", action="append", default=[])
     parser.add_argument("--most-memory", type=int, required=True, metavar="BYTES")
+    parser.add_argument("--most-cpu", type=float, required=True, metavar="SECONDS")
     given = parser.parse_args()
     known = KnownPlugins.find(directories=given.plugin_dir, references=given.plugin)
     limit_memory(given.most_memory)
     collect_seldom()
-    return work(sys.stdin.buffer, sys.stdout.buffer, known.registry)
+    hard = int(given.most_cpu) + SPARE_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard + SPARE_SECONDS))
+    source, target, clock = sys.stdin.buffer, sys.stdout.buffer, CpuClock()
+    course = Course(
+        lambda: clock.monotonic() / given.most_cpu, each_second(partial(_tell, target), RealClock())
+    )
+    return work(source, target, known.registry, course=course)
 
 
 if __name__ == "__main__":

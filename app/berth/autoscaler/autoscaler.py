@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from berth.autoscaler.actions import MarkUnneeded, NotTriggered, RemoveNode, ScaleUp
+from berth.autoscaler.actions import Action, MarkUnneeded, NotTriggered, RemoveNode, ScaleUp
 from berth.autoscaler.backoff import Backoffs
 from berth.autoscaler.cloud import Cloud, Failure
 from berth.autoscaler.cluster_view import ClusterView, DrainPod, decode_drain_pod
@@ -18,7 +19,9 @@ from berth.autoscaler.drain import Drainer, DrainError, reference
 from berth.autoscaler.drainability import pods_to_evict
 from berth.autoscaler.events import StatusEvents
 from berth.autoscaler.node_groups import GROUP_LABEL, NodeGroups, group_of
-from berth.autoscaler.planner import Plan, Planner
+from berth.autoscaler.planner import Planner
+from berth.autoscaler.planning_thread import Beside, PlanningThread
+from berth.autoscaler.recheck import still_valid
 from berth.autoscaler.scale_down import DELETION_CANDIDATE, TO_BE_DELETED
 from berth.autoscaler.scale_up import GroupState
 from berth.autoscaler.simulation import Simulation
@@ -75,11 +78,14 @@ class ClusterAutoscaler:
         plugins: Callable[[], Registry],
         clock: Clock,
         rng: random.Random,
+        beside: Beside | None = None,
     ) -> None:
         """*take_snapshot* returns the cluster of now, *plugins* those that its scheduler may run.
 
-        The *cloud* has the machines of *groups*.
+        The *cloud* has the machines of *groups*. Plans are made *beside* the event loop, by default
+        in a thread.
         """
+        self._beside = beside or PlanningThread()
         self._client = client
         self._groups, self._options, self._cloud = groups.groups, groups.options, cloud
         self._take_snapshot = take_snapshot
@@ -88,7 +94,8 @@ class ClusterAutoscaler:
         self._broadcaster = EventBroadcaster(client, clock=clock)
         self._events = self._broadcaster.recorder(COMPONENT)
         self._status_events = StatusEvents(client, self._events, clock=clock)
-        self._planner = Planner(self._options, Simulation(plugins), rng=rng)
+        simulation = Simulation(plugins, self._beside.goes_on)
+        self._planner = Planner(self._options, simulation, rng=random.Random(rng.random()))
         self._backoffs = Backoffs(self._options)
         self._status = StatusWriter()
         self._pods: Reflector[DrainPod] = Reflector(
@@ -170,12 +177,18 @@ class ClusterAutoscaler:
         view = ClusterView(snapshot, self._pods.store)
         self._note_registered(view, monotonic)
         groups = self._group_states(view, monotonic)
-        plan = self._planner.plan(view, groups, monotonic=monotonic, now=now)
-        self._carry_out(plan, view, tasks, monotonic)
-        for action in plan.actions:
+        plan = await self._beside.run(
+            partial(self._planner.plan, view, groups, monotonic=monotonic, now=now)
+        )
+        current = ClusterView(self._take_snapshot(), self._pods.store)
+        actions = still_valid(
+            plan.actions, planned=view, now=current, target_size=self._cloud.target_size
+        )
+        self._carry_out(actions, view, tasks, self._clock.monotonic())
+        for action in actions:
             if isinstance(action, MarkUnneeded):
                 await self._mark(action)
-        groups = self._group_states(view, monotonic)
+        groups = self._group_states(view, self._clock.monotonic())
         self._pending = frozenset(plan.scale_up.pending)
         text = self._status.text(
             view,
@@ -218,11 +231,11 @@ class ClusterAutoscaler:
         return found
 
     def _carry_out(
-        self, plan: Plan, view: ClusterView, tasks: asyncio.TaskGroup, now: float
+        self, actions: Sequence[Action], view: ClusterView, tasks: asyncio.TaskGroup, now: float
     ) -> None:
-        unhelped = [each for each in plan.actions if isinstance(each, NotTriggered)]
+        unhelped = [each for each in actions if isinstance(each, NotTriggered)]
         self._told = {each.pod: self._told.get(each.pod, ("", 0.0)) for each in unhelped}
-        for action in plan.actions:
+        for action in actions:
             match action:
                 case ScaleUp():
                     self._scale_up(action, view, now)

@@ -84,7 +84,7 @@ class ClusterView:
         budgets = self.snapshot.objects.get("PodDisruptionBudget", ())
         return (
             frozenset((pod.metadata.uid, pod.spec.node_name) for pod in self.pods.values()),
-            frozenset(map(_node_state, self.nodes.values())),
+            frozenset(map(node_state, self.nodes.values())),
             frozenset(
                 (each.metadata.uid, each.status.disruptions_allowed)
                 for each in budgets
@@ -96,7 +96,8 @@ class ClusterView:
         return self.drain_pods.get(key, UNKNOWN)
 
 
-def _node_state(node: Node) -> object:
+def node_state(node: Node) -> object:
+    """Return what decides about who may run on *node*."""
     return (
         node.metadata.uid,
         node.spec.unschedulable,

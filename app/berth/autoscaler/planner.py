@@ -1,8 +1,11 @@
-"""One scan: what is seen, and what is to be done. Synchronous, without an API."""
+"""One scan: what is seen, and what is to be done. Synchronous, without an API.
+
+It may be made in a thread: what it is given does not change, and what it keeps is its own.
+"""
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from berth.autoscaler.actions import Action, MarkUnneeded, ScaleUp
 from berth.autoscaler.cluster_view import ClusterView
@@ -37,7 +40,8 @@ class Planner:
 
         *now* is in seconds since 1970. Raises UserError if a what-if question cannot be asked.
         """
-        removals = self.removals
+        # They go on meanwhile; a dictionary is copied in one go.
+        removals = replace(self.removals, in_progress=dict(self.removals.in_progress))
         leaving = removals.in_progress.keys() & view.nodes.keys()
         up = self.scale_up.plan(view, groups, leaving=leaving, now=now)
         self.scale_down.update(view, groups, removals, monotonic=monotonic, now=now)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from berth.profile.build import Registry
 from berth.whatif.answer import Answer
+from berth.whatif.course import Course
 from berth.whatif.engine import answer
 from berth.whatif.question import AddedNodes, Question
 from berth.whatif.refusals import refusals
@@ -16,9 +17,14 @@ class Simulation:
     """Asks with the *plugins* of now. Raises UserError for what cannot be asked."""
 
     plugins: Callable[[], Registry]
+    goes_on: Callable[[], bool] = lambda: True
+    """Asked between attempts to place a pod; it may raise if no answer is wanted any more."""
 
     def answer(self, question: Question, snapshot: Snapshot) -> Answer:
-        return answer(question, snapshot, self.plugins())
+        return answer(question, snapshot, self.plugins(), course=Course(self._used))
+
+    def _used(self) -> float:
+        return 0.0 if self.goes_on() else 1.0
 
     def refusals(
         self, snapshot: Snapshot, node: AddedNodes, pods: Iterable[str]

@@ -1,7 +1,11 @@
 """``berth rebalance``: which pods to evict for pods that fit, empty nodes, or less skew."""
 
 import argparse
+import asyncio
 import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,56 +13,136 @@ from typing import Any
 import msgspec
 
 from berth import log
-from berth.assembly.listed_snapshot import list_cluster
+from berth.assembly.listed_snapshot import list_cluster, snapshot_of
 from berth.assembly.running_scheduler import usual_kubeconfig
 from berth.client.connect import connect
-from berth.clock import RealClock
+from berth.client.errors import ApiError
+from berth.clock import Clock, RealClock, rfc3339
 from berth.config.decode import document
 from berth.event_loop import in_loop
 from berth.profile.build import Registry
-from berth.rebalance.apply import Applying
+from berth.rebalance.cordons import uncordon_left_behind
+from berth.rebalance.patient_api import PatientApi
 from berth.rebalance.proposal import Proposal
 from berth.rebalance.propose import Goals, propose
+from berth.rebalance.rebalancing import Rebalancing
 from berth.rebalance.text import lines
 from berth.settings.configuration import known_plugins
-from berth.terminal import INTERRUPTED, CommandError, UsageError, say, say_json
+from berth.terminal import CommandError, UsageError, say, say_json
 from berth.whatif.snapshot import Snapshot, load
 
 REACHED, NOT_REACHED = 0, 1
 """The exit statuses of a proposal."""
-MOST_PROPOSALS = 100
-"""Of one --apply: another is made when chance decided otherwise than the one before."""
+
+
+class _NotWantedError(Exception):
+    """The command has been interrupted."""
 
 
 def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
+    kubeconfig = given.kubeconfig or usual_kubeconfig(given.context)
+    if given.uncordon:
+        return in_loop(_with_api(given, kubeconfig, _uncordon))
     goals = _goals(given)
     registry = known_plugins(given).registry
-    kubeconfig = given.kubeconfig or usual_kubeconfig(given.context)
-    found = _propose(given, kubeconfig, goals, registry)
-    if not given.apply:
-        return NOT_REACHED if found.unmet else REACHED
-    for _ in range(MOST_PROPOSALS):
-        if _apply(found, kubeconfig or "", given):
-            return NOT_REACHED if found.unmet else REACHED
-        found = _propose(given, kubeconfig, goals, registry)
-    raise CommandError(f"not done after {MOST_PROPOSALS} proposals")
+    if given.apply:
+        return in_loop(
+            _with_api(given, kubeconfig, lambda api: _apply(given, api, goals, registry))
+        )
+    found = propose(_configured(given, _snapshot(given, kubeconfig)), goals, registry)
+    _show(given, found)
+    return NOT_REACHED if found.unmet else REACHED
 
 
-def _propose(
-    given: argparse.Namespace, kubeconfig: str | None, goals: Goals, registry: Registry
+async def _with_api(
+    given: argparse.Namespace,
+    kubeconfig: str | None,
+    work: Callable[[PatientApi], Awaitable[int]],
+) -> int:
+    if kubeconfig is None:
+        raise UsageError("no cluster: pass --kubeconfig")
+    client = await connect(kubeconfig=kubeconfig, context=given.context)
+    try:
+        return await work(PatientApi(client, clock=RealClock(), timeout=given.timeout))
+    except ApiError as exc:
+        raise CommandError(f"{kubeconfig}: {exc}") from exc
+    finally:
+        await client.close()
+
+
+async def _uncordon(api: PatientApi) -> int:
+    """Uncordon what runs have left cordoned."""
+    await uncordon_left_behind(api, say, lambda _run: True)
+    return 0
+
+
+async def _apply(
+    given: argparse.Namespace, api: PatientApi, goals: Goals, registry: Registry
+) -> int:
+    tell = (lambda _line: None) if given.output == "json" else say
+    clock = RealClock()
+
+    async def proposed(uncordoned: Collection[str]) -> Proposal:
+        snapshot = _configured(given, await snapshot_of(api, time=rfc3339(clock.now())))
+        return await _in_thread(snapshot, goals, registry, uncordoned)
+
+    rebalancing = Rebalancing(
+        api,
+        proposed,
+        run=_name_of_run(clock),
+        clock=clock,
+        tell=tell,
+        show=lambda found: _show(given, found),
+        timeout=given.timeout,
+        keeps_cordons=given.keep_cordoned,
+    )
+    found = await rebalancing.run(is_left=has_ended)
+    return NOT_REACHED if found.unmet else REACHED
+
+
+async def _in_thread(
+    snapshot: Snapshot, goals: Goals, registry: Registry, uncordoned: Collection[str]
 ) -> Proposal:
-    """Propose, and show it."""
-    snapshot = _snapshot(given, kubeconfig)
-    if given.config is not None:
-        snapshot = replace(snapshot, config=_configuration(given.config))
-    found = propose(snapshot, goals, registry)
+    """Propose while signals are heard; the search ends when it is not wanted any more."""
+    is_wanted = True
+
+    def look() -> None:
+        if not is_wanted:
+            raise _NotWantedError
+
+    try:
+        return await asyncio.to_thread(
+            propose, snapshot, goals, registry, uncordoned=uncordoned, before_trial=look
+        )
+    finally:
+        is_wanted = False
+
+
+def _name_of_run(clock: Clock) -> str:
+    return f"{socket.gethostname()}/{os.getpid()}/{rfc3339(clock.now())}"
+
+
+def has_ended(run: str) -> bool:
+    """Return whether *run* was on this machine and its process is gone; of others nobody knows."""
+    host, pid, _ = run.split("/", 2) if run.count("/") >= 2 else ("", "", "")
+    if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _show(given: argparse.Namespace, found: Proposal) -> None:
     if given.output == "json":
         say_json(msgspec.json.encode(found).decode())
     else:
         for line in lines(found):
             say(line)
-    return found
 
 
 def _goals(given: argparse.Namespace) -> Goals:
@@ -86,27 +170,15 @@ def _snapshot(given: argparse.Namespace, kubeconfig: str | None) -> Snapshot:
     return found[0]
 
 
+def _configured(given: argparse.Namespace, snapshot: Snapshot) -> Snapshot:
+    if given.config is None:
+        return snapshot
+    return replace(snapshot, config=_configuration(given.config))
+
+
 def _configuration(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as exc:
         raise UsageError(f"{path}: {exc.strerror}") from exc
     return document(text, source=str(path)).value
-
-
-def _apply(proposal: Proposal, kubeconfig: str, given: argparse.Namespace) -> bool:
-    """Return whether all is done; if not, the rest has to be proposed anew."""
-    tell = (lambda _line: None) if given.output == "json" else say
-
-    async def applying() -> int:
-        client = await connect(kubeconfig=kubeconfig, context=given.context)
-        try:
-            doing = Applying(client, clock=RealClock(), tell=tell, timeout=given.timeout)
-            return int(await doing.apply(proposal))
-        finally:
-            await client.close()
-
-    done = in_loop(applying())
-    if done == INTERRUPTED:
-        raise KeyboardInterrupt
-    return bool(done)

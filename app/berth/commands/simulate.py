@@ -3,13 +3,14 @@
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from berth import log, manifests
+from berth.clock import RealClock
 from berth.config.decode import document
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.model_errors import model_problems
@@ -20,8 +21,9 @@ from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
 from berth.settings.configuration import known_plugins
-from berth.terminal import UsageError, say_json
+from berth.terminal import UsageError, note, say_json
 from berth.whatif.answer import Answer
+from berth.whatif.course import Course, each_second
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
 from berth.whatif.snapshot import Snapshot, load
@@ -162,8 +164,12 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
         raise UsageError("\n".join(model_problems(exc))) from exc
     collect_seldom()
     if given.snapshot is not None:
-        return answer(question, load(given.snapshot), registry)
-    return answer(question, _listed(given.kubeconfig, given.context), registry)
+        snapshot = load(given.snapshot)
+    else:
+        snapshot = _listed(given.kubeconfig, given.context)
+    return answer(
+        question, snapshot, registry, course=Course(tell=each_second(_progress, RealClock()))
+    )
 
 
 def _listed(kubeconfig: str, context: str | None) -> Snapshot:
@@ -185,11 +191,18 @@ def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     from berth.settings.running_scheduler import scheduler
 
     try:
-        return ask_to_simulate(scheduler(given), asked)
+        return ask_to_simulate(scheduler(given), asked, _progress)
     except AskError as exc:
         if given.server is not None:
             raise
         raise UsageError(f"{exc}; otherwise pass --server, --snapshot or --kubeconfig") from exc
+
+
+def _progress(told: Mapping[str, Any]) -> None:
+    """Say how far it is, to people only."""
+    if sys.stderr.isatty():
+        what = "nodes tried" if told.get("stage") == "findRemovable" else "pods decided"
+        note(f"{told.get('stage')}: {told.get('done')} of {told.get('of')} {what}")
 
 
 def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:

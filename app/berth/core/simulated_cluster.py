@@ -78,6 +78,9 @@ class SimulationOptions:
     """The time when the simulation begins, in seconds since 1970."""
     is_watched: bool = False
     """Whether decisions are recorded with the best nodes, which takes time."""
+    goes_on: Callable[[], bool] = lambda: True
+    """Asked before each attempt; if not, :meth:`SimulatedCluster.run_until_quiet` ends as it is. It
+    may raise, too."""
 
 
 DEFAULT_OPTIONS: Final = SimulationOptions()
@@ -240,7 +243,7 @@ class SimulatedCluster:
 
         Raises no error for pods that wake each other for ever: it stops.
         """
-        while await self._step() or await self._pass_time():
+        while self._options.goes_on() and (await self._step() or await self._pass_time()):
             if self._is_going_round():
                 return
 

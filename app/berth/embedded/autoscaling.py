@@ -8,6 +8,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler.autoscaler import ClusterAutoscaler
 from berth.autoscaler.cloud import Cloud, Machines
 from berth.autoscaler.node_groups import NodeGroups
+from berth.autoscaler.planning_thread import Beside
 from berth.clock import Clock
 from berth.cluster.access.users import service_account
 from berth.cluster.kinds.builtin import find
@@ -54,9 +55,11 @@ def cluster_autoscaler(
     *,
     clock: Clock,
     rng: random.Random,
+    beside: Beside | None = None,
 ) -> ClusterAutoscaler:
     """Return the autoscaler of *cluster*, which asks what if of the running scheduler, *service*.
 
+    It plans *beside* the event loop, by default in a thread.
     The cluster needs :func:`access_rights`.
     """
     snapshots: LiveSnapshots | None = None
@@ -76,4 +79,5 @@ def cluster_autoscaler(
         plugins=lambda: service().plugins.registry,
         clock=clock,
         rng=rng,
+        beside=beside,
     )

@@ -18,7 +18,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--snapshot excludes --kubeconfig and --context")
     if given.snapshot is not None and given.apply:
         parser.error("--apply needs a cluster, not a snapshot")
-    if not (given.for_pod or given.empty_nodes or given.mend_skew):
+    has_goal = given.for_pod or given.empty_nodes or given.mend_skew
+    if given.uncordon and (has_goal or given.apply or given.snapshot is not None):
+        parser.error("--uncordon excludes goals, --apply and --snapshot")
+    if given.keep_cordoned and not (given.apply and given.empty_nodes):
+        parser.error("--keep-cordoned needs --empty-nodes and --apply")
+    if not has_goal and not given.uncordon:
         parser.error("name a goal: --for-pod, --empty-nodes or --mend-skew")
     return given
 
@@ -66,12 +71,21 @@ def _parser() -> argparse.ArgumentParser:
     add_plugin_flags(parser)
     parser.add_argument(
         "--apply", action="store_true",
-        help="evict the pods, wait for ready ones between the rounds, and stop when something does"
-        " not go as proposed",
+        help="evict the pods, wait for ready ones between the rounds, and propose anew when"
+        " something goes otherwise, until the goals are reached; then uncordon the nodes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-cordoned", action="store_true",
+        help="with --empty-nodes and --apply: leave the emptied nodes cordoned, to remove them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--uncordon", action="store_true",
+        help="uncordon the nodes that an --apply which was killed has left cordoned, and exit",
     )  # fmt: skip
     parser.add_argument(
         "--timeout", type=positive, default=TIMEOUT, metavar="SECONDS",
-        help="how long --apply waits for each round; default %(default)s",
+        help="how long --apply waits for each round, and for an API server that does not answer;"
+        " default %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", choices=["text", "json"], default="text", help="output format"

@@ -1,182 +1,200 @@
 """Carries a proposal out on a live cluster, as long as it goes as said.
 
-Pods go through the eviction API only.
+Pods go through the eviction API only. Whoever is made in the place of a pod is known by its owner:
+pods are made again, and get their nodes, in another order than they were proposed.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
-from berth.client.api import Api
-from berth.client.errors import ApiError, NotFoundError, TooManyRequestsError
+from berth.client.errors import ApiError, ConflictError, NotFoundError
 from berth.clock import Clock
-from berth.rebalance.proposal import Eviction, Proposal, Round, Step
+from berth.rebalance.cordons import Cordons
+from berth.rebalance.patient_api import POLL_SECONDS, PatientApi, RebalanceStoppedError
+from berth.rebalance.proposal import Eviction, Placement, Proposal, Round, Step
 from berth.rebalance.text import evicting
-from berth.terminal import CommandError
 
-POLL_SECONDS: Final = 0.5
-MERGE: Final = "application/merge-patch+json"
+GRACE_SECONDS: Final = 30.0
+"""How long pods may take to be made, and to get a node, before all is proposed anew. A pod that was
+refused is tried again after 10 seconds at most."""
+WATCH_SECONDS: Final = 1.0
+"""How long the scheduler may take to hear of a cordon. It hears of nodes and of pods by different
+watches, and would put a pod back on the node that it has just left."""
+TEMPLATE_LABELS: Final = ("pod-template-hash", "controller-revision-hash")
 
 Object = dict[str, Any]
-
-
-class RebalanceStoppedError(CommandError):
-    """Something did not go as proposed; what was done until then stays."""
+Owner = tuple[str, str, str]
+"""Whose pods take each other's place: the namespace, the UID of the controller, the template."""
 
 
 class Applying:
     """Does the steps one after the other, and waits for ready pods between rounds."""
 
     def __init__(
-        self, client: Api, *, clock: Clock, tell: Callable[[str], None], timeout: float
+        self,
+        api: PatientApi,
+        cordons: Cordons,
+        *,
+        clock: Clock,
+        tell: Callable[[str], None],
+        timeout: float,
     ) -> None:
         """*timeout* is for each round, in seconds; *tell* hears of what is done."""
-        self._client = client
+        self._api = api
+        self._cordons = cordons
         self._clock = clock
         self._tell = tell
         self._timeout = timeout
+        self.evictions = 0
+        """How many were carried out."""
 
-    async def apply(self, proposal: Proposal) -> bool:
-        """Cordon the nodes that are to become empty, and evict.
+    async def carry_out(self, proposal: Proposal) -> None:
+        """Cordon the nodes that are to become empty, and evict; until something goes otherwise.
 
-        Return whether all is done: not, when a pod went to another of equally good nodes, so that
-        the rest has to be proposed anew. Raises RebalanceStoppedError.
+        Then the rest has to be proposed anew. All pods that were made again are ready afterwards.
+        Raises RebalanceStoppedError and ApiError; cordons stay.
         """
+        await self._cordon(*proposal.emptied)
         for step in proposal.steps:
-            if step.cordon and not step.uncordon:
-                await self._cordon(step.cordon)
-        for place, step in enumerate(proposal.steps, 1):
-            if step.uncordon:
-                await self._cordon(step.cordon)
-            try:
-                went_otherwise = await self._rounds(step)
-            finally:
-                if step.uncordon:
-                    await self._cordon(step.cordon, undo=True)
-            for placement in step.rounds[-1].placements if step.uncordon else ():
-                await self._until_placed(placement.pod, placement.node)
-            if went_otherwise and (
-                went_otherwise < len(step.rounds) or place < len(proposal.steps)
-            ):
-                return False
+            if not await self._goes_as_proposed(step):
+                return
             self._tell(step.goal)
+
+    async def _goes_as_proposed(self, step: Step) -> bool:
+        has_evicted = any(each.evictions for each in step.rounds)
+        if step.uncordon:
+            await self._cordon(step.cordon)
+        for number, round_ in enumerate(step.rounds, 1):
+            as_proposed = await self._round(round_)
+            if step.uncordon and (number == len(step.rounds) or not as_proposed):
+                await self._cordons.uncordon(step.cordon)
+            if not as_proposed:
+                return False
+            for placement in round_.placements:
+                if not await self._is_placed(placement, has_evicted=has_evicted):
+                    return False
         return True
 
-    async def _rounds(self, step: Step) -> int:
-        """Do the rounds of a step; return the number of the one after which it must be left."""
-        for number, round_ in enumerate(step.rounds, 1):
-            if await self._round(round_):
-                return number
-            for placement in () if step.uncordon else round_.placements:
-                await self._until_placed(placement.pod, placement.node)
-        return 0
-
-    async def _cordon(self, node: str, *, undo: bool = False) -> None:
-        self._tell(f"{'uncordon' if undo else 'cordon'} {node}")
-        body = {"spec": {"unschedulable": None if undo else True}}
-        await self._ask("PATCH", f"/api/v1/nodes/{node}", body)
+    async def _cordon(self, *names: str) -> None:
+        before = len(self._cordons.names)
+        for name in names:
+            await self._cordons.cordon(name)
+        if len(self._cordons.names) > before:
+            await self._clock.sleep(WATCH_SECONDS)
 
     async def _round(self, round_: Round) -> bool:
-        """Do one round; return whether a pod went to another node than said, by chance."""
+        """Evict, and wait for the pods that are made again; return whether it goes as proposed."""
         deadline = self._clock.monotonic() + self._timeout
-        before = {
-            namespace: await self._pods(namespace)
-            for namespace in {_namespace(each.pod) for each in round_.evictions}
-        }
-        for eviction in round_.evictions:
-            self._tell(evicting(eviction))
-            await self._evict(eviction, deadline)
-        otherwise = False
-        for namespace, pods in before.items():
-            evictions = [each for each in round_.evictions if _namespace(each.pod) == namespace]
-            otherwise |= await self._until_made_again(namespace, pods, evictions, deadline)
-        return otherwise
+        before: dict[str, Object] = {}
+        for namespace in sorted({_namespace(each.pod) for each in round_.evictions}):
+            before |= await self._pods(namespace)
+        for each in round_.evictions:
+            if each.uid not in before:
+                self._tell(f"{each.pod} is gone already")
+                return False
+        evicted = [each for each in round_.evictions if await self._evict(each)]
+        if not await self._made_again(before, evicted, deadline):
+            return False
+        return len(evicted) == len(round_.evictions)
 
-    async def _evict(self, eviction: Eviction, deadline: float) -> None:
-        """Evict one pod; the budget may still have to learn of those of the round before."""
+    async def _evict(self, eviction: Eviction) -> bool:
+        """Evict one pod, as soon as its budget allows that; return whether it was there."""
         namespace, _, name = eviction.pod.partition("/")
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": {"preconditions": {"uid": eviction.uid}},
         }
-        while True:
-            try:
-                await self._ask("POST", path, body)
-            except TooManyRequestsError as exc:
-                await self._pause(deadline, f"{eviction.pod} is not evicted: {exc}")
-            except ApiError as exc:
-                raise RebalanceStoppedError(f"{eviction.pod} is not evicted: {exc}") from exc
-            else:
-                return
+        self._tell(evicting(eviction))
+        try:
+            await self._api.ask(
+                "POST", f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body
+            )
+        except (NotFoundError, ConflictError):
+            self._tell(f"{eviction.pod} is gone already")
+            return False
+        except (ApiError, RebalanceStoppedError) as exc:
+            raise RebalanceStoppedError(f"{eviction.pod} is not evicted: {exc}") from exc
+        self.evictions += 1
+        return True
 
-    async def _until_made_again(
-        self,
-        namespace: str,
-        before: dict[str, Object],
-        evictions: list[Eviction],
-        deadline: float,
+    async def _made_again(
+        self, before: Mapping[str, Object], evictions: Sequence[Eviction], deadline: float
     ) -> bool:
-        """Wait for as many ready pods of each controller as there were, on the proposed nodes.
+        """Wait for a ready pod in the place of each; return whether they are where proposed.
 
-        Return whether one is on another node, which is as good.
+        Not, either, when one gets no node, or is not made at all, for some time.
         """
-        equals = {name for each in evictions for name in each.or_to}
         evicted = {each.uid for each in evictions}
-        wanted: dict[str, Counter[str]] = {}
+        wanted: dict[Owner, Counter[str]] = {}
         for each in evictions:
-            if each.uid not in before:
-                raise RebalanceStoppedError(f"{each.pod} is gone, or another of the same name")
-            wanted.setdefault(_controller(before[each.uid]), Counter())[each.goes_to] += 1
-        needed = Counter(_controller(pod) for pod in before.values() if _is_ready(pod))
-        while True:
-            pods = await self._pods(namespace)
-            ready = Counter(_controller(pod) for pod in pods.values() if _is_ready(pod))
-            otherwise = False
-            for owner, nodes in wanted.items():
-                new = [
-                    pod
-                    for uid, pod in pods.items()
-                    if uid not in before and _controller(pod) == owner
-                ]
-                went = Counter(
-                    pod["spec"]["nodeName"] for pod in new if pod["spec"].get("nodeName")
+            wanted.setdefault(_owner(before[each.uid]), Counter())[each.goes_to] += 1
+        names = ", ".join(each.pod for each in evictions)
+        gone_at: float | None = None
+        while wanted:
+            pods: dict[str, Object] = {}
+            for namespace in {owner[0] for owner in wanted}:
+                pods |= await self._pods(namespace)
+            new: dict[Owner, list[Object]] = {owner: [] for owner in wanted}
+            for uid, pod in pods.items():
+                if uid not in before and (owner := _owner(pod)) in wanted:
+                    new[owner].append(pod)
+            if not evicted & pods.keys():
+                gone_at = self._clock.monotonic() if gone_at is None else gone_at
+                if all(sum(map(_is_well, new[o])) >= n.total() for o, n in wanted.items()):
+                    return all(not nodes - _nodes(new[o]) for o, nodes in wanted.items())
+                is_stuck = any(
+                    len(found) < wanted[o].total() or not all(map(_has_node, found))
+                    for o, found in new.items()
                 )
-                if (other := went - nodes) and not other.keys() <= equals:
-                    raise RebalanceStoppedError(
-                        f"a new pod went to {', '.join(sorted(other))}, "
-                        f"not to {', '.join(sorted(nodes))} as proposed"
-                    )
-                otherwise |= bool(other)
-            is_done = all(ready[owner] >= needed[owner] for owner in wanted)
-            if is_done and not evicted & pods.keys():
-                return otherwise
-            names = ", ".join(each.pod for each in evictions)
+                if is_stuck and self._clock.monotonic() >= gone_at + GRACE_SECONDS:
+                    await self._settle(new, names, deadline)
+                    return False
             await self._pause(deadline, f"the pods in the place of {names} are not ready")
+        return True
 
-    async def _until_placed(self, key: str, node: str) -> None:
-        deadline = self._clock.monotonic() + self._timeout
-        namespace, _, name = key.partition("/")
+    async def _settle(
+        self, new: Mapping[Owner, Sequence[Object]], names: str, deadline: float
+    ) -> None:
+        """Let those that have no node go back to where they came from."""
+        waiting = {p["metadata"]["uid"] for pods in new.values() for p in pods if not _has_node(p)}
+        if waiting:
+            self._tell(f"no other node has room for the pods in the place of {names} any more")
+            await self._cordons.lift()
+        while waiting:
+            pods: dict[str, Object] = {}
+            for namespace in {owner[0] for owner in new}:
+                pods |= await self._pods(namespace)
+            waiting = {uid for uid in waiting & pods.keys() if not _is_well(pods[uid])}
+            if waiting:
+                await self._pause(deadline, f"the pods in the place of {names} are not ready")
+
+    async def _is_placed(self, placement: Placement, *, has_evicted: bool) -> bool:
+        """Wait for a node; return whether it is the one that was proposed.
+
+        If somebody was evicted for it, and it gets no node, others may have to be evicted.
+        """
+        patience = GRACE_SECONDS if has_evicted else self._timeout
+        deadline = self._clock.monotonic() + patience
+        namespace, _, name = placement.pod.partition("/")
         while True:
             try:
-                pod = await self._ask("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+                pod = await self._api.ask("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
             except NotFoundError:
-                raise RebalanceStoppedError(f"{key} is gone") from None
-            went = pod["spec"].get("nodeName")
-            if went == node:
-                self._tell(f"{key} goes to {node}")
-                return
-            if went:
-                raise RebalanceStoppedError(f"{key} went to {went}, not to {node} as proposed")
-            await self._pause(deadline, f"{key} has no node")
+                self._tell(f"{placement.pod} is gone")
+                return False
+            if went := pod["spec"].get("nodeName"):
+                self._tell(f"{placement.pod} goes to {went}")
+                return bool(went == placement.node)
+            if has_evicted and self._clock.monotonic() >= deadline:
+                return False
+            await self._pause(deadline, f"{placement.pod} has no node")
 
     async def _pods(self, namespace: str) -> dict[str, Object]:
         """Return the pods of a namespace by UID."""
-        found = await self._ask("GET", f"/api/v1/namespaces/{namespace}/pods")
+        found = await self._api.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
         return {each["metadata"]["uid"]: each for each in found["items"]}
 
     async def _pause(self, deadline: float, problem: str) -> None:
@@ -184,26 +202,35 @@ class Applying:
             raise RebalanceStoppedError(f"after {self._timeout:g} seconds {problem}")
         await self._clock.sleep(POLL_SECONDS)
 
-    async def _ask(self, method: str, path: str, body: Object | None = None) -> Any:
-        answer = await self._client.request(
-            method,
-            path,
-            body=None if body is None else msgspec.json.encode(body),
-            content_type=MERGE if method == "PATCH" else "application/json",
-        )
-        return msgspec.json.decode(answer)
-
 
 def _namespace(key: str) -> str:
     return key.partition("/")[0]
 
 
-def _controller(pod: Object) -> str:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return next((each["uid"] for each in owners if each.get("controller")), "")
+def _owner(pod: Object) -> Owner:
+    meta = pod["metadata"]
+    owners = meta.get("ownerReferences") or ()
+    controller = next((each["uid"] for each in owners if each.get("controller")), "")
+    labels = meta.get("labels") or {}
+    template = next((labels[key] for key in TEMPLATE_LABELS if key in labels), "")
+    return meta.get("namespace", ""), controller, template
 
 
-def _is_ready(pod: Object) -> bool:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+def _has_node(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
+def _nodes(pods: Sequence[Object]) -> Counter[str]:
+    return Counter(pod["spec"]["nodeName"] for pod in pods if _has_node(pod))
+
+
+def _is_well(pod: Object) -> bool:
+    """Whether *pod* is ready, or has done its work."""
+    status = pod.get("status") or {}
+    if status.get("phase") == "Succeeded":
+        return True
+    is_ready = any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for each in status.get("conditions") or ()
+    )
     return is_ready and "deletionTimestamp" not in pod["metadata"]

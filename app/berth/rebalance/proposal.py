@@ -51,7 +51,7 @@ class Step(Told, frozen=True):
     """The node that has to be cordoned, so that no pod comes back to it; empty: none."""
     uncordon: bool = False
     """Whether it is uncordoned when all pods of the step are made again elsewhere. If not, it is
-    cordoned before the first eviction of all steps, and stays so."""
+    cordoned before the first eviction of all steps, until the last."""
     rounds: tuple[Round, ...] = ()
 
 
@@ -71,3 +71,12 @@ class Proposal(Told, frozen=True):
     @property
     def evictions(self) -> list[Eviction]:
         return [each for step in self.steps for round_ in step.rounds for each in round_.evictions]
+
+    @property
+    def placements(self) -> list[Placement]:
+        return [each for step in self.steps for round_ in step.rounds for each in round_.placements]
+
+    @property
+    def emptied(self) -> list[str]:
+        """The nodes that become empty, or are."""
+        return [step.cordon for step in self.steps if step.cordon and not step.uncordon]

@@ -4,7 +4,7 @@ All that is proposed was carried out on a private copy of the cluster before, wh
 decided about every pod that is made again. The same snapshot always has the same proposal.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
@@ -42,14 +42,25 @@ class Goals:
     """Whether topology spread constraints are to be kept by running pods."""
 
 
-def propose(snapshot: Snapshot, goals: Goals, registry: Registry) -> Proposal:
-    """Return what to evict on the cluster of *snapshot*.
+def propose(
+    snapshot: Snapshot,
+    goals: Goals,
+    registry: Registry,
+    *,
+    uncordoned: Collection[str] = (),
+    before_trial: Callable[[], None] = lambda: None,
+) -> Proposal:
+    """Return what to evict on the cluster of *snapshot*, were the nodes *uncordoned* not cordoned.
 
-    Raises RebalanceError, SnapshotError or ConfigError.
+    *before_trial* is called again and again, and may raise to end the search. Raises
+    RebalanceError, SnapshotError or ConfigError.
     """
     stays: dict[str, str] = {}
     while True:
-        search = _Search(Trial(snapshot, registry), stays)
+        trial = Trial(snapshot, registry, before_trial=before_trial)
+        for name in uncordoned:
+            trial.uncordon(name)
+        search = _Search(trial, stays)
         found = run_simulation(search.run(goals))
         if not search.failed:
             return found

@@ -46,21 +46,11 @@ class Constraint:
 
     def _domains(self, trial: Trial) -> dict[str, list[PodInfo]]:
         """Return the pods that count by domain; nodes where the pods may not run are no domain."""
-        found: dict[str, list[PodInfo]] = {}
-        affinity = self.example.template.required_node_affinity
-        for node in trial.nodes:
-            labels = trial.labels(node)
-            if self.topology_key not in labels:
-                continue
-            if affinity is not None and not affinity.matches(labels, node):
-                continue
-            found.setdefault(labels[self.topology_key], []).extend(
-                pod
-                for pod in trial.pods_on(node)
-                if pod.namespace == self.namespace
-                and not pod.is_terminating
-                and self.selector.matches(pod.labels)
-            )
+        domain_of = trial.domains(self.topology_key, self.example)
+        found: dict[str, list[PodInfo]] = {domain: [] for domain in domain_of.values()}
+        for pod in trial.pods_matching(self.namespace, self.selector):
+            if pod.node_name in domain_of and not pod.is_terminating:
+                found[domain_of[pod.node_name]].append(pod)
         return found
 
 

@@ -8,14 +8,14 @@ from berth.rebalance.proposal import Eviction, Proposal, Round, Step
 def lines(proposal: Proposal) -> Iterator[str]:
     """Yield what is to be done, in its order, and then what cannot be reached."""
     if not proposal.steps and not proposal.unmet:
-        yield "nothing is to be done"
+        yield "nothing to do"
     for step in proposal.steps:
         if step.cordon and not step.uncordon:
             yield f"cordon {step.cordon}"
     for step in proposal.steps:
         yield from _step(step)
     for unmet in proposal.unmet:
-        yield f"not: {unmet.goal}"
+        yield f"cannot be reached: {unmet.goal}"
         yield f"  {unmet.why}"
 
 

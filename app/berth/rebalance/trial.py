@@ -1,6 +1,6 @@
 """A private copy of a cluster, in which evictions are carried out, and taken back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,8 +13,11 @@ from berth.explain.explanation import Choice
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
+from berth.objects.selectors import Selector
+from berth.objects.taints import UNSCHEDULABLE_TAINT
 from berth.profile.build import Registry, args_models
 from berth.rebalance.evictable import Evictable
+from berth.rebalance.labelled_pods import LabelledPods
 from berth.rebalance.proposal import Eviction, Placement, Round
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.schedule_pod import smallest_name
@@ -41,8 +44,15 @@ class Outcome:
 class Trial:
     """Pods wait in it only while they are placed; whoever is pending and not asked for stays so."""
 
-    def __init__(self, snapshot: Snapshot, registry: Registry) -> None:
-        """Raises SnapshotError or ConfigError."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        registry: Registry,
+        *,
+        before_trial: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*before_trial* is called whenever pods are evicted; SnapshotError or ConfigError."""
+        self._before_trial = before_trial
         models = args_models(registry)
         config = (
             default_configuration(models)
@@ -61,6 +71,8 @@ class Trial:
         self._evicted: list[PodInfo] = []
         self._made: list[PodInfo] = []
         """In their place; both since the last :meth:`keep`."""
+        self._labelled = LabelledPods(cluster.cache.pods())
+        self._domains: dict[tuple[str, str], Mapping[str, str]] = {}
         self.made: set[str] = set()
         """The UIDs of all pods that there are in this trial only."""
         self.evictable = Evictable(self._cluster.listers, self._placing.profiles)
@@ -73,6 +85,32 @@ class Trial:
         """Return the pods of a node, by key."""
         table = self.table
         return sorted(table.pods[table.row_of[node]].values(), key=lambda pod: pod.key)
+
+    def pods_matching(self, namespace: str, selector: Selector) -> Iterator[PodInfo]:
+        """Yield the pods of *namespace* on nodes that *selector* matches."""
+        table = self.table
+        for key in self._labelled.candidates(namespace, selector):
+            pod = self._cluster.pods.get(key)
+            row = None if pod is None else table.row_of.get(pod.spec.node_name)
+            if pod is None or row is None:
+                continue
+            info = table.pods[row].get(pod.metadata.uid)
+            if info is not None and selector.matches(info.labels):
+                yield info
+
+    def domains(self, topology_key: str, pod: PodInfo) -> Mapping[str, str]:
+        """Return the domain of each node that has one, and where *pod* may run; by name."""
+        spec = pod.pod.spec
+        known = (topology_key, repr((spec.node_selector, spec.affinity)))
+        if known not in self._domains:
+            affinity = pod.template.required_node_affinity
+            self._domains[known] = {
+                node: labels[topology_key]
+                for node in self.table.row_of
+                if topology_key in (labels := self.labels(node))
+                and (affinity is None or affinity.matches(labels, node))
+            }
+        return self._domains[known]
 
     def labels(self, node: str) -> Mapping[str, str]:
         return self._world.node(node).labels
@@ -94,6 +132,14 @@ class Trial:
         node = self._world.node(name)
         self._cluster.put(_replace(node, spec=_replace(node.spec, unschedulable=cordoned)))
 
+    def uncordon(self, name: str) -> None:
+        """Uncordon a node of a running cluster, if it is there, where it has a taint, too."""
+        if name in self.table.row_of:
+            node = self._world.node(name)
+            taints = tuple(each for each in node.spec.taints if each != UNSCHEDULABLE_TAINT)
+            spec = _replace(node.spec, taints=taints, unschedulable=False)
+            self._cluster.put(_replace(node, spec=spec))
+
     async def evict(
         self, pods: Sequence[PodInfo], wanted: Sequence[PodInfo], *, cordoned: str = ""
     ) -> Outcome:
@@ -105,6 +151,7 @@ class Trial:
         hold their room while they end; a StatefulSet waits for that end. Whoever waited before is
         in backoff, and comes last. The scheduler decides about all of them.
         """
+        self._before_trial()
         if not cordoned:
             return await self._evict(pods, wanted, is_open=True)
         self.set_cordoned(cordoned, cordoned=True)
@@ -171,6 +218,7 @@ class Trial:
             meta = _replace(meta, name=f"{pod.name}{AGAIN}")
         made = PodInfo(_replace(again, metadata=meta))
         self.made.add(made.uid)
+        self._labelled.add(made)
         self._made.append(made)
         return made
 

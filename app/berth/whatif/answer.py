@@ -132,7 +132,7 @@ class Outcome(Told):
 
     fits: bool = Field(
         description="Whether all pods that the question is about have a node: its own and those of"
-        " removed nodes; if there are none, all that wait"
+        " removed nodes; if there are none, all that wait. Not if some are undecided"
     )
     placements: dict[str, str] = Field(description="Node by namespace/name of the pod")
     unplaced: tuple[Unplaced, ...]
@@ -191,6 +191,20 @@ class Removable(Told):
     )
 
 
+class Partial(Told):
+    """How far a simulation came before its CPU time was used up. All that it answers holds."""
+
+    stage: Literal["placing", "comparing", "findNodes", "findRemovable"] = Field(
+        description="What it was at. Later parts of the question have no answer"
+    )
+    done: int = Field(description="How many pods were decided about; nodes for findRemovable")
+    of: int
+    undecided: tuple[str, ...] = Field(
+        default=(), description="Pods that are neither placed nor refused"
+    )
+    advice: str = Field(description="What would need less time")
+
+
 class Answer(Outcome):
     """What would be."""
 
@@ -200,6 +214,9 @@ class Answer(Outcome):
     )
     nodes_needed: NodesNeeded | None = None
     removable: Removable | None = None
+    partial: Partial | None = Field(
+        default=None, description="Set if the CPU time did not suffice for the whole question"
+    )
     compared: Outcome | None = Field(
         default=None, description="What the other configuration makes of the same question"
     )

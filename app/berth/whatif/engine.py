@@ -8,12 +8,14 @@ from typing import NamedTuple
 from berth.core.simulated_cluster import run_simulation
 from berth.framework.pod_info import PodInfo
 from berth.profile.build import Registry
-from berth.whatif.answer import Answer, Group, NodesNeeded, Outcome, Removable, Unplaced
+from berth.whatif.answer import Answer, Group, NodesNeeded, Outcome, Partial, Removable, Unplaced
+from berth.whatif.course import Course, CutShortError, Stage
 from berth.whatif.deciding import Decider, as_compared, decider
 from berth.whatif.find_nodes import nodes_needed
 from berth.whatif.find_removable import removable
 from berth.whatif.groups import group_outcomes, notes_on_groups
 from berth.whatif.movable import Movable
+from berth.whatif.partial_answer import note_on, partial
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import Question
 from berth.whatif.repacking import repacked, spare_moves
@@ -23,30 +25,44 @@ from berth.whatif.usage import NodesThen, changed_nodes, nothing
 from berth.whatif.world import World
 
 
-def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
+def answer(
+    question: Question,
+    snapshot: Snapshot,
+    registry: Registry,
+    *,
+    course: Course | None = None,
+) -> Answer:
     """Simulate what *question* asks on a copy of *snapshot*; the same always has the same answer.
 
     The scheduler of the snapshot decides, with its queue, on a clock that does not wait. Raises
-    QuestionError, SnapshotError or ConfigError; each names the field.
+    QuestionError, SnapshotError or ConfigError; each names the field. The answer is partial if the
+    budget of *course* does not suffice.
     """
-    return run_simulation(_answer(question, snapshot, registry))
+    return run_simulation(_answer(question, snapshot, registry, course or Course()))
 
 
-async def _answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
+async def _answer(
+    question: Question, snapshot: Snapshot, registry: Registry, course: Course
+) -> Answer:
     other, others = as_compared(question), None
     decides = decider(question, snapshot, registry)
     if question.compares:  # before anything else is done: what is wrong should be told soon
         others = decider(other, snapshot, registry, prefix="compare")
-    outcome, found = await _simulate(question, snapshot, registry, decides)
-    compared = None
-    if others is not None:
-        compared, _ = await _simulate(other, snapshot, registry, others)
+    outcome, found = await _simulate(question, snapshot, registry, decides, course)
+    compared, left = None, found.partial
+    if others is not None and left is None:
+        compared, of_other = await _simulate(
+            other, snapshot, registry, others, course, stage="comparing"
+        )
+        left = of_other.partial
+        compared = None if left else compared
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
-        notes=found.notes,
+        notes=found.notes if left is None else (*found.notes, note_on(left)),
         nodes_needed=found.nodes_needed,
         removable=found.removable,
+        partial=left,
         compared=compared,
         moved=None if compared is None else _moved(outcome.placements, compared.placements),
     )
@@ -58,6 +74,7 @@ class _Found(NamedTuple):
     notes: tuple[str, ...]
     nodes_needed: NodesNeeded | None
     removable: Removable | None
+    partial: Partial | None
 
 
 async def _simulate(
@@ -65,6 +82,9 @@ async def _simulate(
     snapshot: Snapshot,
     registry: Registry,
     decides: Decider,
+    course: Course,
+    *,
+    stage: Stage = "placing",
 ) -> tuple[Outcome, _Found]:
     def begin(*, preempts: bool = False) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
@@ -74,6 +94,7 @@ async def _simulate(
             preempts=preempts,
             now=snapshot.now,
             listers=snapshot.listers,
+            course=course,
         )
         world = World.of(question, snapshot, placing.cluster, decides.state)
         if question.repack:
@@ -85,21 +106,33 @@ async def _simulate(
     world, placing = begin(preempts=question.preemption)
     typical = TypicalPods(chain(world.cluster.cache.pods(), world.waiting))
     goal = {pod.key for pod in world.asked or world.pending}
+    course.begin(stage, sum(1 for _ in world.waiting))
     placed = await placing.place(world.waiting, explains=True)
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, typical, goal=goal, question=question)
     needed = can_go = None
-    if question.find_nodes is not None:
-        if question.preemption:  # who was evicted must be there again
-            world, placing = begin()
-            placed = await placing.place(world.waiting)
-        placing.take_back()
-        needed = await nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
-    if question.find_removable is not None:
-        world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
-        can_go = await removable(begin, question.find_removable)
-    return outcome, _Found(tuple(world.notes), needed, can_go)
+    try:
+        if course.is_cut and (placed.undecided or placed.refusals):  # who might be tried again
+            raise CutShortError
+        if question.find_nodes is not None:
+            course.begin("findNodes", sum(1 for _ in world.waiting))
+            if question.preemption:  # who was evicted must be there again
+                world, placing = begin()
+                placed = await placing.place(world.waiting)
+            placing.take_back()
+            needed = await nodes_needed(
+                world, placing, question.find_nodes, without=placed, goal=goal
+            )
+        if question.find_removable is not None:
+            world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
+            can_go = await removable(begin, question.find_removable)
+            if course.is_halved:
+                raise CutShortError
+    except CutShortError:
+        left = partial(course, question, world, tuple(placed.undecided))
+        return outcome, _Found(tuple(world.notes), needed, can_go, left)
+    return outcome, _Found(tuple(world.notes), needed, can_go, None)
 
 
 def _outcome(
@@ -107,7 +140,7 @@ def _outcome(
 ) -> Outcome:
     after = NodesThen.of(world.cluster.cache.table)
     return Outcome(
-        fits=not goal & placed.refusals.keys(),
+        fits=not goal & placed.refusals.keys() and not goal.intersection(placed.undecided),
         placements=placed.nodes,
         unplaced=_unplaced(world, placed),
         pending=tuple(pod.key for pod in world.pending),

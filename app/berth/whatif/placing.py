@@ -17,6 +17,7 @@ from berth.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_pod import smallest_name
 from berth.tasks import at_once
 from berth.whatif.answer import Victim
+from berth.whatif.course import Course, CutShortError
 
 
 @dataclass(slots=True)
@@ -28,6 +29,8 @@ class Placed:
     refusals: dict[str, str] = field(default_factory=dict)
     """Why the others have none: the text of the FailedScheduling event, or what gates them."""
     victims: list[Victim] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+    """Who was not tried, because the time was over."""
     groups: dict[GroupKey, PodGroupExplanation] = field(default_factory=dict)
     """Why pod groups are where they are, or wait; empty unless that was asked for."""
 
@@ -35,8 +38,11 @@ class Placed:
 class Placing:
     """A scheduler on one cluster; places pods on it, and can take them back."""
 
-    def __init__(self, cluster: SimulatedCluster, *, seed: int | None) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, *, seed: int | None, course: Course | None = None
+    ) -> None:
         self.cluster = cluster
+        self.course = course or Course()
         self._seed = seed or 0
 
     @classmethod
@@ -49,15 +55,21 @@ class Placing:
         preempts: bool,
         now: float,
         listers: type[Listers],
+        course: Course | None = None,
     ) -> "Placing":
         """Make the scheduler of *config* and a cluster for it; ConfigError when that cannot be.
 
         Of several best nodes one is drawn by *seed*; without, it is the one of the smallest name.
-        *now* is when the simulation begins, in seconds since 1970.
+        *now* is when the simulation begins, in seconds since 1970. Pods are tried while
+        *course* goes on.
         """
+        course = course or Course()
         select = smallest_name if seed is None else None
-        options = SimulationOptions(preempts=preempts, select=select, start=now)
-        return cls(SimulatedCluster(config, registry, options, listers=listers), seed=seed)
+        options = SimulationOptions(
+            preempts=preempts, select=select, start=now, goes_on=course.goes_on
+        )
+        cluster = SimulatedCluster(config, registry, options, listers=listers)
+        return cls(cluster, seed=seed, course=course)
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -74,7 +86,8 @@ class Placing:
         """Let the scheduler work, and return what became of *pods*, which wait.
 
         If it *explains*, also what became of their groups. Afterwards nobody waits any more; who
-        has no node leaves no trace but a nomination.
+        has no node leaves no trace but a nomination. Raises CutShortError if the time is over; but
+        in the first stages, those are told who were not tried.
         """
         cluster = self.cluster
         cluster.rng.seed(self._seed)
@@ -98,9 +111,16 @@ class Placing:
         if explains:
             placed.groups = dict(self._groups_of(asked))
         for pod in asked:
-            if pod.key not in placed.nodes and pod.key not in placed.refusals:
-                placed.refusals[pod.key] = self._refusal(pod.key)
+            if pod.key in placed.nodes or pod.key in placed.refusals:
+                continue
+            refusal = self._refusal(pod.key)
+            if refusal is None and self.course.is_cut:
+                placed.undecided.append(pod.key)
+            else:
+                placed.refusals[pod.key] = refusal or "not tried"
         cluster.put_aside_waiting()
+        if self.course.is_cut and self.course.stage not in ("placing", "comparing"):
+            raise CutShortError
         return placed
 
     def _groups_of(self, pods: Iterable[PodInfo]) -> Iterator[tuple[GroupKey, PodGroupExplanation]]:
@@ -121,7 +141,8 @@ class Placing:
         """Let all be that was placed; what is placed from now on can be taken back."""
         self.cluster.bound.clear()
 
-    def _refusal(self, key: str) -> str:
+    def _refusal(self, key: str) -> str | None:
+        """Return why a pod has no node; None if it was not tried."""
         queue = self.cluster.core.queue.sub_queues
         if queue.place_of(key) is SubQueue.GATED:
             queued = queue.get(key)
@@ -131,7 +152,7 @@ class Placing:
             status = next(filter(None, answers), None)
             return f"not tried: {status.message if status else queued.gating_plugin}"
         condition = self.cluster.api.conditions.get(key)
-        return condition.message if condition else "not tried"
+        return condition.message if condition else None
 
 
 def created(pod: PodInfo) -> float:

@@ -6,7 +6,15 @@ from itertools import islice
 from typing import Final
 
 from berth.tables import Content, Stack, Table
-from berth.whatif.answer import Answer, Move, NodesNeeded, Outcome, Removable, Repacked, Usage
+from berth.whatif.answer import (
+    Answer,
+    Move,
+    NodesNeeded,
+    Outcome,
+    Removable,
+    Repacked,
+    Usage,
+)
 from berth.whatif.usage import BALANCED, PODS
 
 PODS_NAMED: Final = 3
@@ -52,7 +60,8 @@ def _parts(answer: Answer) -> Iterator[Content]:
 def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
     if answer.snapshot_time:
         yield "snapshot of", answer.snapshot_time
-    yield "fits", _fit(answer)
+    undecided = len(answer.partial.undecided) if answer.partial is not None else 0
+    yield "fits", _fit(answer, undecided=undecided)
     if answer.nodes_needed is not None:
         yield "nodes needed", _needed(answer.nodes_needed)
     if answer.compared is not None:
@@ -69,9 +78,9 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "note", note
 
 
-def _fit(outcome: Outcome) -> str:
+def _fit(outcome: Outcome, *, undecided: int = 0) -> str:
     without = sum(len(group.pods) for group in outcome.unplaced)
-    total = len(outcome.placements) + without
+    total = len(outcome.placements) + without + undecided
     said = f"{len(outcome.placements)} of {total} pods have a node"
     if outcome.victims:
         said += f", {len(outcome.victims)} evicted"

@@ -15,6 +15,7 @@ from berth.assembly.simulation_worker import work
 from berth.server.bodies import JSON
 from berth.server.scheduler.simulate import (
     EXAMPLES,
+    LINES,
     MOST_BYTES,
     simulate_endpoints,
 )
@@ -62,11 +63,18 @@ class World:
     def __init__(self) -> None:
         self.is_synced = True
         self.fails_with: SimulationError | None = None
+        self.tells: list[bytes] = []
 
     async def simulate(
-        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+        self,
+        ask: Callable[[], Awaitable[bytes]],
+        live: Callable[[], Iterable[bytes]],
+        tell: Callable[[bytes], None],
     ) -> bytes:
         question = await ask()
+        for line in self.tells:
+            tell(line)
+            await asyncio.sleep(0)
         if self.fails_with is not None:
             raise self.fails_with
         status, said = asked_of_worker(question, live)
@@ -292,7 +300,9 @@ async def test_nobody_simulates_for_a_client_that_has_gone() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def simulate(
-        ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+        ask: Callable[[], Awaitable[bytes]],
+        live: Callable[[], Iterable[bytes]],
+        tell: Callable[[bytes], None],
     ) -> bytes:
         assert await ask() == b"{}"
         begun.set()
@@ -326,3 +336,42 @@ async def test_nobody_simulates_for_a_client_that_has_gone() -> None:
     await answering
     assert ended.is_set()
     assert sent[0]["status"] == httpx.codes.BAD_REQUEST
+
+
+TOLD = [b'{"progress":{"stage":"placing","done":%d,"of":9}}\n' % i for i in (3, 6)]
+LINES_ONLY = {"Accept": LINES}
+
+
+async def lines_of(client: httpx.AsyncClient, question: Any) -> tuple[int, str, list[Any]]:
+    answer = await client.post("/simulate", json=question, headers=LINES_ONLY)
+    lines = [json.loads(line) for line in answer.content.splitlines()]
+    return answer.status_code, answer.headers["Content-Type"], lines
+
+
+async def test_the_progress_is_told_in_lines_to_who_wants_them(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    world.tells = TOLD
+    status, kind, lines = await lines_of(client, {})
+    assert (status, kind) == (httpx.codes.OK, LINES)
+    assert lines[:-1] == [json.loads(line) for line in TOLD]
+    assert Answer.model_validate(lines[-1]["answer"]) == ask(LIVE)
+    answer = await client.post("/simulate", json={})
+    assert (answer.headers["Content-Type"], answer.json()) == (JSON, lines[-1]["answer"])
+
+
+async def test_a_failure_after_the_first_line_is_a_line(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    world.tells, world.fails_with = TOLD[:1], SimulationTooLargeError("too large")
+    _, _, lines = await lines_of(client, {})
+    assert lines[1:] == [{"error": {"status": 507, "detail": "too large"}}]
+
+
+async def test_what_is_answered_or_refused_at_once_is_no_line(
+    client: httpx.AsyncClient, world: World
+) -> None:
+    status, kind, [told] = await lines_of(client, {})
+    assert (status, kind, Answer.model_validate(told)) == (httpx.codes.OK, JSON, ask(LIVE))
+    world.fails_with = TooManySimulationsError("2 are being done")
+    assert (await lines_of(client, {}))[0] == httpx.codes.TOO_MANY_REQUESTS

@@ -45,8 +45,10 @@ async def asked(
     return await processes.simulate(ask, lambda: live)
 
 
-def worker(most_memory: int = 2**30) -> SimulationProcesses:
-    return SimulationProcesses(SIMULATION_WORKER, most_memory=most_memory)
+def worker(most_memory: int = 2**30, *, most_cpu_seconds: float = 30.0) -> SimulationProcesses:
+    return SimulationProcesses(
+        SIMULATION_WORKER, most_memory=most_memory, most_cpu_seconds=most_cpu_seconds
+    )
 
 
 async def test_the_worker_answers() -> None:
@@ -108,7 +110,10 @@ async def test_a_failure_is_not_the_askers_fault(caplog: pytest.LogCaptureFixtur
 
 
 async def test_who_takes_too_long_is_ended() -> None:
-    with pytest.raises(SimulationError, match=r"not done within 0.2 s: ask for fewer"):
+    with pytest.raises(
+        SimulationError,
+        match=r"not done within 0.2 s, and it has not taken 30 s of CPU: the machine",
+    ):
         await asked(running(SLEEP, most_seconds=0.2))
 
 
@@ -137,3 +142,33 @@ async def test_only_so_many_at_once() -> None:
         await processes.simulate(never, tuple)
     assert await first == b"done"
     assert await asked(processes) == b"done"
+
+
+async def test_an_answer_is_partial_when_the_cpu_time_is_over() -> None:
+    """The start of the process takes more than that, so that it is over at once."""
+    told = await asked(worker(most_cpu_seconds=0.001), live=LIVE.encode())
+    found = Answer.model_validate_json(told)
+    assert found.partial is not None
+    assert (found.partial.done, found.partial.of, found.fits) == (0, 1, False)
+    assert found.partial.undecided == ("default/p",)
+
+
+async def test_who_does_not_look_at_the_time_is_ended() -> None:
+    spin = "import signal, os; os.kill(os.getpid(), signal.SIGXCPU)"
+    with pytest.raises(SimulationError, match="30 s of CPU are over before a pod was decided"):
+        await asked(running(spin))
+
+
+async def test_the_progress_is_told() -> None:
+    lines = [b'{"progress": {"done": 1}}\n', b'{"progress": {"done": 2}}\n']
+    code = "; ".join(f"sys.stdout.buffer.write(b'\\2' + {line!r})" for line in lines)
+    heard: list[bytes] = []
+
+    async def ask_() -> bytes:
+        return b"{}"
+
+    for end, want in (("sys.stdout.write('{}')", b"{}"), ("sys.stdout.write('\\2half')", b"")):
+        heard.clear()
+        processes = running(f"source.read(10); {code}; {end}")
+        assert await processes.simulate(ask_, tuple, heard.append) == want
+        assert heard == lines

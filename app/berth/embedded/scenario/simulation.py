@@ -11,6 +11,7 @@ import msgspec
 from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler.autoscaler import ClusterAutoscaler
 from berth.autoscaler.node_groups import NodeGroups
+from berth.autoscaler.planning_thread import InTurn
 from berth.client.api import Api
 from berth.client.errors import NotFoundError
 from berth.clock import Clock
@@ -66,7 +67,13 @@ class Simulation:
         self._autoscaler = None
         if groups:
             self._autoscaler = cluster_autoscaler(
-                cluster, self._running_scheduler, groups, self._kubelets, clock=clock, rng=rng
+                cluster,
+                self._running_scheduler,
+                groups,
+                self._kubelets,
+                clock=clock,
+                rng=rng,
+                beside=InTurn(),
             )
         self._start("controllers", cluster.run_controllers)
         self._start("kubelets", self._kubelets.run)

@@ -5,11 +5,13 @@ its own, which asks for the state of the cluster if the question brings none.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final, Protocol
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import Field
+from starlette.responses import StreamingResponse
 from starlette.types import Message
 
 from berth.server.bodies import JSON, BodyError, read_body, require_json
@@ -30,17 +32,21 @@ from berth.whatif.snapshot import Snapshot
 MOST_BYTES: Final = 32 * 2**20
 """Of a request. A cluster of 5,000 nodes and 50,000 pods is half of that."""
 RETRY_SECONDS: Final = 1
+LINES: Final = "application/x-ndjson"
 
 
 class Simulate(Protocol):
     """Who simulates: ``SimulationProcesses.simulate`` in ``simulation_process``."""
 
     async def __call__(
-        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+        self,
+        ask: Callable[[], Awaitable[bytes]],
+        live: Callable[[], Iterable[bytes]],
+        tell: Callable[[bytes], None],
     ) -> bytes:
         """Answer what *ask* returns, on *live* unless it brings a snapshot.
 
-        Raises SimulationError.
+        *tell* hears how far it is: lines of JSON. Raises SimulationError.
         """
         ...
 
@@ -136,7 +142,10 @@ def simulate_endpoints(
         summary="Answer a what-if question",
         description="Places pods on a copy of the cluster, with all plugins of the"
         " configuration and in the order of the queue. Nothing changes, and the"
-        " same question always gets the same answer.",
+        " same question always gets the same answer, unless its CPU time does not suffice:"
+        " then `partial` says how far it came. With `Accept: application/x-ndjson`, lines of"
+        ' JSON: `{"progress": {...}}` each second, and at last `{"answer": {...}}` or'
+        ' `{"error": {"status": ..., "detail": ...}}`.',
         response_model=Answer,
         openapi_extra={"requestBody": _BODY},
         responses={
@@ -152,29 +161,74 @@ def simulate_endpoints(
         },
     )
     async def what_if(request: Request) -> Response:
+        lines: asyncio.Queue[bytes] = asyncio.Queue()
+        answering = asyncio.create_task(
+            _answer(request, simulate, live, lines.put_nowait), name="simulation"
+        )
         try:
-            require_json(request)
-            found = await _while_wanted(request, simulate, live)
-        except BodyError as exc:
-            raise HTTPException(exc.status, str(exc)) from exc
-        except ClientGoneError as exc:
-            raise HTTPException(400, str(exc)) from exc
-        except TooManySimulationsError as exc:
-            headers = {"Retry-After": str(RETRY_SECONDS)}
-            raise HTTPException(429, str(exc), headers=headers) from exc
-        except SimulationTooLargeError as exc:
-            raise HTTPException(MEMORY_STATUS, str(exc)) from exc
-        except SimulationFailedError as exc:
-            raise HTTPException(500, str(exc)) from exc
-        except SimulationError as exc:
-            raise HTTPException(422, str(exc)) from exc
-        return Response(found, media_type=JSON)
+            if LINES in request.headers.get("accept", ""):
+                listening = asyncio.create_task(lines.get(), name="simulation's progress")
+                await asyncio.wait([answering, listening], return_when=asyncio.FIRST_COMPLETED)
+                if not listening.done():
+                    listening.cancel()
+                if not answering.done() or listening.done():
+                    told = _told(answering, listening.result(), lines)
+                    return StreamingResponse(told, media_type=LINES)
+            return Response(await answering, media_type=JSON)
+        except asyncio.CancelledError:
+            answering.cancel()
+            raise
 
     return router
 
 
+async def _told(
+    answering: asyncio.Task[bytes], first: bytes, lines: asyncio.Queue[bytes]
+) -> AsyncIterator[bytes]:
+    """Yield lines about the progress, and at last one with the answer, or why there is none."""
+    answering.add_done_callback(lambda _: lines.put_nowait(b""))
+    try:
+        yield first
+        while line := await lines.get():
+            yield line
+        yield b'{"answer":' + await answering + b"}\n"
+    except HTTPException as exc:
+        error = {"status": exc.status_code, "detail": exc.detail}
+        yield json.dumps({"error": error}).encode() + b"\n"
+    finally:
+        answering.cancel()
+
+
+async def _answer(
+    request: Request,
+    simulate: Simulate,
+    live: Callable[[], Iterable[bytes]],
+    tell: Callable[[bytes], None],
+) -> bytes:
+    """Return the answer in JSON. Raises HTTPException."""
+    try:
+        require_json(request)
+        return await _while_wanted(request, simulate, live, tell)
+    except BodyError as exc:
+        raise HTTPException(exc.status, str(exc)) from exc
+    except ClientGoneError as exc:
+        raise HTTPException(400, str(exc)) from exc
+    except TooManySimulationsError as exc:
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        raise HTTPException(429, str(exc), headers=headers) from exc
+    except SimulationTooLargeError as exc:
+        raise HTTPException(MEMORY_STATUS, str(exc)) from exc
+    except SimulationFailedError as exc:
+        raise HTTPException(500, str(exc)) from exc
+    except SimulationError as exc:
+        raise HTTPException(422, str(exc)) from exc
+
+
 async def _while_wanted(
-    request: Request, simulate: Simulate, live: Callable[[], Iterable[bytes]]
+    request: Request,
+    simulate: Simulate,
+    live: Callable[[], Iterable[bytes]],
+    tell: Callable[[bytes], None],
 ) -> bytes:
     """Have the question in *request* answered, but not to the end if its client goes.
 
@@ -191,4 +245,4 @@ async def _while_wanted(
         await has_body.wait()
         return await request.receive()
 
-    return await while_wanted(receive, simulate(ask, live))
+    return await while_wanted(receive, simulate(ask, live, tell))

@@ -13,8 +13,10 @@ from berth.memory import room_in_container
 
 log = logging.getLogger(__name__)
 
-MOST_SECONDS: Final = 30.0
-"""How long one simulation may take, the start of its process included."""
+MOST_CPU_SECONDS: Final = 30.0
+"""CPU time of one simulation, the start of its process included. Then its answer is partial."""
+MOST_SECONDS: Final = 300.0
+"""How long one simulation may take on a machine that has no CPU time for it."""
 MOST_AT_ONCE: Final = 2
 MOST_MEMORY: Final = 2**30
 """Bytes that one simulation may take beside its code."""
@@ -22,6 +24,8 @@ MOST_ANSWER_BYTES: Final = 64 * 2**20
 PIECE: Final = 2**18
 UNANSWERABLE, OUT_OF_MEMORY = 2, 3
 """Exit statuses of the worker when it is the question that is wrong, or too large."""
+PROGRESS: Final = b"\2"
+"""What begins a line of JSON about how far the worker is; no answer begins so."""
 WANTS_SNAPSHOT: Final = b"?"
 """What the worker writes first if the question brings no snapshot; no answer begins so."""
 SIZE: Final = struct.Struct(">Q")
@@ -61,6 +65,7 @@ class SimulationProcesses:
         command: Sequence[str],
         *,
         more: Callable[[], Sequence[str]] = tuple,
+        most_cpu_seconds: float = MOST_CPU_SECONDS,
         most_seconds: float = MOST_SECONDS,
         most_at_once: int = MOST_AT_ONCE,
         most_memory: int = MOST_MEMORY,
@@ -71,38 +76,51 @@ class SimulationProcesses:
         """
         self._command = command
         self._more = more
+        self._most_cpu_seconds = most_cpu_seconds
         self._most_seconds = most_seconds
         self._most_at_once = most_at_once
         self._most_memory = most_memory
         self._running = 0
 
     async def simulate(
-        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+        self,
+        ask: Callable[[], Awaitable[bytes]],
+        live: Callable[[], Iterable[bytes]],
+        tell: Callable[[bytes], None] = lambda _progress: None,
     ) -> bytes:
         """Return the JSON of the answer to the JSON that *ask* returns once it is its turn.
 
         If that brings no snapshot, it is about *live*, which is gone through in turns with
-        everybody else on the event loop. Raises SimulationError, and what the two raise.
+        everybody else on the event loop. Meanwhile *tell* hears how far it is, in JSON. Raises
+        SimulationError, and what the two raise.
         """
         if self._running >= self._most_at_once:
             raise TooManySimulationsError(f"{self._running} simulations are being done already")
         self._running += 1
         try:
             async with asyncio.timeout(self._most_seconds):
-                return await self._answer(await ask(), live)
+                return await self._answer(await ask(), live, tell)
         except TimeoutError as exc:
             raise SimulationError(
-                f"not done within {self._most_seconds:g} s: ask for fewer pods or nodes"
+                f"not done within {self._most_seconds:g} s, and it has not taken"
+                f" {self._most_cpu_seconds:g} s of CPU: the machine is too busy, or a plugin waits"
+                " for something"
             ) from exc
         finally:
             self._running -= 1
 
-    async def _answer(self, question: bytes, live: Callable[[], Iterable[bytes]]) -> bytes:
+    async def _answer(
+        self,
+        question: bytes,
+        live: Callable[[], Iterable[bytes]],
+        tell: Callable[[bytes], None],
+    ) -> bytes:
         memory = min(self._most_memory, room_in_container() // self._most_at_once)
         command = (*self._command, *self._more(), "--most-memory", str(memory))
+        command += ("--most-cpu", str(self._most_cpu_seconds))
         process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
         try:
-            said = await _converse(process, question, live)
+            said = await _converse(process, question, live, tell)
             status = await process.wait()
         finally:
             with suppress(ProcessLookupError):
@@ -113,6 +131,12 @@ class SimulationProcesses:
                 return said
             case _ if status == UNANSWERABLE:
                 raise SimulationError(said.decode())
+            case _ if status == -signal.SIGXCPU:
+                raise SimulationError(
+                    f"{self._most_cpu_seconds:g} s of CPU are over before a pod was decided about:"
+                    " the cluster is too large to be read, or a plugin takes that long for one pod;"
+                    " `berth simulate --snapshot` has no limit"
+                )
             case _ if status in _WITHOUT_MEMORY:
                 raise SimulationTooLargeError(
                     f"it takes more than {memory >> 20} MiB of memory: ask for fewer pods or nodes"
@@ -122,9 +146,12 @@ class SimulationProcesses:
 
 
 async def _converse(
-    process: Process, question: bytes, live: Callable[[], Iterable[bytes]]
+    process: Process,
+    question: bytes,
+    live: Callable[[], Iterable[bytes]],
+    tell: Callable[[bytes], None],
 ) -> bytes:
-    """Tell a worker what it wants to know, and return what it says then."""
+    """Tell a worker what it wants to know, and return what it says then but for its progress."""
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None
     assert stdout is not None
@@ -139,6 +166,12 @@ async def _converse(
                 await _write(stdin, piece)
         stdin.close()
         await stdin.wait_closed()
+        said = said or await stdout.read(1)
+    with suppress(asyncio.IncompleteReadError):  # it has ended in the middle of a line
+        while said == PROGRESS:
+            said = b""
+            tell(await stdout.readuntil(b"\n"))
+            said = await stdout.read(1)
     pieces, size = [said], 0
     while piece := await stdout.read(PIECE):
         pieces.append(piece)

@@ -45,6 +45,8 @@ function sentence(outcome) {
   const found = counts(outcome);
   const [has, all] = found.asked ? [found.askedPlaced, found.asked] : [found.waitingPlaced, found.waiting];
   const kind = found.asked ? "pod" : "waiting pod";
+  const undecided = outcome.partial?.undecided.length ?? 0;
+  if (undecided) return `So far, ${count(has)} of ${counted(all, kind)} fit. ${count(undecided)} more are undecided.`;
   if (!all) return "No pods to place.";
   const extra = found.evicted ? ` ${counted(found.evicted, "pod")} evicted.` : "";
   if (has === all) return `${all === 1 ? `The ${kind} fits.` : `All ${count(all)} ${kind}s fit.`}${extra}`;
