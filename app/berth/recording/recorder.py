@@ -23,6 +23,7 @@ from berth.config.configz import to_shown
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.journal import Handlers
 from berth.core.outside import ApiWrites, Outside, RandomSources
+from berth.framework.exports import exported
 from berth.framework.kind import Kind
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
@@ -30,7 +31,6 @@ from berth.informer.store import ResourceEventHandler
 from berth.recording import lines
 from berth.recording.chance import AttemptChance
 from berth.recording.recorded_api import RecordedHandler, RecordedWrites
-from berth.recording.stripping import stripped
 from berth.release import version
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Outcome
@@ -106,6 +106,10 @@ class Recorder:
                 plugins=self._plugins,
             )
         )
+
+    def exported(self, kind: Kind[Any], obj: Any) -> Any:
+        """Return *obj* as it may be recorded."""
+        return exported(kind, obj, annotations=self._core.live.annotations)
 
     # Steps.
 
@@ -194,7 +198,7 @@ class Recorder:
                 )
             )
             raise
-        told = result if kind is None else stripped(kind, result)
+        told = result if kind is None else self.exported(kind, result)
         self.write(lines.Answer(self.tick(), call, key, nth, msgspec.Raw(lines.encode(told))))
         return result
 
