@@ -29,7 +29,7 @@ class Header(Line, frozen=True, gc=False, tag="header"):
     version: str
     """Of berth."""
     config: dict[str, Any]
-    """A KubeSchedulerConfiguration, without secrets and extenders."""
+    """A KubeSchedulerConfiguration, without secrets."""
     t: float = 0.0
     seed: int = 0
     """Chance begins anew at each attempt, with this plus the number of the attempt."""
@@ -198,12 +198,12 @@ class Job(Line, frozen=True, gc=False, tag="job"):
 
 
 class Answer(Line, frozen=True, gc=False, tag="answer"):
-    """The API server has answered a request that waited for it."""
+    """The API server, or an extender, has answered a request that waited for it."""
 
     t: float
     call: str
     key: str
-    """What the call is about: a UID, or a name."""
+    """What the call is about: a UID, a name, or the number of the attempt."""
     nth: int = 1
     """Counts the calls of this kind about it; a later one may be answered first."""
     result: msgspec.Raw = msgspec.Raw(b"null")

@@ -32,6 +32,8 @@ from berth.recording.following import (
     ReplayedScheduler,
 )
 from berth.recording.kinds import by_name
+from berth.recording.recorded_extenders import CALL as EXTENDER_CALL
+from berth.recording.recorded_extenders import ExtenderAnswers
 from berth.recording.replayed_api import Meetings, ReplayClock, ReplayedWrites
 from berth.scheduler.background import Job
 from berth.scheduler.decisions import DecisionRecord
@@ -78,16 +80,23 @@ class Replay:
         self._pending: dict[str, PendingPreemption] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        recorded = self._configuration(header.config)
+        self._extenders = ExtenderAnswers()
         self.core = SchedulerCore(
-            config or self._configuration(header.config),
+            (config or recorded).model_copy(update={"extenders": recorded.extenders}),
             registry,
             Outside(
                 api=cast("ApiWrites", self._writes),
                 pods=self._pods,
                 listers=with_kinds(kinds_read(registry))(),
                 clock=self.clock,
-                rng=RandomSources(ties=self._chance.source(), plugins=self._chance.source()),
+                rng=RandomSources(
+                    ties=self._chance.source(),
+                    plugins=self._chance.source(),
+                    extenders=self._chance.source(),
+                ),
                 metrics=SchedulerMetrics(CollectorRegistry()),
+                extenders=self._extenders.of(recorded.extenders),
             ),
             CoreOptions(
                 max_in_unschedulable=header.max_in_unschedulable,
@@ -118,6 +127,8 @@ class Replay:
                 await self._attempt(line)
             case lines.Bound():
                 self._endings.come(line.uid, line)
+            case lines.Answer() if line.call.startswith(EXTENDER_CALL):
+                self._extenders.come(line)
             case lines.Answer():
                 self._writes.answers.come(line)
             case lines.Woke():
@@ -170,6 +181,9 @@ class Replay:
             log.exception("event handler failed", extra={"kind": line.kind, "key": key})
 
     async def _attempt(self, line: lines.Attempt) -> None:
+        self._extenders.begin(line.number)
+        if self._tasks:
+            await _turns()
         self._chance.attempt = line.number
         scheduler = self.core.scheduler
         queued = self._take(line)
