@@ -27,6 +27,7 @@ from berth.objects.pod import Pod
 from berth.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.profile.build import Registry, args_models
 from berth.recording import lines
+from berth.recording.chain import Chain
 from berth.recording.recorder import Recorder
 from berth.recording.replay import Replay
 from berth_plugins.registry import IN_TREE
@@ -78,6 +79,12 @@ class UnreliableApi(FakeCluster):
         return await super().update_persistent_volume(volume)
 
     # Nobody looks up the pods of bindings that failed.
+
+
+def sealed(*written: bytes) -> bytes:
+    """Return lines as they are in a file."""
+    chain = Chain()
+    return b"".join(chain.sealed(line) + b"\n" for line in written)
 
 
 class MoodyExtender(httpx.AsyncBaseTransport):
