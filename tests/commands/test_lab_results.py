@@ -1,4 +1,4 @@
-"""Results of ``berth lab``: on the disk as runs end, kept by an interruption, added to by another."""
+"""Results of ``berth lab``: on the disk as runs end, kept by interruptions, added to later."""
 
 import json
 import os
