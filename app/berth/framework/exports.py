@@ -1,7 +1,8 @@
 """What of an object may leave the process: in recordings and snapshots.
 
-Objects are decoded into the fields that berth reads, and these are the allow list: environment
-variables, commands and the contents of volumes are in none of them. What is left out beside:
+Objects are decoded into the fields that berth, or the plugin that declares their kind, reads, and
+these are the allow list: environment variables, commands and the contents of volumes are in none
+that berth declares. What is left out beside:
 
 - the JSON that an object was decoded from, wherever it is kept (for extenders, and to write back);
 - annotations, which may hold anything, but for :data:`DECIDING_ANNOTATIONS` and those that plugins
