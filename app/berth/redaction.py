@@ -6,6 +6,7 @@ objects, by the name of the field. Files for berth alone to read again are writt
 
 import re
 from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 REDACTED: Final = "REDACTED"
 """Stands in objects for a secret, as in ``kubectl config view``; it is valid base64, too."""
@@ -40,6 +41,12 @@ def redacted(text: str, *, word: str = BLOT) -> str:
         return kept + word
 
     return _SECRETS.sub(blotted, text)
+
+
+def without_password(url: str) -> str:
+    """Leave out who we say we are, for logs, messages and metrics."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def is_secret(name: str) -> bool:

@@ -4,11 +4,13 @@ import asyncio
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from berth.cli import run
+from berth.recording import lines
 from berth.recording.writer import RecordingWriter
-from tests.recording.world import RecordedWorld
+from tests.recording.world import RecordedWorld, sealed
 
 WEIGHTED = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -94,14 +96,46 @@ def test_until_stops(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_cut_file_is_replayed_as_far_as_it_goes(
-    file: Path, capsys: pytest.CaptureFixture[str]
+    file: Path, recorded: list[bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = file.read_bytes()
-    file.write_bytes(data + data[:200])  # a second part, of which the end is missing
+    file.write_bytes(data + data[:200])  # another part, of which the end is missing
 
     assert run(["replay", str(file)]) == 0
 
-    assert f"cut off    {file}: the last line is incomplete" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"warning    {file}: cut off: line {len(recorded) + 2} is incomplete" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param(
+            lines.Added(1e9, "pods", msgspec.Raw(b'{"metadata":{"name":1}}')),
+            "line 2: object of kind 'pods': Expected `str`, got `int` - at `$.metadata.name`",
+            id="an object",
+        ),
+        pytest.param(
+            lines.Answer(1e9, "claim: get", "c", result=msgspec.Raw(b'{"spec":[]}')),
+            "line 2: result of 'claim: get': Expected `object`, got `array` - at `$.spec`",
+            id="an answer",
+        ),
+        pytest.param(
+            lines.Bound(1e9, "1", code=99), "line 2: code: 99: must be a code", id="a status"
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_named_with_line_and_field(
+    line: lines.Line,
+    message: str,
+    recorded: list[bytes],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "day.json"
+    path.write_bytes(sealed(recorded[0], lines.encode(line)))
+    assert run(["replay", str(path)]) == 2
+    assert f"{path}: {message}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ from berth.config.types import ExtenderTLSConfig
 from berth.duration import Duration
 from berth.extender.breaker import LONGEST_PAUSE, TRIP_AFTER
 from berth.extender.build import build_extenders
-from berth.extender.client import ExtenderClient, without_password
+from berth.extender.client import ExtenderClient
 from berth.extender.errors import ExtenderError
 from berth.extender.tls import client_context
 from berth.extender.wire import read_binding_result
+from berth.redaction import without_password
 from tests.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
 
 URL = f"{PREFIX}/bind"

@@ -27,7 +27,7 @@ from berth.recording.writer import RecordingWriter
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod
 from tests.lab.test_runs import lab_file, results
-from tests.recording.world import RecordedWorld, config
+from tests.recording.world import RecordedWorld, config, sealed
 from tests.volume_builders import claim, storage_class, volume
 
 BEGIN = 1_000_000_000.0
@@ -53,7 +53,7 @@ def write(folder: Path, *steps: lines.Line) -> Path:
 
 def write_lines(folder: Path, data: Sequence[bytes]) -> Path:
     path = folder / "day.json"
-    path.write_bytes(b"".join(line + b"\n" for line in data))
+    path.write_bytes(sealed(*data))
     return path
 
 

@@ -14,11 +14,14 @@ from berth.errors import UserError
 from berth.recording import lines, writer
 from berth.recording.files import LONGEST_LINE, RecordingError, RecordingFile
 from berth.recording.writer import KEPT, RecordingWriter
+from tests.recording.world import sealed
 
 HEADER = lines.encode(
     lines.Header(api_version=lines.API_VERSION, kind=lines.KIND, version="0.1.0", config={})
 )
 FLUSH = lines.encode(lines.Flush(1.5))
+
+ALONE = sealed(HEADER)
 
 
 async def until(is_true: Callable[[], bool]) -> None:
@@ -37,36 +40,30 @@ def file_of(tmp_path: Path, data: bytes) -> RecordingFile:
     [
         pytest.param(b"", "no recording: the file is empty", id="an empty file"),
         pytest.param(b"\0\xff\xfe garbage\n", "line 1: no line of a recording", id="garbage"),
-        pytest.param(FLUSH + b"\n", "line 1 has no header", id="no header"),
+        pytest.param(sealed(FLUSH), "line 1 has no header", id="no header"),
         pytest.param(
-            HEADER.replace(b"berth/v1", b"berth/v9") + b"\n",
-            "line 1: apiVersion 'berth/v1', kind 'Recording' are needed, got apiVersion 'berth/v9'",
+            sealed(HEADER.replace(b"berth/v2", b"berth/v9")),
+            "line 1: apiVersion 'berth/v2', kind 'Recording' are needed, got apiVersion 'berth/v9'",
             id="another version",
         ),
+        pytest.param(sealed(HEADER, HEADER), "line 2 has a header", id="a header in the middle"),
         pytest.param(
-            HEADER + b"\n" + HEADER + b"\n", "line 2 has a header", id="a header in the middle"
+            ALONE + b'{"op":"dance"}\n', "line 2: no line of a recording", id="an unknown step"
         ),
         pytest.param(
-            HEADER + b'\n{"op":"dance"}\n', "line 2: no line of a recording", id="an unknown step"
+            ALONE + b'{"op":"attempt","t":"x"}\n', "line 2: no line of a", id="another type"
+        ),
+        pytest.param(ALONE + b"[" * 100_000 + b"\n", "line 2: no line of a", id="brackets"),
+        pytest.param(
+            ALONE + b"x" * (LONGEST_LINE + 1), "line 2: longer than 16 MiB", id="long line"
         ),
         pytest.param(
-            HEADER + b'\n{"op":"attempt","t":"x"}\n', "line 2: no line of a", id="another type"
-        ),
-        pytest.param(
-            HEADER + b"\n" + b"[" * 100_000 + b"\n", "line 2: no line of a", id="brackets"
-        ),
-        pytest.param(
-            HEADER + b"\n" + b"x" * (LONGEST_LINE + 1), "line 2: longer than 16 MiB", id="long line"
-        ),
-        pytest.param(
-            gzip.compress(HEADER + b"\n" + bytes(LONGEST_LINE + 2)),
+            gzip.compress(ALONE + bytes(LONGEST_LINE + 2)),
             "line 2: longer than",
             id="a bomb",
         ),
         pytest.param(b"\x1f\x8b\x08garbage", "day.json: ", id="damaged where it begins"),
-        pytest.param(
-            gzip.compress(HEADER + b"\n") + b"garbage", "line 2: ", id="garbage after a part"
-        ),
+        pytest.param(gzip.compress(ALONE) + b"garbage", "line 2: ", id="garbage after a part"),
     ],
 )
 def test_what_is_no_recording_is_named_with_its_line(
@@ -85,11 +82,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_cut_end_is_left_out_and_told(tmp_path: Path, *, compressed: bool) -> None:
-    whole = HEADER + b"\n" + FLUSH + b"\n"
-    cut = FLUSH[:-3]
+    whole = sealed(HEADER, FLUSH)
+    cut = sealed(HEADER, FLUSH, FLUSH).removeprefix(whole)[:-3]
     data = whole + cut
     if compressed:
-        data = gzip.compress(whole) + gzip.compress(FLUSH + b"\n")[:-9]
+        data = gzip.compress(whole) + gzip.compress(cut)[:-9]
     file = file_of(tmp_path, data)
 
     read = list(file.read())
@@ -111,6 +108,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
     assert [type(line) for line in read] == [lines.Header, lines.Flush, lines.Flush]
     assert not file.is_cut
+    assert file.has_end
     assert recording.num_lines == 3
     assert recording.num_bytes == path.stat().st_size
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.recording import lines
-from tests.recording.world import RecordedWorld, config, replayed
+from tests.recording.world import EXTENDER, RecordedWorld, config, replayed
 from tests.scheduler.groups.building import GATES
-
-WITH_GROUPS = config(featureGates=dict.fromkeys(GATES, True))
 
 
 @settings(max_examples=40)
@@ -19,9 +17,10 @@ WITH_GROUPS = config(featureGates=dict.fromkeys(GATES, True))
     nodes=st.integers(1, 8),
     plain=st.booleans(),
     groups=st.booleans(),
+    extender=st.booleans(),
 )
 def test_a_replay_decides_as_was_decided(
-    seed: int, faults: float, nodes: int, *, plain: bool, groups: bool
+    seed: int, faults: float, nodes: int, *, plain: bool, groups: bool, extender: bool
 ) -> None:
     async def live_twice() -> None:
         world = RecordedWorld(
@@ -29,7 +28,10 @@ def test_a_replay_decides_as_was_decided(
             faults=faults,
             nodes=nodes,
             plain=plain,
-            configuration=WITH_GROUPS if groups else None,
+            configuration=config(
+                featureGates=dict.fromkeys(GATES, groups),
+                extenders=[EXTENDER] if extender else [],
+            ),
         )
         await world.live(attempts=20)
         read = map(lines.decode, world.lines)

@@ -20,7 +20,7 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth_plugins.registry import IN_TREE
-from tests.recording.world import RecordedWorld, config, replayed
+from tests.recording.world import EXTENDER, RecordedWorld, config, replayed
 from tests.scheduler.groups.building import GATES
 
 WEIGHTED = config(
@@ -102,6 +102,33 @@ async def test_devices_are_given_again() -> None:
     assert any(claim.status.allocation for claim in world.api.listers.resource_claims)
     assert replay.following.decisions == len(made)
     assert replay.following.differences == []
+
+
+async def test_what_extenders_answer_is_answered_again() -> None:
+    world = RecordedWorld(seed=11, nodes=4, faults=0.02, configuration=config(extenders=[EXTENDER]))
+    await world.live(attempts=250)
+
+    replay = await replayed(world.lines)
+
+    made = decisions(world.lines)
+    assert {"filter", "prioritize", "preempt"} <= world.extender.asked.keys()
+    assert any("moody" in each.message for each in made)
+    assert any("code 500" in each.message for each in made)
+    assert any(each.victims for each in made)
+    assert replay.following.decisions == len(made)
+    assert replay.following.differences == []
+    assert b"sesame" not in b"".join(world.lines)
+
+
+async def test_extenders_that_another_configuration_asks_otherwise() -> None:
+    world = RecordedWorld(seed=12, configuration=config(extenders=[EXTENDER]), plain=True)
+    await world.live(attempts=150)
+
+    async with asyncio.timeout(20):
+        replay = await replayed(world.lines, WEIGHTED)
+
+    assert replay.following.decisions >= len(decisions(world.lines))
+    assert {each.kind for each in replay.following.differences} <= {"differed", "tie", "other"}
 
 
 class Moody(PermitPlugin):

@@ -64,10 +64,11 @@ def test_files_joined_are_what_was_written(
     writer = written(folder / "day.gz", [HEADER, *steps], at_once=at_once, most_bytes=most_bytes)
 
     run = only(runs(files_in(folder)))
-    assert [lines.encode(line) for line in run.read()] == steps
+    assert [lines.encode(line) for _, line in run.read()] == steps
     assert writer.num_bytes == sum(file.path.stat().st_size for file in run.files)
     assert [file.header() for file in run.files] == [
-        msgspec.structs.replace(run.header, segment=i) for i in range(len(run.files))
+        msgspec.structs.replace(run.header, segment=i, previous=previous)
+        for i, previous in enumerate(["", *(file.digest for file in run.files[:-1])])
     ]
     for file in run.files[:-1]:
         more_than_one_part = len([*file.steps()]) > at_once
@@ -76,7 +77,7 @@ def test_files_joined_are_what_was_written(
 
 async def replayed(run: RecordedRun) -> Replay:
     replay = Replay(run.header, IN_TREE)
-    for line in run.read():
+    for _, line in run.read():
         await replay.step(line)
     await replay.end()
     return replay
@@ -101,7 +102,7 @@ async def check_replay(
     ]
     again = [
         decision
-        for line in run.read()
+        for _, line in run.read()
         if isinstance(line, lines.Attempt)
         for decision in line.decisions
     ]
@@ -127,7 +128,7 @@ def test_a_recording_ends_where_its_first_file_would_be_deleted(tmp_path: Path) 
     writer = written(path, [HEADER, *steps], at_once=10, most_bytes=700, keep=2)
 
     run = only(runs(files_in(tmp_path)))
-    kept = [lines.encode(line) for line in run.read()]
+    kept = [lines.encode(line) for _, line in run.read()]
     assert [file.path.name for file in run.files] == ["day.gz.2", "day.gz.1", "day.gz"]
     assert kept == steps[: len(kept)]
     assert 0 < len(kept) < len(steps)
@@ -144,7 +145,7 @@ def test_recordings_of_several_processes_are_told_apart(tmp_path: Path) -> None:
     found = runs(files_in(tmp_path))
 
     assert [run.header.t for run in found] == [5.0, 6.0]
-    assert [[lines.encode(line) for line in run.read()] for run in found] == [
+    assert [[lines.encode(line) for _, line in run.read()] for run in found] == [
         [step(i) for i in range(20)]
     ] * 2
 

@@ -1,16 +1,17 @@
 """What may be in a recording, and what may not."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from berth.framework.exports import DECIDING_ANNOTATIONS, exported
 from berth.framework.kind import PODS
 from berth.framework.listers import KINDS
 from berth.objects.storage import SELECTED_NODE
 from berth.recording import lines
 from berth.recording.recorder import Recorder
-from berth.recording.stripping import KEPT_ANNOTATIONS, stripped
 from tests.harness import Harness
 from tests.recording.world import config
 
@@ -68,12 +69,12 @@ def test_no_secret_is_recorded(kind: Any, manifest: dict[str, Any]) -> None:
 def test_annotations_that_decide_are_kept() -> None:
     claim = KINDS["PersistentVolumeClaim"]
     obj = claim.decode(json.dumps(CLAIM).encode())
-    assert stripped(claim, obj).metadata.annotations == {SELECTED_NODE: "n1"}
-    assert SELECTED_NODE in KEPT_ANNOTATIONS
+    assert exported(claim, obj).metadata.annotations == {SELECTED_NODE: "n1"}
+    assert SELECTED_NODE in DECIDING_ANNOTATIONS
     assert obj.metadata.annotations["a"] == SECRET, "the object itself stays as it is"
 
 
-def test_the_configuration_is_recorded_without_keys_and_extenders() -> None:
+def test_the_configuration_is_recorded_without_keys() -> None:
     written: list[bytes] = []
     recorder = Recorder(written.append, clock=Harness().clock)
     extender = {
@@ -90,4 +91,10 @@ def test_the_configuration_is_recorded_without_keys_and_extenders() -> None:
     assert b"ZG8tbm90LXRlbGw=" not in line
     told = lines.decode(line)
     assert isinstance(told, lines.Configured)
-    assert told.config["extenders"] == []
+    (known,) = told.config["extenders"]
+    assert (known["urlPrefix"], known["tlsConfig"]) == ("https://example.com", None)
+
+
+def test_the_annotations_that_are_kept_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
+    assert {each for each in DECIDING_ANNOTATIONS if f"`{each}`" not in page} == set()

@@ -1,11 +1,14 @@
 """A cluster whose days are recorded: pods and nodes come and go, and much goes wrong."""
 
 import asyncio
+import json
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import httpx
 from prometheus_client import CollectorRegistry
 
 from berth.client.errors import ServerError
@@ -15,6 +18,7 @@ from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.extender.extenders import Extenders
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -23,12 +27,14 @@ from berth.objects.pod import Pod
 from berth.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.profile.build import Registry, args_models
 from berth.recording import lines
+from berth.recording.chain import Chain
 from berth.recording.recorder import Recorder
 from berth.recording.replay import Replay
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.device_builders import claim as device_claim
 from tests.device_builders import device, device_class, resource_slice, with_claims
+from tests.extender.fakes import extenders
 from tests.harness import FakeCluster
 from tests.scheduler.groups.building import group, members
 from tests.volume_builders import claim, storage_class, volume
@@ -75,6 +81,54 @@ class UnreliableApi(FakeCluster):
     # Nobody looks up the pods of bindings that failed.
 
 
+def sealed(*written: bytes) -> bytes:
+    """Return lines as they are in a file."""
+    chain = Chain()
+    return b"".join(chain.sealed(line) + b"\n" for line in written)
+
+
+class MoodyExtender(httpx.AsyncBaseTransport):
+    """Answers late, by chance, and sometimes with an error."""
+
+    def __init__(self, clock: FakeClock, rng: random.Random, *, faults: float) -> None:
+        self.clock, self.rng, self.faults = clock, rng, faults
+        self.asked = Counter[str]()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        self.asked[verb] += 1
+        await self.clock.sleep(self.rng.random() * 0.2)
+        if self.rng.random() < self.faults:
+            return httpx.Response(500)
+        asked = json.loads(await request.aread())
+        return httpx.Response(200, json=getattr(self, verb)(asked))
+
+    def filter(self, asked: Any) -> Any:
+        failed = {name: "moody" for name in asked["NodeNames"] if self.rng.random() < 0.3}
+        return {
+            "NodeNames": [name for name in asked["NodeNames"] if name not in failed],
+            "FailedNodes": failed,
+        }
+
+    def prioritize(self, asked: Any) -> Any:
+        return [{"Host": n, "Score": self.rng.randint(0, 10)} for n in asked["NodeNames"]]
+
+    def preempt(self, asked: Any) -> Any:
+        candidates = asked["NodeNameToMetaVictims"]
+        left = {name: each for name, each in candidates.items() if self.rng.random() < 0.7}
+        return {"NodeNameToMetaVictims": left}
+
+
+EXTENDER = {
+    "urlPrefix": "http://user:sesame@extender/v1",
+    "filterVerb": "filter",
+    "prioritizeVerb": "prioritize",
+    "preemptVerb": "preempt",
+    "nodeCacheCapable": True,
+    "weight": 2,
+}
+
+
 class RecordedWorld:
     """A cluster, its scheduler, and the recording of what it does."""
 
@@ -98,8 +152,10 @@ class RecordedWorld:
         self.api = UnreliableApi(self.clock, self.rng, faults=faults)
         self.lines: list[bytes] = []
         self.recorder = Recorder(self.lines.append, clock=self.clock, seed=seed)
+        configuration = configuration or config()
+        self.extender = MoodyExtender(self.clock, self.rng, faults=faults)
         self.core = SchedulerCore(
-            configuration or config(),
+            configuration,
             registry,
             Outside(
                 api=self.api,
@@ -108,6 +164,9 @@ class RecordedWorld:
                 clock=self.clock,
                 rng=RandomSources(),
                 metrics=SchedulerMetrics(CollectorRegistry()),
+                extenders=extenders(self.extender, *configuration.extenders, clock=self.clock)
+                if configuration.extenders
+                else Extenders(),
             ),
             CoreOptions(journal=self.recorder),
         )

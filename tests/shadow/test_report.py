@@ -49,7 +49,8 @@ def differed(name: str, num_better: int = 3, **ahead: int) -> Comparison:
 def reported(*comparisons: Comparison, skipped: int = 0) -> Report:
     kept = Comparisons(FakeClock())
     for each in comparisons:
-        kept.add(each, order=Order.WATCH)
+        sampled = each.result is Agreement.DIFFERED and each.num_better == 5
+        kept.add(each, order=Order.WATCH, may_be_sampled=sampled)
     for _ in range(skipped):
         kept.skip(Skipped.RELISTED)
     items = tuple(kept.newest_first(agreements=False))
@@ -91,8 +92,9 @@ def test_differences_are_put_together_by_plugin() -> None:
 def test_what_may_explain_differences_is_said() -> None:
     sampling, relisted = MIXED.notes
 
+    assert sampling.startswith("For 1 pods a sample may explain the difference: ")
     assert "percentageOfNodesToScore" in sampling
-    assert "4 (median) were better" in sampling
+    assert "5 (median) were better" in sampling
     assert relisted == (
         "2 pods were not compared: the watch was interrupted, so the order of what came is not"
         " known."

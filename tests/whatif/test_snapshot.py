@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from berth.framework.exports import exported
 from berth.framework.listers import KINDS
 from berth.objects.devices import ResourceClaim
 from berth.objects.meta import KubeStruct
@@ -29,7 +30,8 @@ def recorded_objects() -> Iterator[KubeStruct]:
 
 
 def test_what_recordings_have_is_read_back() -> None:
-    taken = snapshot(*recorded_objects())
+    objects = (exported(KINDS[type(obj).__name__], obj) for obj in recorded_objects())
+    taken = snapshot(*objects)
     assert reread(taken) == taken
     assert {"Node", "Pod", "PersistentVolume", "ResourceSlice"} <= taken.objects.keys()
 

@@ -63,13 +63,14 @@ async def _replay(
 ) -> None:
     replay = Replay(recorded.header, registry, config)
     clock, began = RealClock(), None
-    for line in recorded.read():
+    for file, line in recorded.read():
         if isinstance(line, lines.Attempt) and given.until and line.number > given.until:
             break
         if given.speed is not None and line.t:
             began = clock.monotonic() - line.t / given.speed if began is None else began
             await clock.sleep(max(line.t / given.speed + began - clock.monotonic(), 0.0))
-        await replay.step(line)
+        with file.naming_line():
+            await replay.step(line)
     await replay.end()
     report.add(recorded, replay)
 

@@ -12,6 +12,7 @@ from berth.config.errors import ConfigError
 from berth.config.feature_gates import SCHEDULER_POP_FROM_BACKOFF_Q, enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.field_errors import join
+from berth.framework.exports import deciding_annotations
 from berth.framework.handle import Handle
 from berth.framework.pod_info import forget_plugins
 from berth.metrics.plugin_observer import PluginObserver
@@ -78,6 +79,8 @@ class LiveConfiguration:
         *adapt* may change each profile that is made.
         """
         self._registry = registry
+        self.annotations = deciding_annotations(registry.values())
+        """What recordings and snapshots keep of annotations: all that known plugins read."""
         self._handle = handle
         self._observe = observe
         self._clock = clock
@@ -127,6 +130,7 @@ class LiveConfiguration:
         forget_plugins()  # as long as a pod lives, they would keep the plugins that are replaced
         self.observers = observers
         self._registry = registry
+        self.annotations = deciding_annotations(registry.values())
         self.current = config
         self.generation += 1
         self.loaded_at = self._clock.now()

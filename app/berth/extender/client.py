@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from typing import Final, Literal, Protocol, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -14,6 +13,7 @@ from berth.extender.breaker import CircuitBreaker
 from berth.extender.causes import cause
 from berth.extender.errors import ExtenderError
 from berth.extender.tls import client_context
+from berth.redaction import without_password
 
 T = TypeVar("T")
 
@@ -133,12 +133,6 @@ class ExtenderClient:
 
     async def close(self) -> None:
         await self._http.aclose()
-
-
-def without_password(url: str) -> str:
-    """Leave out who we say we are, for logs, messages and metrics."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 async def _content(answer: httpx.Response, shown: str) -> bytes:

@@ -40,6 +40,10 @@ class Extender:
         self._managed = frozenset(resource.name for resource in config.managed_resources)
         self._may_write = may_write
 
+    def asking(self, client: "ExtenderClient") -> "Extender":
+        """Return the same extender, asked by *client*."""
+        return Extender(self.config, client, may_write=self._may_write)
+
     def is_interested(self, pod: Pod) -> bool:
         """Whether it manages everything, or something that a container requests or limits."""
         if not self._managed:

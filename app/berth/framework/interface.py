@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -60,6 +60,10 @@ class Plugin(ABC):
     READS: ClassVar[tuple[Kind[Any], ...]] = ()
     """Kinds of objects that the plugin looks up with ``handle.listers.of(KIND)``, beside those that
     all schedulers list. They are watched while a profile has the plugin."""
+    ANNOTATIONS: ClassVar[Collection[str]] = ()
+    """The annotations that the plugin reads, of objects of any kind, beside those that berth does:
+    recordings and snapshots have no others. Their values are then readable to whoever may read
+    such a file."""
     DECIDES_BY_SIGNATURE: ClassVar[bool] = False
     """Whether pods of the same signature get the same answers, so that one is tried for all.
 

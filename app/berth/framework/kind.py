@@ -44,6 +44,9 @@ class Kind(Generic[T]):
     API server serves, the first counts. Its objects have a field ``api_version``."""
     decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
     """Decodes the JSON of one object; None: as its type says."""
+    without_opaque: Callable[[T], T] | None = field(default=None, kw_only=True)
+    """Returns an object without what only drivers read of it, which nobody may see; None: there is
+    no such thing in it."""
 
     @property
     def name(self) -> str:
@@ -117,10 +120,6 @@ class Kind(Generic[T]):
     def keeps_raw(self) -> bool:
         """Whether objects carry what they were decoded from, because they are written back."""
         return "raw" in self.type.__struct_fields__
-
-    def without_raw(self, obj: Any) -> Any:
-        """Return *obj* without the JSON that it was decoded from."""
-        return msgspec.structs.replace(obj, raw=b"") if self.keeps_raw else obj
 
 
 NODES: Final = Kind(

@@ -29,6 +29,8 @@ from berth.objects.devices import (
     DeviceTaintRule,
     ResourceClaim,
     ResourceSlice,
+    claim_without_opaque,
+    class_without_opaque,
     decode_claim,
 )
 from berth.objects.meta import ObjectMeta
@@ -259,6 +261,7 @@ class Listers:
             wakes=ADD | UPDATE,
             partly=part_of_claim,
             decoder=decode_claim,
+            without_opaque=claim_without_opaque,
         )
     )
     resource_slices: Lister[ResourceSlice] = listed(
@@ -277,6 +280,7 @@ class Listers:
             namespaced=False,
             event=EventResource.DEVICE_CLASS,
             wakes=ADD | UPDATE,
+            without_opaque=class_without_opaque,
         )
     )
 

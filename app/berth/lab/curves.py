@@ -57,3 +57,5 @@ class RunResult(msgspec.Struct, frozen=True, rename="camel"):
     """Seconds until pods that got a node had it: p50, p90, p99, highest; empty without time."""
     cpu_seconds: float
     """What the run took."""
+    origin: str = ""
+    """Tells the workload and the configuration that it is of from others."""

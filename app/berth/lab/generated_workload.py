@@ -23,6 +23,7 @@ class GeneratedWorkload:
     resource = ""
     length = 0.0
     changes: Sequence[Change] = ()
+    warnings: Sequence[str] = ()
 
     def __init__(self, source: GeneratorSource, beside: Path) -> None:
         """Make the templates; LabError, ManifestError or QuestionError names what is wrong."""

@@ -1,6 +1,7 @@
 """Reading a Lab file and what it names. Raises ConfigError or LabError."""
 
 import json
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from berth.config.types import API_VERSION as CONFIGURATION_VERSION
 from berth.config.types import KIND as CONFIGURATION_KIND
 from berth.config.types import KubeSchedulerConfiguration
 from berth.lab.chance import Chance, GoChance, PythonChance
+from berth.lab.errors import LabError
 from berth.lab.generated_workload import GeneratedWorkload
 from berth.lab.manifest_workload import ManifestWorkload
 from berth.lab.recording_workload import RecordingWorkload
@@ -25,6 +27,7 @@ from berth.lab.types import API_VERSION, KIND, Lab, PolicySource
 from berth.lab.workload import Workload
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import check_profiles
+from berth.release import version
 
 
 class LabFile:
@@ -56,6 +59,27 @@ class LabFile:
             Policy(each.name, self._configuration(each, f"policies[{i}]"), self._plugins.registry)
             for i, each in enumerate(self.lab.policies)
         ]
+
+    def origins(self) -> dict[str, str]:
+        """Return what tells the runs of each policy from those of another file, by its name.
+
+        That is the content of all files that they are made from, and the release of berth.
+        """
+        lab, beside = self.lab, self.path.parent
+        common = blake2b(version().encode(), digest_size=8)
+        common.update(lab.model_dump_json(include={"workload", "random", "ties"}).encode())
+        plugins = (each for name in lab.plugin_dirs for each in (beside / name).rglob("*.py"))
+        for path in (*(beside / name for name in lab.workload.files), *sorted(plugins)):
+            try:
+                common.update(path.read_bytes())
+            except OSError as exc:
+                raise LabError(f"{path}: {exc.strerror or exc}") from exc
+        found = {}
+        for policy in self.policies():
+            own = common.copy()
+            own.update(policy.config.model_dump_json().encode())
+            found[policy.name] = own.hexdigest()
+        return found
 
     def workload(self) -> Workload:
         """Return the workload; a UserError if it cannot be read."""

@@ -27,6 +27,7 @@ class ManifestWorkload:
     interval = 0
     length = 0.0
     changes: Sequence[Change] = ()
+    warnings: Sequence[str] = ()
 
     def __init__(self, source: ManifestSource, beside: Path) -> None:
         """Read the files; LabError, ManifestError or QuestionError names what is wrong."""

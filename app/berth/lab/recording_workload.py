@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from berth.errors import UNREADABLE
 from berth.framework.kind import PODS
 from berth.framework.listers import KINDS
 from berth.lab.chance import Chance
@@ -27,9 +27,9 @@ from berth.objects.storage import (
     VolumeAttachment,
 )
 from berth.recording import lines
-from berth.recording.files import RecordingError, RecordingFile
+from berth.recording.files import LineError
 from berth.recording.kinds import by_name
-from berth.recording.runs import runs
+from berth.recording.runs import RecordedRun, runs
 
 LATEST: Final = 1e11
 """Seconds since 1970; a time after it is no time."""
@@ -61,8 +61,8 @@ class RecordingWorkload:
         """Read the files; RecordingError or LabError names what is wrong."""
         history = _History()
         for run in runs(beside / name for name in source.files):
-            for file in run.files:
-                history.read(file)
+            history.read(run)
+        self.warnings: Sequence[str] = history.warnings
         self.length = history.since_begin(history.now)
         self.interval = max(round(self.length / MEASUREMENTS), 1)
         self.length = max(self.length, self.interval)  # so that the shortest is measured, too
@@ -107,6 +107,8 @@ class _History:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.warnings: list[str] = []
+        """Why what was read may not be all, or not the truth."""
         self.first: list[Any] = []
         """What there is at the first attempt, beside pods."""
         self.changes: list[Change] = []
@@ -120,13 +122,13 @@ class _History:
         self._delayed: set[str] = set()
         """Claims that get a volume when a pod gets a node, which is the scheduler's choice."""
 
-    def read(self, file: RecordingFile) -> None:
-        """Take in all lines of *file*."""
-        for number, line in enumerate(file.read(), start=1):
-            try:
+    def read(self, run: RecordedRun) -> None:
+        """Take in all lines of *run*."""
+        first = (run.files[0], run.header)
+        for file, line in chain([first], run.read()):
+            with file.naming_line():
                 self._take(line)
-            except (*UNREADABLE, ValueError) as exc:
-                raise RecordingError(f"{file.path}: line {number}: {exc}") from exc
+        self.warnings += run.warnings()
         if self._begin is None:
             self.first = [*self._objects.values()]
 
@@ -134,9 +136,9 @@ class _History:
         begin = self.now if self._begin is None else self._begin
         return ticks(max(t - begin, 0.0))
 
-    def _take(self, line: lines.AnyLine) -> None:
+    def _take(self, line: lines.Step) -> None:
         if not 0 <= line.t < LATEST:
-            raise ValueError(f"t: {line.t!r}: must be seconds since 1970")
+            raise LineError(f"t: {line.t!r}: must be seconds since 1970")
         self.now = max(self.now, line.t)
         match line:
             case lines.Header() | lines.Configured():

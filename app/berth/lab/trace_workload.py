@@ -17,6 +17,7 @@ class TraceWorkload:
     interval = 0
     length = 0.0
     changes: Sequence[Change] = ()
+    warnings: Sequence[str] = ()
     objects: Sequence[Any] = ()
 
     def __init__(self, trace: Trace, *, tune: float | None, shuffle: bool) -> None:

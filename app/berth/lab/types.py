@@ -99,6 +99,17 @@ class WorkloadSource(ConfigModel):
     manifests: ManifestSource | None = None
     generator: GeneratorSource | None = None
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that it is made from."""
+        if self.trace is not None:
+            return (self.trace.nodes, self.trace.pods)
+        if self.recording is not None:
+            return self.recording.files
+        if self.manifests is not None:
+            return self.manifests.files
+        return self.generator.objects if self.generator is not None else ()
+
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:

@@ -61,6 +61,8 @@ class Workload(Protocol):
     """Seconds between two measurements of a run with time, the same for all seeds."""
     length: float
     """Seconds that a run with time is measured; longer if pods go on coming."""
+    warnings: Sequence[str]
+    """What to know of the files that it was read from."""
     resource: str
     """Tells how far a run without time is: how much of it has been requested."""
 

@@ -1,6 +1,6 @@
 """Dynamic resources, ``resource.k8s.io/v1``: devices, pools, claims, as far as scheduling reads."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -361,6 +361,47 @@ class ResourceClaim(KubeStruct, frozen=True, gc=False):
     def is_reserved_for(self, uid: str) -> bool:
         """Whether the pod or PodGroup of *uid* may use the claim."""
         return any(consumer.uid == uid for consumer in self.status.reserved_for)
+
+
+# What only drivers read.
+
+
+Configured = TypeVar("Configured", DeviceClassSpec, DeviceClaim, DeviceAllocationResult)
+_replace: Final = msgspec.structs.replace
+
+
+def class_without_opaque(device_class: DeviceClass) -> DeviceClass:
+    """Return *device_class* without the parameters of drivers."""
+    spec = device_class.spec
+    return _replace(device_class, spec=_without_parameters(spec)) if spec.config else device_class
+
+
+def claim_without_opaque(claim: ResourceClaim) -> ResourceClaim:
+    """Return *claim* without the parameters of drivers, and without what they say of devices."""
+    wanted, status = claim.spec.devices, claim.status
+    if wanted.config:
+        spec = _replace(claim.spec, devices=_without_parameters(wanted))
+        claim = _replace(claim, spec=spec)
+    allocation = status.allocation
+    if allocation is not None and allocation.devices.config:
+        allocation = _replace(allocation, devices=_without_parameters(allocation.devices))
+        status = _replace(status, allocation=allocation)
+    if status.devices:
+        devices = tuple(_replace(each, data=None, network_data=None) for each in status.devices)
+        status = _replace(status, devices=devices)
+    return claim if status is claim.status else _replace(claim, status=status)
+
+
+def _without_parameters(configured: Configured) -> Configured:
+    """Leave of each configuration for whom it is, and from whom."""
+    config = tuple(
+        {key: one[key] for key in ("requests", "source") if key in one}
+        | {"opaque": {"driver": opaque.get("driver", "")}}
+        if isinstance(opaque := one.get("opaque"), dict)
+        else {}
+        for one in configured.config
+    )
+    return _replace(configured, config=config)
 
 
 # What is written back.

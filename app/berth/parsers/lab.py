@@ -29,8 +29,13 @@ def _parser() -> argparse.ArgumentParser:
         help="tables, or a JSON line for each policy",
     )  # fmt: skip
     parser.add_argument(
-        "--results", type=Path, metavar="FILE", help="write a JSON line for each run to this file"
-    )
+        "--results", type=Path, metavar="FILE",
+        help="write a JSON line for each run to this file, as it ends",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", action="store_true",
+        help="do only the runs that are not in the file of --results, and add them to it",
+    )  # fmt: skip
     parser.add_argument(
         "--plots", type=Path, metavar="DIR",
         help="write an SVG for each measure to this folder; needs the extra `plots`",

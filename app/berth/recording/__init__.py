@@ -13,7 +13,9 @@
 A scheduler core changes its state in steps that nothing interrupts: a watch tells of an object, a
 pod is tried, a binding ends. What a step comes to follows from the state, from the time and from
 chance. So the order of the steps, the time of each, and one seed are enough to make all of them
-again. ``lines`` says what is kept of each step, ``stripping`` what is left out of objects.
+again. ``lines`` says what is kept of each step, :mod:`berth.framework.exports` what is left out of
+objects. A plugin that reads annotations which it does not declare may decide differently in a
+replay.
 
 What must not live here: HTTP, and rules of scheduling. Neighbours below: ``berth.core``, whose
 ``journal`` says what a recorder is told, and ``berth.explain``; above: ``berth.assembly``, which

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import BinaryIO, Final, cast
 
 from berth.errors import UNREADABLE, UserError
 from berth.recording import lines
+from berth.recording.chain import Chain, ChainError
 
 LONGEST_LINE: Final = 16 << 20
 """Bytes. An object of the API has at most a tenth of it."""
@@ -21,6 +23,10 @@ class RecordingError(UserError):
     """A file that is no recording; names the file and the line."""
 
 
+class LineError(ValueError):
+    """A line that is well formed and cannot be meant; says which field, and why."""
+
+
 @dataclass(slots=True)
 class RecordingFile:
     """One file of a recording, compressed or not."""
@@ -28,29 +34,59 @@ class RecordingFile:
     path: Path
     is_cut: bool = field(default=False, init=False)
     """Whether the last line read was cut off, as where a process was killed; it is left out."""
+    has_end: bool = field(default=False, init=False)
+    """Whether the line was read that a process writes when it stops."""
+    is_checked: bool = field(default=True, init=False)
+    """Whether lines tell that one is missing, moved or changed: not in files of older releases."""
+    digest: str = field(default="", init=False)
+    """Of the last line that was read."""
+    number: int = field(default=0, init=False)
+    """Of the last line that was read."""
+    _header: lines.Header | None = field(default=None, init=False)
+
+    @property
+    def where(self) -> str:
+        """The line that was read last, for messages."""
+        return f"{self.path}: line {self.number}"
 
     def header(self) -> lines.Header:
         """Return the first line. Raises RecordingError."""
-        first = next(self.read())
-        assert isinstance(first, lines.Header)
-        return first
+        if self._header is None:
+            first = next(self.read())
+            assert isinstance(first, lines.Header)
+            self._header = first
+        return self._header
 
-    def steps(self) -> Iterator[lines.AnyLine]:
+    def steps(self) -> Iterator[lines.Step]:
         """Yield the lines after the header. Raises RecordingError."""
         return islice(self.read(), 1, None)
 
-    def read(self) -> Iterator[lines.AnyLine]:
+    def read(self) -> Iterator[lines.Step]:
         """Yield the lines; the first one is a Header. Raises RecordingError."""
-        number = 0
+        self.number, self.has_end = 0, False
+        chain = Chain()
         try:
             with self._open() as file:
-                for number, data in enumerate(self._split(file), start=1):
-                    yield self._checked(number, data)
+                for data in self._split(file):
+                    self.number += 1
+                    line = self._checked(data, chain)
+                    if isinstance(line, lines.End):
+                        self.has_end = True
+                    else:
+                        yield line
         except (OSError, zlib.error) as exc:
-            where = f"{self.path}: line {number + 1}" if number else f"{self.path}"
+            where = f"{self.path}: line {self.number + 1}" if self.number else f"{self.path}"
             raise RecordingError(f"{where}: {getattr(exc, 'strerror', None) or exc}") from exc
-        if not number:
+        if not self.number:
             raise RecordingError(f"{self.path}: no recording: the file is empty")
+
+    @contextmanager
+    def naming_line(self) -> Iterator[None]:
+        """Say of what the last line leads to that it is at fault. Raises RecordingError."""
+        try:
+            yield
+        except (*UNREADABLE, LineError) as exc:
+            raise RecordingError(f"{self.where}: {exc}") from exc
 
     def _open(self) -> BinaryIO:
         with self.path.open("rb") as file:
@@ -79,22 +115,34 @@ class RecordingFile:
                 return
             yield data
 
-    def _checked(self, number: int, data: bytes) -> lines.AnyLine:
-        where = f"{self.path}: line {number}"
+    def _checked(self, data: bytes, chain: Chain) -> lines.Step | lines.End:
         try:
-            line: lines.AnyLine = lines.decode(data)
+            line: lines.Step | lines.End = lines.decode(data)
         except UNREADABLE as exc:
-            raise RecordingError(f"{where}: no line of a recording: {exc}") from exc
-        if isinstance(line, lines.Header) is not (number == 1):
-            what = "has a header" if number > 1 else "has no header: no recording"
-            raise RecordingError(f"{where} {what}")
-        if isinstance(line, lines.Header) and (line.api_version, line.kind) != (
-            lines.API_VERSION,
-            lines.KIND,
-        ):
-            got = f"apiVersion {line.api_version!r}, kind {line.kind!r}"
+            raise RecordingError(f"{self.where}: no line of a recording: {exc}") from exc
+        is_first = self.number == 1
+        if isinstance(line, lines.Header) is not is_first:
+            what = "has no header: no recording" if is_first else "has a header"
+            raise RecordingError(f"{self.where} {what}")
+        if self.has_end:
+            raise RecordingError(f"{self.where} follows the end of the recording")
+        if isinstance(line, lines.Header):
+            self._check_version(line)
+            chain.digest = line.previous
+        if self.is_checked:
+            try:
+                chain.check(data.removesuffix(b"\n"))
+            except ChainError as exc:
+                raise RecordingError(f"{self.where}: {exc}") from exc
+            self.digest = chain.digest
+        return line
+
+    def _check_version(self, header: lines.Header) -> None:
+        known = (lines.API_VERSION, lines.UNCHECKED_VERSION)
+        if header.kind != lines.KIND or header.api_version not in known:
+            got = f"apiVersion {header.api_version!r}, kind {header.kind!r}"
             raise RecordingError(
-                f"{where}: apiVersion {lines.API_VERSION!r}, kind {lines.KIND!r} are needed,"
+                f"{self.where}: apiVersion {lines.API_VERSION!r}, kind {lines.KIND!r} are needed,"
                 f" got {got}"
             )
-        return line
+        self.is_checked = header.api_version != lines.UNCHECKED_VERSION

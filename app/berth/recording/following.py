@@ -109,7 +109,16 @@ class ReplayedScheduler(schedule_one.Scheduler):
 
     def attempt(self, queued: QueuedPodInfo) -> schedule_one.Attempt | None:
         made = super().attempt(queued)
-        if made is None or made.gang is not None:
+        return self._as_recorded(made) if made is not None else None
+
+    async def _attempt_with_extenders(self, queued: QueuedPodInfo) -> schedule_one.Attempt | None:
+        made = await super()._attempt_with_extenders(queued)
+        return self._as_recorded(made) if made is not None else None
+
+    def _as_recorded(self, made: schedule_one.Attempt) -> schedule_one.Attempt | None:
+        """Compare what was decided anew; return what was recorded."""
+        queued = made.queued
+        if made.gang is not None:
             return made
         recorded = self.following.recorded(queued.uid)
         if recorded is None:

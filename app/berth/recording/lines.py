@@ -1,7 +1,8 @@
 """The lines of a recording: a header, then steps in the order in which they were made.
 
 Each line is a JSON object whose field ``op`` says what it is. ``t`` is the time of the step in
-seconds since 1970. Fields that have their usual value are left out.
+seconds since 1970. Fields that have their usual value are left out. What ``line`` and ``chain`` are
+for is told in :mod:`berth.recording.chain`.
 """
 
 from typing import Any, Final
@@ -11,7 +12,9 @@ import msgspec
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Outcome, Placed, Unschedulable
 
-API_VERSION: Final = "berth/v1"
+API_VERSION: Final = "berth/v2"
+UNCHECKED_VERSION: Final = "berth/v1"
+"""Of older recordings, which are read, too. Their lines are not tied together."""
 KIND: Final = "Recording"
 
 
@@ -29,7 +32,7 @@ class Header(Line, frozen=True, gc=False, tag="header"):
     version: str
     """Of berth."""
     config: dict[str, Any]
-    """A KubeSchedulerConfiguration, without secrets and extenders."""
+    """A KubeSchedulerConfiguration, without secrets."""
     t: float = 0.0
     seed: int = 0
     """Chance begins anew at each attempt, with this plus the number of the attempt."""
@@ -37,7 +40,9 @@ class Header(Line, frozen=True, gc=False, tag="header"):
     plugins: tuple[str, ...] = ()
     """The plugins that are not in-tree: names, and where they came from."""
     segment: int = 0
-    """Counts the files of the recording, which differ in this field of the header alone."""
+    """Counts the files of the recording."""
+    previous: str = ""
+    """In a file that continues another one: the digest of the last line of that one."""
 
 
 class Added(Line, frozen=True, gc=False, tag="add"):
@@ -198,12 +203,12 @@ class Job(Line, frozen=True, gc=False, tag="job"):
 
 
 class Answer(Line, frozen=True, gc=False, tag="answer"):
-    """The API server has answered a request that waited for it."""
+    """The API server, or an extender, has answered a request that waited for it."""
 
     t: float
     call: str
     key: str
-    """What the call is about: a UID, or a name."""
+    """What the call is about: a UID, a name, or the number of the attempt."""
     nth: int = 1
     """Counts the calls of this kind about it; a later one may be answered first."""
     result: msgspec.Raw = msgspec.Raw(b"null")
@@ -234,7 +239,11 @@ class Configured(Line, frozen=True, gc=False, tag="config"):
     config: dict[str, Any]
 
 
-AnyLine = (
+class End(Line, frozen=True, gc=False, tag="end"):
+    """The process has stopped, and nothing is missing."""
+
+
+Step = (
     Header
     | Added
     | Updated
@@ -249,13 +258,17 @@ AnyLine = (
     | Flush
     | Configured
 )
+"""What is read of a file."""
 
 encode: Final = msgspec.json.Encoder().encode
-decode: Final = msgspec.json.Decoder(AnyLine).decode
+decode: Final = msgspec.json.Decoder(Step | End).decode
 
 
-def next_header(header: bytes) -> bytes:
-    """Return the first line of the file that continues one whose first line is *header*."""
+def next_header(header: bytes, previous: str) -> bytes:
+    """Return the first line of the file that continues one whose first line is *header*.
+
+    *previous* is the digest of its last one.
+    """
     first = decode(header)
     assert isinstance(first, Header)
-    return encode(msgspec.structs.replace(first, segment=first.segment + 1))
+    return encode(msgspec.structs.replace(first, segment=first.segment + 1, previous=previous))

@@ -13,7 +13,6 @@ from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.recording import lines
 from berth.recording.kinds import kind_name
-from berth.recording.stripping import stripped
 from berth.scheduler.background import Background, Job, Work
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class RecordedHandler:
 
     def _told(self, obj: Any) -> tuple[float, str, Any]:
         # It is encoded with its line, and only ever read as JSON.
-        return self._recorder.tick(), self._name, stripped(self._kind, obj)
+        return self._recorder.tick(), self._name, self._recorder.exported(self._kind, obj)
 
 
 class RecordedWrites:

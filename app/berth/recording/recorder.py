@@ -23,6 +23,7 @@ from berth.config.configz import to_shown
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.journal import Handlers
 from berth.core.outside import ApiWrites, Outside, RandomSources
+from berth.framework.exports import exported
 from berth.framework.kind import Kind
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
@@ -30,7 +31,8 @@ from berth.informer.store import ResourceEventHandler
 from berth.recording import lines
 from berth.recording.chance import AttemptChance
 from berth.recording.recorded_api import RecordedHandler, RecordedWrites
-from berth.recording.stripping import stripped
+from berth.recording.recorded_extenders import RecordedExtenders
+from berth.redaction import without_password
 from berth.release import version
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Outcome
@@ -81,13 +83,14 @@ class Recorder:
 
     def outside(self, outside: Outside) -> Outside:
         api = cast("ApiWrites", RecordedWrites(outside.api, self))
+        extenders = RecordedExtenders(outside.extenders, self)
         rng = RandomSources(
             ties=self.chance.source(),
             plugins=self.chance.source(),
-            extenders=outside.rng.extenders,
+            extenders=self.chance.source(),
             sampling=outside.rng.sampling,
         )
-        return replace(outside, api=api, rng=rng)
+        return replace(outside, api=api, rng=rng, extenders=extenders)
 
     def handlers(self, handlers: Mapping[Kind[Any], ResourceEventHandler[Any]]) -> Handlers:
         return {kind: RecordedHandler(kind, each, self) for kind, each in handlers.items()}
@@ -106,6 +109,10 @@ class Recorder:
                 plugins=self._plugins,
             )
         )
+
+    def exported(self, kind: Kind[Any], obj: Any) -> Any:
+        """Return *obj* as it may be recorded."""
+        return exported(kind, obj, annotations=self._core.live.annotations)
 
     # Steps.
 
@@ -175,10 +182,20 @@ class Recorder:
         self.write(lines.Woke(self.tick(), sleep))
 
     async def answered(
-        self, call: str, key: str, answer: Awaitable[T], *, kind: Kind[Any] | None = None
+        self,
+        call: str,
+        key: str,
+        answer: Awaitable[T],
+        *,
+        kind: Kind[Any] | None = None,
+        nth: int | None = None,
     ) -> T:
-        """Wait for the *answer* to a call, an object of *kind* if that is given; record it."""
-        self._calls[call, key] = nth = self._calls[call, key] + 1
+        """Wait for the *answer* to a call, an object of *kind* if that is given; record it.
+
+        *nth* counts the calls of this kind about *key*; by default they are counted here.
+        """
+        if nth is None:
+            self._calls[call, key] = nth = self._calls[call, key] + 1
         try:
             result = await answer
         except Exception as exc:
@@ -194,7 +211,7 @@ class Recorder:
                 )
             )
             raise
-        told = result if kind is None else stripped(kind, result)
+        told = result if kind is None else self.exported(kind, result)
         self.write(lines.Answer(self.tick(), call, key, nth, msgspec.Raw(lines.encode(told))))
         return result
 
@@ -220,7 +237,10 @@ class SteadyClock:
 
 
 def shown(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """Return what of *config* decides: without secrets, and without extenders, whose answers are
-    not recorded.
-    """
-    return {**to_shown(config), "extenders": []}
+    """Return what of *config* decides: without secrets, and without how extenders are reached."""
+    told = to_shown(config)
+    extenders = [
+        each | {"urlPrefix": without_password(each["urlPrefix"]), "tlsConfig": None}
+        for each in told.get("extenders", ())
+    ]
+    return told | {"extenders": extenders}

@@ -14,10 +14,11 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.core.journal import Handlers
 from berth.core.outside import ApiWrites, Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.errors import UNREADABLE
 from berth.framework.kind import PODS, Kind
 from berth.framework.listers import with_kinds
 from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.status import Status
+from berth.framework.status import Code, Status
 from berth.informer.store import ResourceEventHandler
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
@@ -25,6 +26,7 @@ from berth.profile.build import Registry, args_models, kinds_read
 from berth.profile.profile import Profile
 from berth.recording import lines
 from berth.recording.chance import AttemptChance
+from berth.recording.files import LineError
 from berth.recording.following import (
     Following,
     ReplayedBindingCycle,
@@ -32,12 +34,15 @@ from berth.recording.following import (
     ReplayedScheduler,
 )
 from berth.recording.kinds import by_name
-from berth.recording.replayed_api import Meetings, ReplayClock, ReplayedWrites
+from berth.recording.recorded_extenders import CALL as EXTENDER_CALL
+from berth.recording.recorded_extenders import ExtenderAnswers
+from berth.recording.replayed_api import Meetings, ReplayClock, ReplayedWrites, check_answer
 from berth.scheduler.background import Job
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Outcome
 from berth.scheduler.preemption import PendingPreemption
 
+_CODES: Final = frozenset(Code)
 log = logging.getLogger(__name__)
 
 TURNS: Final = 12
@@ -78,16 +83,25 @@ class Replay:
         self._pending: dict[str, PendingPreemption] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._failures: list[BaseException] = []
+        """Of tasks that ended with one: lines that cannot be meant."""
+        recorded = self._configuration(header.config)
+        self._extenders = ExtenderAnswers()
         self.core = SchedulerCore(
-            config or self._configuration(header.config),
+            (config or recorded).model_copy(update={"extenders": recorded.extenders}),
             registry,
             Outside(
                 api=cast("ApiWrites", self._writes),
                 pods=self._pods,
                 listers=with_kinds(kinds_read(registry))(),
                 clock=self.clock,
-                rng=RandomSources(ties=self._chance.source(), plugins=self._chance.source()),
+                rng=RandomSources(
+                    ties=self._chance.source(),
+                    plugins=self._chance.source(),
+                    extenders=self._chance.source(),
+                ),
                 metrics=SchedulerMetrics(CollectorRegistry()),
+                extenders=self._extenders.of(recorded.extenders),
             ),
             CoreOptions(
                 max_in_unschedulable=header.max_in_unschedulable,
@@ -101,6 +115,7 @@ class Replay:
             ),
         )
         self._kinds = by_name(self.core.handlers)
+        self._unknown = set[str]()
         self._objects: dict[str, dict[str, Any]] = {name: {} for name in self._kinds}
 
     def _configuration(self, config: Mapping[str, Any]) -> KubeSchedulerConfiguration:
@@ -109,7 +124,7 @@ class Replay:
         )
 
     async def step(self, line: lines.Line) -> None:
-        """Make one step."""
+        """Make one step. Raises LineError, or what msgspec raises, if *line* cannot be meant."""
         self._clock.moment = getattr(line, "t", self._clock.moment)
         match line:
             case lines.Added() | lines.Updated() | lines.Deleted():
@@ -117,8 +132,13 @@ class Replay:
             case lines.Attempt():
                 await self._attempt(line)
             case lines.Bound():
+                if line.code not in _CODES:
+                    raise LineError(f"code: {line.code!r}: must be a code of a status")
                 self._endings.come(line.uid, line)
+            case lines.Answer() if line.call.startswith(EXTENDER_CALL):
+                self._extenders.come(line)
             case lines.Answer():
+                check_answer(line)
                 self._writes.answers.come(line)
             case lines.Woke():
                 self._clock.wake(line.sleep)
@@ -139,6 +159,9 @@ class Replay:
                 pass
         if self._tasks:
             await _turns()
+        if self._failures:
+            failure = self._failures.pop()
+            raise LineError(f"{type(failure).__name__}: {failure}") from failure
 
     async def end(self) -> None:
         """Give up what has not ended."""
@@ -151,8 +174,15 @@ class Replay:
         """Do as a watch that tells of an object."""
         kind = self._kinds.get(line.kind)
         if kind is None:
-            return  # its feature gate is off
-        obj, known = kind.decode(bytes(line.object)), self._objects[line.kind]
+            if line.kind not in self._unknown:  # or its feature gate is off
+                self._unknown.add(line.kind)
+                log.warning("objects of a kind are passed over", extra={"kind": line.kind})
+            return
+        try:
+            obj = kind.decode(bytes(line.object))
+        except UNREADABLE as exc:
+            raise LineError(f"object of kind {line.kind!r}: {exc}") from exc
+        known = self._objects[line.kind]
         key, handler = obj.metadata.key, self.core.handlers[kind]
         old = known.pop(key, None)
         if not isinstance(line, lines.Deleted):
@@ -170,6 +200,9 @@ class Replay:
             log.exception("event handler failed", extra={"kind": line.kind, "key": key})
 
     async def _attempt(self, line: lines.Attempt) -> None:
+        self._extenders.begin(line.number)
+        if self._tasks:
+            await _turns()
         self._chance.attempt = line.number
         scheduler = self.core.scheduler
         queued = self._take(line)
@@ -221,7 +254,12 @@ class Replay:
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._failures.append(failure)
 
     # What the core tells.
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from berth.client import errors
+from berth.errors import UNREADABLE
 from berth.framework.listers import KINDS
 from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim
@@ -15,6 +16,7 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.recording import lines
+from berth.recording.files import LineError
 from berth.recording.recorded_api import (
     BOUND_NODE,
     CLAIM,
@@ -178,6 +180,27 @@ class _ReplayedClaims:
 
     async def delete(self, _namespace: str, name: str) -> None:
         _result(await self._answers.wait(CLAIM + "delete", name))
+
+
+def check_answer(answer: lines.Answer) -> None:
+    """Raise LineError if whoever waits for *answer* could not read it."""
+    if answer.error or answer.call == f"{CLAIM}delete":
+        return
+    types: Sequence[type[Any]] = ()
+    if answer.call.startswith(CLAIM):
+        types = (ResourceClaim,)
+    elif answer.call == UPDATE:
+        types = (PersistentVolume, PersistentVolumeClaim)
+    problem: Exception | None = None
+    for type_ in types:
+        try:
+            _KIND[type_].decode(bytes(answer.result))
+        except UNREADABLE as exc:
+            problem = exc
+        else:
+            return
+    if problem is not None:
+        raise LineError(f"result of {answer.call!r}: {problem}") from problem
 
 
 def _object(type_: type[T], answer: lines.Answer) -> T:

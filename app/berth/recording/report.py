@@ -20,8 +20,8 @@ class Report:
     differences: list[Difference] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     """Of berth, as recorded."""
-    cut: list[str] = field(default_factory=list)
-    """The files whose last line is missing."""
+    warnings: list[str] = field(default_factory=list)
+    """Why a recording may not be whole, or its decisions differ."""
     _is_strict: bool = True
 
     def add(self, run: RecordedRun, replay: Replay) -> None:
@@ -30,7 +30,7 @@ class Report:
         self.differences += replay.following.differences
         self.versions.add(run.header.version)
         self._is_strict = replay.following.is_strict
-        self.cut += (str(file.path) for file in run.files if file.is_cut)
+        self.warnings += run.warnings()
 
     @property
     def num_differing(self) -> int:
@@ -50,7 +50,7 @@ class Report:
             "same": self.decisions - len(self.differences),
             "differ": self.kinds(),
             "recordedBy": sorted(self.versions),
-            "cut": self.cut,
+            "warnings": self.warnings,
         }
 
     def tables(self, *, limit: int) -> Content:
@@ -81,8 +81,8 @@ class Report:
         yield "the same", str(self.decisions - len(self.differences))
         for kind, number in self.kinds().items():
             yield kind, str(number)
-        for path in self.cut:
-            yield "cut off", f"{path}: the last line is incomplete and was ignored"
+        for warning in self.warnings:
+            yield "warning", warning
 
 
 def _placed(decision: Decision | None) -> str:

@@ -7,23 +7,57 @@ from pathlib import Path
 
 from berth.recording import lines
 from berth.recording.files import RecordingError, RecordingFile
+from berth.release import version
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordedRun:
     """What one process has recorded."""
 
     header: lines.Header
     files: list[RecordingFile]
     """In the order in which they were written."""
+    is_whole: bool = False
+    """Whether :meth:`read` came to the end of the last file."""
 
-    def read(self) -> Iterator[lines.AnyLine]:
-        """Yield the steps. Raises RecordingError."""
-        yield from self.files[0].steps()
+    def read(self) -> Iterator[tuple[RecordingFile, lines.Step]]:
+        """Yield the steps, each with the file that it was just read from. Raises RecordingError."""
+        yield from self._steps(self.files[0])
         for earlier, file in pairwise(self.files):
             if earlier.is_cut:
                 raise RecordingError(f"{earlier.path}: is cut off, and {file.path} continues it")
-            yield from file.steps()
+            if file.header().previous != earlier.digest:
+                raise RecordingError(
+                    f"{earlier.path}: lines are missing at its end: {file.path} does not continue"
+                    f" its line {earlier.number}"
+                )
+            yield from self._steps(file)
+        self.is_whole = True
+
+    @staticmethod
+    def _steps(file: RecordingFile) -> Iterator[tuple[RecordingFile, lines.Step]]:
+        return ((file, line) for line in file.steps())
+
+    def warnings(self) -> Iterator[str]:
+        """Say what speaks against taking it for the whole and the truth, as far as it was read."""
+        last = self.files[-1]
+        if self.header.version != version():
+            yield (
+                f"{self.files[0].path}: recorded by berth {self.header.version}, and this is"
+                f" {version()}: decisions may differ for that reason"
+            )
+        if not last.is_checked:
+            yield (
+                f"{last.path}: {lines.UNCHECKED_VERSION} of an older release: nothing tells whether"
+                " lines are missing, moved or changed"
+            )
+        elif self.is_whole and last.is_cut:
+            yield f"{last.path}: cut off: line {last.number + 1} is incomplete and was ignored"
+        elif self.is_whole and not last.has_end:
+            yield (
+                f"{last.path}: ends after line {last.number} without an end: the process was"
+                " killed, still runs, or could not write on"
+            )
 
 
 def runs(paths: Iterable[Path]) -> list[RecordedRun]:

@@ -11,6 +11,7 @@ import errno
 import gzip
 import logging
 import os
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -19,7 +20,8 @@ from typing import BinaryIO, Final
 from berth.clock import Clock
 from berth.errors import UserError
 from berth.files import SECRET
-from berth.recording.lines import next_header
+from berth.recording.chain import Chain
+from berth.recording.lines import End, encode, next_header
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,7 @@ MOST_BYTES: Final = 1 << 30
 """Of a file, compressed, by default."""
 LEVEL: Final = 1
 """Of compression: lines are so much alike that a higher one hardly makes files smaller."""
+END: Final = encode(End())
 KEPT: Final = 5
 """Earlier files that are kept by default."""
 
@@ -57,6 +60,7 @@ class RecordingWriter:
         self._num_files = 0
         self._left = most_bytes
         """Bytes for which there is room in the file."""
+        self._chain = Chain()
         self._header = b""
         """The first line of the file."""
         self._lines: list[bytes] = []
@@ -95,7 +99,7 @@ class RecordingWriter:
             taken, self._lines, self._size = self._lines, [], 0
             if not taken or self._file is None or self._file.closed:
                 return
-            data = _compressed(taken)
+            data, chain = self._sealed(taken)
             is_full = len(data) > self._left < self._most_bytes
             if is_full and self._num_files > self._keep:
                 problem = f"all {self._num_files} files of {self._most_bytes >> 20} MiB are full"
@@ -104,10 +108,17 @@ class RecordingWriter:
             try:
                 if is_full:
                     self._continue_in_next_file()
+                    data, chain = self._sealed(taken)
                 self._put(data)
+                self._chain = chain
                 self.num_lines += len(taken)
             except OSError as exc:
                 self._end(exc.strerror or str(exc), lost=len(taken))
+
+    def _sealed(self, lines: Iterable[bytes]) -> tuple[bytes, Chain]:
+        """Return what is to be written for *lines*, and the chain that they end."""
+        chain = self._chain.copy()
+        return _compressed(map(chain.sealed, lines)), chain
 
     def _put(self, data: bytes) -> None:
         assert self._file is not None
@@ -120,9 +131,11 @@ class RecordingWriter:
     def _continue_in_next_file(self) -> None:
         assert self._file is not None
         self._file.close()
-        self._header = next_header(self._header)
+        self._header = next_header(self._header, self._chain.digest)
+        self._chain = Chain(self._chain.digest)
         self._begin_file()
-        self._put(_compressed([self._header]))
+        data, self._chain = self._sealed([self._header])
+        self._put(data)
         log.info("recording continues in another file", extra={"file": str(self.path)})
 
     def _begin_file(self) -> None:
@@ -133,8 +146,14 @@ class RecordingWriter:
         self._left = self._most_bytes
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write what is left and that this is the end, and close the file."""
         self.flush()
+        with self._lock:
+            if self._file is not None and not self._file.closed and not self.problem:
+                try:
+                    self._put(self._sealed([END])[0])
+                except OSError as exc:
+                    self._end(exc.strerror or str(exc))
         if self._file is not None:
             self._file.close()
 
@@ -147,7 +166,7 @@ class RecordingWriter:
             log.error("recording ended", extra={"file": str(self.path), "why": problem})
 
 
-def _compressed(lines: list[bytes]) -> bytes:
+def _compressed(lines: Iterable[bytes]) -> bytes:
     return gzip.compress(b"\n".join(lines) + b"\n", LEVEL)
 
 

@@ -26,6 +26,17 @@ def num_feasible_nodes_to_find(percentage: int, num_nodes: int) -> int:
     return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
 
 
+def sample_size(percentage: int, num_nodes: int) -> int:
+    """Return how many feasible nodes are enough for kube-scheduler.
+
+    *percentage* is percentageOfNodesToScore; with 0, kube-scheduler's own default, it takes 50
+    percent of small clusters and 5 of large ones (spec §2.5).
+    """
+    if percentage == 0:
+        percentage = max(50 - num_nodes // 125, 5)
+    return num_feasible_nodes_to_find(percentage, num_nodes)
+
+
 class Sampling:
     """Cuts feasible nodes to kube-scheduler's sample; keeps where the rotation stands.
 

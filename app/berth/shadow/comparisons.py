@@ -23,6 +23,9 @@ class Order(StrEnum):
     QUEUE = "queue"
     """As the other scheduler's queue had the pods: bindings that are written at the same time may
     arrive in another order than they were decided in."""
+    MOVED = "moved"
+    """Before something else moved: pods that left, or came with a node, and nodes that changed
+    between the decision and the time when it was seen."""
 
 
 class Skipped(StrEnum):
@@ -52,6 +55,8 @@ class Shadowed(Comparison):
     at: str
     """When the placement, or the failure, was seen, in UTC."""
     order: Order = Order.WATCH
+    may_be_sampled: bool = False
+    """Whether the chosen node may be the best of the sample that kube-scheduler scores."""
 
 
 class Count(NamedTuple):
@@ -75,12 +80,20 @@ class Comparisons:
         self.counts: Counter[Count] = Counter()
         self.skipped: Counter[Skipped] = Counter(dict.fromkeys(Skipped, 0))
 
-    def add(self, found: Comparison, *, order: Order) -> None:
+    def add(self, found: Comparison, *, order: Order, may_be_sampled: bool = False) -> None:
         """Keep and count *found*, which was made just now."""
         self.made += 1
         kept = self._agreements if agrees(found) else self._differences
         at = rfc3339(self._clock.now())
-        kept.append(Shadowed.model_construct(**dict(found), number=self.made, at=at, order=order))
+        kept.append(
+            Shadowed.model_construct(
+                **dict(found),
+                number=self.made,
+                at=at,
+                order=order,
+                may_be_sampled=may_be_sampled,
+            )
+        )
         self.counts[Count(found.result, found.profile, found.plugin, order)] += 1
 
     def skip(self, reason: Skipped) -> None:
@@ -106,9 +119,13 @@ class Comparisons:
                 PluginCount(profile=profile, result=result, plugin=plugin, pods=number)
                 for (result, profile, plugin), number in self._by_plugin().most_common()
             ),
-            in_queue_order=sum(n for c, n in self.counts.items() if c.order == Order.QUEUE),
+            in_queue_order=self._in(Order.QUEUE),
+            before_moves=self._in(Order.MOVED),
             skipped={reason: number for reason, number in self.skipped.items() if number},
         )
+
+    def _in(self, order: Order) -> int:
+        return sum(number for count, number in self.counts.items() if count.order == order)
 
     def _by_plugin(self) -> Counter[tuple[Agreement, str, str]]:
         found = Counter[tuple[Agreement, str, str]]()
@@ -141,6 +158,8 @@ class Summary(Told):
     """The differences, by the plugin that made each; the most frequent first."""
     in_queue_order: int
     """How many of all hold in the order of the scheduling queue, not in that of the watch."""
+    before_moves: int = 0
+    """How many of all hold before pods left, or came with a node, or nodes changed."""
     skipped: dict[Skipped, int]
     """Placements that are not compared, by reason."""
     waiting: int = 0

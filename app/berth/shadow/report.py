@@ -8,11 +8,15 @@ from typing import Final
 from berth.explain.comparison import Agreement
 from berth.explain.explanation import Told
 from berth.shadow.comparisons import Shadowed, Skipped, Summary
+from berth.shadow.moves import LONGEST
 
 EXAMPLES: Final = 3
 """Of each kind of difference."""
-SAMPLED_FROM: Final = 100
-"""Nodes from which on kube-scheduler scores a sample (spec §2.5)."""
+SAMPLED: Final = (
+    "kube-scheduler scores a sample of the nodes that fit and may have missed the better ones: set"
+    " percentageOfNodesToScore to 100 there, and in the configuration of the shadow, to compare"
+    " exactly."
+)
 
 
 class Found(Told):
@@ -36,6 +40,8 @@ class Difference(Told):
     without_plugin: float | None = None
     """The share of the examined pods for which the chosen node would be as good as the best one if
     the plugin did not score."""
+    may_be_sampled: int = 0
+    """For how many of the examined pods the chosen node may be the best of a sample."""
     advice: str
     examples: tuple[Shadowed, ...]
 
@@ -96,6 +102,7 @@ def _difference(
     without = [
         each for each in scored if sum(each.differences.values()) <= each.differences[plugin]
     ]
+    sampled = sum(each.may_be_sampled for each in examined)
     return Difference(
         result=result,
         profile=profile,
@@ -103,7 +110,8 @@ def _difference(
         pods=pods,
         points=float(median(points)) if points else None,
         without_plugin=len(without) / len(scored) if scored else None,
-        advice=_advice(result, plugin),
+        may_be_sampled=sampled,
+        advice=SAMPLED if examined and sampled == len(examined) else _advice(result, plugin),
         examples=tuple(examined[:EXAMPLES]),
     )
 
@@ -133,21 +141,22 @@ def _advice(result: Agreement, plugin: str) -> str:
 
 def _notes(found: Found) -> Iterator[str]:
     summary = found.summary
-    sampled = [
-        each.num_better
-        for each in found.items
-        if each.result is Agreement.DIFFERED and each.num_feasible > SAMPLED_FROM
-    ]
+    sampled = [each.num_better for each in found.items if each.may_be_sampled]
     if sampled:
         yield (
-            f"kube-scheduler scores a sample if more than {SAMPLED_FROM} nodes fit, so it may miss"
-            " better ones: set percentageOfNodesToScore to 100 there to compare exactly. Of the"
-            f" nodes that fit, {median(sampled):g} (median) were better than the chosen one."
+            f"For {len(sampled)} pods a sample may explain the difference: {SAMPLED} Of the nodes"
+            f" that fit, {median(sampled):g} (median) were better than the chosen one."
         )
     if summary.in_queue_order:
         yield (
             f"{summary.in_queue_order} pods agree only in the order of the scheduling queue:"
             " bindings and failures that are written at the same time arrive in any order."
+        )
+    if summary.before_moves:
+        yield (
+            f"{summary.before_moves} pods agree only with the cluster as it was up to {LONGEST:g}"
+            " seconds before: pods left, or came with a node, or nodes changed between the decision"
+            " and its binding."
         )
     reasons = sum(each.same_reasons is False for each in found.items)
     if reasons:

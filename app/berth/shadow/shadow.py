@@ -3,15 +3,15 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from berth.clock import Clock
 from berth.core.scheduler_core import SchedulerCore
-from berth.explain.comparison import Chosen, compare
+from berth.explain.comparison import Agreement, Chosen, Comparison, compare
 from berth.framework.kind import PODS, Kind
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
@@ -19,10 +19,12 @@ from berth.metrics.collectors import ShadowCollector
 from berth.objects.pod import Pod
 from berth.objects.pod_group import group_of
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.sampling import sample_size
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.shadow.changes import Change, InOrder
 from berth.shadow.claims import is_reserved_by
 from berth.shadow.comparisons import Comparisons, Order, Skipped, Summary, agrees
+from berth.shadow.moves import LONGEST, Moves
 from berth.shadow.waiting import Decided, WaitingPod, WaitingPods, failure
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,9 @@ WINDOW: Final = 0.5
 times what an API server takes for a binding."""
 MOST_BEHIND: Final = 5_000
 """Changes that wait. While there are more, placements are counted as skipped."""
+MANY_BEHIND: Final = 1_000
+"""Changes that wait. While there are more, pods are not decided on the states that there were
+before, which takes up to twenty decisions."""
 MOST_AHEAD: Final = 50
 """Pods that are decided and not bound yet, for their claims are. Each holds a copy of the nodes."""
 CHANGES_PER_TURN: Final = 50
@@ -53,13 +58,6 @@ class Bound(NamedTuple):
 
     pod: PodInfo
     place: tuple[int, int]
-    at: float
-
-
-class Left(NamedTuple):
-    """A pod that left its node not long ago."""
-
-    pod: PodInfo
     at: float
 
 
@@ -86,7 +84,7 @@ class Shadow:
         self._is_synced = False
         self._waiting = WaitingPods(core.live.profiles)
         self._bound: deque[Bound] = deque()
-        self._left: deque[Left] = deque()
+        self._moves = Moves(core.cache)
         self.comparisons = Comparisons(clock)
         self.handler_failures = 0
 
@@ -156,10 +154,6 @@ class Shadow:
             log.exception("a pod cannot be compared", extra={"object": change.new.metadata.key})
             self.comparisons.skip(Skipped.ERROR)
         self._received.popleft()
-        gone = change.old if change.new is None else None
-        if isinstance(gone, Pod) and gone.spec.node_name:
-            self._left.append(Left(PodInfo(gone), received.at))
-            _drop_older(self._left, received.at - WINDOW)
         try:
             if isinstance(change.new or change.old, Pod):
                 self._take_in_pod(change)
@@ -168,6 +162,7 @@ class Shadow:
         except Exception:  # as in a store, which notifies handlers otherwise
             self.handler_failures += 1
             log.exception("event handler failed")
+        self._moves.took_in(change, received.at)
         return decided
 
     def _take_in_pod(self, change: Change) -> None:
@@ -220,18 +215,61 @@ class Shadow:
         return None
 
     async def _compare(self, received: Received, waiting: WaitingPod, chosen: Chosen) -> None:
-        """Compare in the order of the watch and, if that differs, in that of the queue."""
-        decided, *others = waiting.ahead or [self._decide(waiting.pod)]
+        """Compare in the order of the watch and, if that differs, in others that may have been."""
+        ahead = waiting.ahead
+        decided = ahead[0] if ahead else self._decide(waiting.pod)
         found, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
         if not agrees(found):
-            if not waiting.ahead:
+            if not ahead:
                 await self._until(received.at + WINDOW)
-                others = self._decide_in_order_of_queue(received, waiting, failed=not chosen.node)
-            for otherwise in others:
+            others = (
+                ((Order.QUEUE, each) for each in ahead[1:])
+                if ahead
+                else self._decide_otherwise(received, waiting)
+            )
+            for other, otherwise in others:
                 again = compare(otherwise.outcome, otherwise.nodes, chosen)
                 if agrees(again):
-                    found, order = again, Order.QUEUE
-        self.comparisons.add(found, order=order)
+                    found, order = again, other
+                    break
+                if again.result.is_agreement and not found.result.is_agreement:
+                    found, order = again, other  # but for the reasons
+            if isinstance(others, Generator):
+                others.close()  # which does all again that was undone
+        self.comparisons.add(found, order=order, may_be_sampled=self._may_be_sampled(found))
+
+    def _may_be_sampled(self, found: Comparison) -> bool:
+        """Whether the chosen node may be the best of a sample, as kube-scheduler takes one."""
+        if found.result is not Agreement.DIFFERED or not found.num_better:
+            return False
+        profile = self._core.live.profiles[found.profile]
+        wanted = sample_size(profile.percentage_of_nodes_to_score, found.num_nodes)
+        return found.num_better <= found.num_feasible - wanted
+
+    def _decide_otherwise(
+        self, received: Received, waiting: WaitingPod
+    ) -> Generator[tuple[Order, Decided], None, None]:
+        """Decide in other orders of bindings, and on the states that there were before.
+
+        The cache is another one until this is resumed or closed.
+        """
+        with self._in_order_of_queue(received, waiting) as is_another:
+            if is_another:
+                yield Order.QUEUE, self._decide(waiting.pod)
+        if len(self._received) > MANY_BEHIND:
+            return
+        since = received.at - LONGEST
+        yield from self._decide_before_moves(waiting, since)
+        with self._in_order_of_queue(received, waiting) as is_another:
+            if is_another:
+                yield from self._decide_before_moves(waiting, since)
+
+    def _decide_before_moves(
+        self, waiting: WaitingPod, since: float
+    ) -> Generator[tuple[Order, Decided], None, None]:
+        with closing(self._moves.undone(since)) as undone:
+            for _ in undone:
+                yield Order.MOVED, self._decide(waiting.pod)
 
     async def _decide_ahead(self, received: Received) -> bool:
         """Decide for the pods whose claims the other scheduler is about to change."""
@@ -248,10 +286,10 @@ class Shadow:
                 waiting.missed = True
                 continue
             await self._until(received.at + WINDOW)
-            waiting.ahead = [
-                self._decide(pod, detached=True),
-                *self._decide_in_order_of_queue(received, waiting, detached=True),
-            ]
+            waiting.ahead = [self._decide(pod, detached=True)]
+            with self._in_order_of_queue(received, waiting) as is_another:
+                if is_another:
+                    waiting.ahead.append(self._decide(pod, detached=True))
         return bool(found)
 
     async def _until(self, moment: float) -> None:
@@ -272,18 +310,11 @@ class Shadow:
         cycle = Cycle(profile, PodInfo(pod), nodes, nominated)
         return Decided(evaluate_pod(cycle, select=smallest_name(nodes)), nodes)
 
-    def _decide_in_order_of_queue(
-        self,
-        received: Received,
-        waiting: WaitingPod,
-        *,
-        failed: bool = False,
-        detached: bool = False,
-    ) -> list[Decided]:
-        """Decide as if pods had been decided by their places in the queue.
+    @contextmanager
+    def _in_order_of_queue(self, received: Received, waiting: WaitingPod) -> Iterator[bool]:
+        """Have the cache be, in the block, as if pods were decided by their places in the queue.
 
-        Of a pod that *failed*, that is told later than it was found: pods that left their nodes
-        meanwhile are taken for still there. Nothing is returned if all this changes nothing.
+        Yield whether that changes anything.
         """
         cache, nominator = self._core.cache, self._waiting.nominator
         came_first = [
@@ -294,20 +325,16 @@ class Shadow:
         come_later = [
             pod for pod, place in self._binds_until(received.at + WINDOW) if place < waiting.place
         ]
-        left = [gone.pod for gone in self._left if failed and gone.at >= received.at - WINDOW]
-        if not came_first and not come_later and not left:
-            return []
+        if not came_first and not come_later:
+            yield False
+            return
         with ExitStack() as undo:
             undo.enter_context(cache.without_all(came_first))
-            for pod in left:
-                if cache.pod(pod.uid) is None:
-                    cache.assume_pod(pod)
-                    undo.callback(cache.forget_pod, pod)
             for pod in come_later:
                 cache.assume_pod(pod)
                 undo.callback(cache.forget_pod, pod)
                 undo.callback(nominator.suspend(pod.uid))
-            return [self._decide(waiting.pod, detached=detached)]
+            yield True
 
     def _binds_until(self, moment: float) -> list[tuple[PodInfo, tuple[int, int]]]:
         """Return the pods whose bindings have been received, but for the first, with their places.
@@ -330,6 +357,6 @@ def _is_binding(old: Pod, new: Pod) -> bool:
     return bool(new.spec.node_name and not old.spec.node_name)
 
 
-def _drop_older(recent: "deque[Bound] | deque[Left]", moment: float) -> None:
+def _drop_older(recent: "deque[Bound]", moment: float) -> None:
     while recent and recent[0].at < moment:
         recent.popleft()

@@ -1,7 +1,7 @@
 """The pods that another scheduler has to place, in the order of its queue as far as that shows."""
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ class WaitingPod:
     pod: Pod
     came: int
     """Counts what came to the queue: new pods, and pods that failed."""
-    ahead: Sequence[Decided] = ()
+    ahead: list[Decided] = field(default_factory=list)
     """What was decided before its claims changed: in the order of the watch, and in that of the
     queue if that is another one."""
     missed: bool = False
@@ -75,7 +75,7 @@ class WaitingPods:
         """Forget what was decided for others when claims changed that were meant for *bound*."""
         for key in self._with_claims:
             if share_a_volume(self._pods[key].pod, bound):
-                self._pods[key].ahead, self._pods[key].missed = (), False
+                self._pods[key].ahead, self._pods[key].missed = [], False
 
     def num_ahead(self) -> int:
         """Return how many pods are decided that are not bound yet."""
@@ -99,7 +99,7 @@ class WaitingPods:
         else:
             if failure(waiting.pod) != failure(new):
                 waiting.came = next(self._numbers)
-                waiting.ahead, waiting.missed = (), False
+                waiting.ahead, waiting.missed = [], False
             waiting.pod = new
         self.nominator.add_nominated_pod(PodInfo(new))
 

@@ -55,7 +55,12 @@ class LiveSnapshots:
         listers = type(self.core.outside.listers)
         state = state_of(self.core)
         return Snapshot(
-            rfc3339(state.now), self._configuration(), objects, listers=listers, scheduler=state
+            rfc3339(state.now),
+            self._configuration(),
+            objects,
+            listers=listers,
+            scheduler=state,
+            annotations=self.core.live.annotations,
         )
 
     def _configuration(self) -> dict[str, Any]:

@@ -9,15 +9,16 @@
      "items": [{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": ...}, ...]},
                {"apiVersion": "v1", "kind": "PodList", "items": [...]}, ...]}
 
-Objects have the fields that berth reads and are told in the order that matters: nodes as scheduling
-goes round them, pods as they came. A kind may come in several lists. What ``kubectl get ... -o
-json`` prints is read as well: a List of whole objects of any kinds, of which others than ours are
-passed over; it has no configuration. DaemonSets are read where a List has them.
+Objects have the fields that berth reads, see :mod:`berth.framework.exports`, and are in the order
+that matters: nodes as scheduling goes round them, pods as they came. A kind may come in several
+lists. What ``kubectl get ... -o json`` prints is read as well: a List of whole objects of any
+kinds, of which others than ours are passed over; it has no configuration. DaemonSets are read where
+a List has them.
 """
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
@@ -30,9 +31,11 @@ import msgspec
 from berth.cache.cache import CacheError
 from berth.core.scheduler_state import SchedulerState
 from berth.errors import UNREADABLE, UserError
+from berth.framework.exports import DECIDING_ANNOTATIONS, exported
 from berth.framework.kind import Kind
 from berth.framework.listers import Listers, kinds_of
-from berth.objects.meta import KubeStruct
+from berth.objects.meta import KubeStruct, ObjectMeta
+from berth.objects.pod import PodSpec
 from berth.offline.scenario import Scenario
 from berth.whatif.daemons import DAEMON_SET, DAEMON_SET_VERSION
 
@@ -46,6 +49,7 @@ MOST_BYTES: Final = 1 << 30
 SOME_TIME: Final = 1_000_000_000.0
 
 _GZIP: Final = b"\x1f\x8b"
+_replace: Final = msgspec.structs.replace
 
 
 class SnapshotError(UserError):
@@ -67,6 +71,8 @@ class Snapshot:
     """Declares the kinds of the objects."""
     scheduler: SchedulerState | None = None
     """What the scheduler knew beside the objects; of a running one."""
+    annotations: Collection[str] = DECIDING_ANNOTATIONS
+    """Those that are written; all others are left out."""
 
     @property
     def now(self) -> float:
@@ -96,12 +102,17 @@ class Snapshot:
             kind = kinds[name]
             typed: dict[str, Any] = {"apiVersion": kind.api_version, "kind": f"{name}List"}
             for start in range(0, len(objects), BATCH):
-                batch = [kind.without_raw(obj) for obj in objects[start : start + BATCH]]
+                batch = [
+                    exported(kind, obj, annotations=self.annotations)
+                    for obj in objects[start : start + BATCH]
+                ]
                 yield separator + msgspec.json.encode(typed | {"items": batch})
                 separator = b",\n"
         if self.daemon_sets:
             typed = {"apiVersion": DAEMON_SET_VERSION, "kind": f"{DAEMON_SET}List"}
-            yield separator + msgspec.json.encode(typed | {"items": self.daemon_sets})
+            yield separator + msgspec.json.encode(
+                typed | {"items": [*map(_exported, self.daemon_sets)]}
+            )
         yield b"]}\n"
 
     def scenario(self) -> Scenario:
@@ -117,6 +128,38 @@ class Snapshot:
             raise SnapshotError(str(exc)) from exc
         scenario.cache.refresh_order()
         return scenario
+
+
+class _TemplateSpec(PodSpec, frozen=True):
+    priority_class_name: str = ""
+
+
+class _Template(KubeStruct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _TemplateSpec = _TemplateSpec()
+
+
+class _DaemonSetSpec(KubeStruct, frozen=True):
+    template: _Template = _Template()
+
+
+class _DaemonSet(KubeStruct, frozen=True):
+    """What is written of a DaemonSet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _DaemonSetSpec = _DaemonSetSpec()
+
+
+def _exported(manifest: Mapping[str, Any]) -> _DaemonSet:
+    """Return what of a DaemonSet's *manifest* may be written; nothing if it cannot be read."""
+    try:
+        found = msgspec.convert(manifest, _DaemonSet)
+    except UNREADABLE:
+        return _DaemonSet()
+    template = found.spec.template
+    template = _replace(template, metadata=_replace(template.metadata, annotations={}))
+    meta = _replace(found.metadata, annotations={})
+    return _DaemonSet(meta, _DaemonSetSpec(template))
 
 
 class _Document(msgspec.Struct, rename="camel"):

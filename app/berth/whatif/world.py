@@ -20,7 +20,7 @@ from berth.objects.node_pods import goes_with_node
 from berth.objects.pod import Pod, PodStatus
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
-from berth.objects.storage import BETA_CLASS, PersistentVolumeClaim
+from berth.objects.storage import BETA_CLASS, DEFAULT_CLASS, PersistentVolumeClaim
 from berth.objects.taints import COMPARISONS
 from berth.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from berth.whatif.filling import fill
@@ -49,7 +49,6 @@ from berth.whatif.renders import Workload, sort_out
 from berth.whatif.snapshot import Snapshot
 from berth.whatif.usage import NodesThen
 
-DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 MOST_NAMED: Final = 10
 """Things that a note names."""
 _PATTERN: Final = frozenset("*?[")

@@ -202,7 +202,7 @@ SHADOW_COMPARISONS: Final = counter(
     stability=ALPHA,
     text="Number of pods for which a shadow compared its decision with that of the other scheduler,"
     " by result, the plugin that made the difference, and the order of bindings in which it holds:"
-    " watch or queue.",
+    " watch, queue or moved.",
     labels=("result", "profile", "plugin", "order"),
 )
 SHADOW_SKIPPED: Final = counter(

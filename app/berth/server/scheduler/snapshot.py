@@ -21,7 +21,7 @@ def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], 
         summary="Snapshot of the cluster for `berth simulate` and `berth explain`",
         description="A `berth/v1` Snapshot: the configuration, with REDACTED in place of"
         " secrets, and lists of Kubernetes objects with the fields that berth"
-        " reads.",
+        " reads, of annotations those that decide.",
         response_class=StreamingResponse,
         responses={
             200: {"content": {"application/json": {"schema": {"type": "object"}}}},
