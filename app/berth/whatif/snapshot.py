@@ -15,18 +15,16 @@ json`` prints is read as well: a List of whole objects of any kinds, of which ot
 passed over; it has no configuration. DaemonSets are read where a List has them.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from berth import gzipped
 from berth.cache.cache import CacheError
 from berth.core.scheduler_state import SchedulerState
 from berth.errors import UNREADABLE, UserError
@@ -44,8 +42,6 @@ MOST_BYTES: Final = 1 << 30
 """Of a compressed file, when it is unpacked."""
 
 SOME_TIME: Final = 1_000_000_000.0
-
-_GZIP: Final = b"\x1f\x8b"
 
 
 class SnapshotError(UserError):
@@ -157,7 +153,7 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
     """
     try:
         document = _decode_document(_unpacked(data))
-    except (OSError, EOFError, zlib.error, *UNREADABLE) as exc:
+    except (gzipped.GzipError, *UNREADABLE) as exc:
         raise SnapshotError(f"{source}: no snapshot: {exc}") from exc
     is_ours = (document.api_version, document.kind) == (API_VERSION, KIND)
     if not is_ours and not document.kind.endswith("List"):
@@ -174,13 +170,9 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
 
 
 def _unpacked(data: bytes) -> bytes:
-    if not data.startswith(_GZIP):
+    if not data.startswith(gzipped.MAGIC):
         return data
-    with gzip.open(BytesIO(data)) as file:
-        unpacked = file.read(MOST_BYTES + 1)
-    if len(unpacked) > MOST_BYTES:
-        raise OSError(f"more than {MOST_BYTES} bytes when unpacked")
-    return unpacked
+    return gzipped.unpacked(data, most=MOST_BYTES)
 
 
 def _read_all(
