@@ -124,8 +124,8 @@ class ApiServer:
             Eviction(store, deletions, self.writes, clock=clock),
             Token(store, requests),
         )
-        self._in_flight = InFlight(limits)
-        metrics = ApiMetrics(self._in_flight, partial(_count_objects, registry, store))
+        in_flight = InFlight(limits)
+        metrics = ApiMetrics(in_flight, partial(_count_objects, registry, store))
         services = Services(
             store,
             self.writes,
@@ -135,7 +135,7 @@ class ApiServer:
             clock=clock,
             metrics=metrics,
         )
-        self._endpoints = Endpoints(Paths(registry), services, self._in_flight)
+        self._endpoints = Endpoints(Paths(registry), services, in_flight)
         probes = health.api_server_probes(
             etcd=lambda: store.problem, is_open=lambda: services.is_open
         )
@@ -200,7 +200,7 @@ class ApiServer:
 
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
-        self._endpoints.close()
+        await self._endpoints.close()
         await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
@@ -213,7 +213,7 @@ class ApiServer:
             now = self._clock.monotonic()
             # With whole seconds, when others wake up, too.
             await self._clock.sleep(TICK_SECONDS - now % TICK_SECONDS)
-            self._in_flight.tick()
+            self._endpoints.tick()
             self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()
 
