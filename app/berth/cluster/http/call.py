@@ -1,5 +1,6 @@
 """One request to a resource, and what its handler needs to answer it."""
 
+import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
 from berth.cluster.http.metrics import ApiMetrics
 from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.outgoing import Outgoing
 from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
@@ -48,9 +50,14 @@ class Services:
     gate: Gate
     clock: Clock
     metrics: ApiMetrics
+    rng: random.Random
     frames: Frames = field(default_factory=Frames)
+    outgoing: Outgoing = field(init=False)
     is_open: bool = True
     """Whether watches may go on."""
+
+    def __post_init__(self) -> None:
+        self.outgoing = Outgoing(self.clock)
 
 
 class Call:

@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from berth.cluster import errors, options
+from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.fair_queue import QueueFullError
@@ -24,6 +25,7 @@ from berth.cluster.http.intake import (
 )
 from berth.cluster.http.long_work import LongWork
 from berth.cluster.http.metrics import Series
+from berth.cluster.http.outgoing import PIECE, Outgoing
 from berth.cluster.http.paths import Paths
 from berth.cluster.http.requests import (
     WITH_BODY,
@@ -83,21 +85,23 @@ class Endpoints:
                 except JournalError as exc:
                     answer = refusal(errors.internal(str(exc)))
             series = exchange.series
+            sent = _Sent(send, self._services.outgoing, exchange.body.user)
             if series is None:
                 await answer(scope, receive, send)
             elif isinstance(answer, Answer):
-                await answer(scope, receive, send)
+                is_large = len(answer.body) > PIECE
+                await answer(scope, receive, sent if is_large else send)
                 seconds = self._clock.monotonic() - started
                 series.answered(answer.code, seconds, len(answer.body))
             else:
-                sent = _Sent(send)
                 await answer(scope, receive, sent)
                 series.answered(sent.code, self._clock.monotonic() - started, sent.size)
         finally:
             self._intake.end(exchange.body)
             if exchange.kind:
                 self._in_flight.leave(exchange.kind, exchange.body.user)
-            elif exchange.series is not None and exchange.series.is_long_running:
+            if exchange.is_lasting and exchange.series is not None:
+                self._in_flight.leave_lasting(exchange.body.user)
                 exchange.series.running -= 1
 
     async def _answer(
@@ -129,13 +133,22 @@ class Endpoints:
             handler = handler_of(request.method, target)
             series = exchange.series = self._services.metrics.series(request, target)
             if series.is_long_running:
+                if not self._in_flight.enter_lasting(request.user):
+                    return too_many_requests()
+                exchange.is_lasting = True
                 series.running += 1
+                if request.seat is not None and not is_exempt(request.user):
+                    request.seat.lasts(flow_of(request.user))
             if request.query:
                 options.check_timeout(request.query)
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
+            if not await self._services.outgoing.has_room(request.user):
+                return too_many_requests()
             for attempt in range(COMPILED_ANEW + 1):
                 await self._shares.turn(request.user)
+                if self._services.outgoing.is_full(request.user):
+                    return too_many_requests()
                 if not series.is_long_running and not exchange.kind:
                     exchange.kind = self._in_flight.enter(request.method, request.user)
                     if not exchange.kind:
@@ -171,22 +184,26 @@ class Endpoints:
 class _Exchange:
     """What is to be noted at the end of a request; empty while nobody knows what it is about."""
 
-    __slots__ = ("body", "kind", "series")
+    __slots__ = ("body", "is_lasting", "kind", "series")
 
     def __init__(self, body: Reading) -> None:
         self.body = body
         self.series: Series | None = None
         self.kind = ""
         """As what it is in flight."""
+        self.is_lasting = False
+        """Whether it is counted as a long-running request."""
 
 
 class _Sent:
-    """Sends an answer, and notes how long it was."""
+    """Sends an answer, in pieces, and notes how long it was."""
 
-    __slots__ = ("_send", "code", "size")
+    __slots__ = ("_outgoing", "_send", "_user", "code", "size")
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, outgoing: Outgoing, user: User) -> None:
         self._send = send
+        self._outgoing = outgoing
+        self._user = user
         self.code = 200
         self.size = 0
 
@@ -194,5 +211,9 @@ class _Sent:
         if message["type"] == "http.response.start":
             self.code = message["status"]
         else:
-            self.size += len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            self.size += size
+            if size > PIECE:
+                await self._outgoing.send(message, self._user, self._send)
+                return
         await self._send(message)

@@ -1,8 +1,8 @@
 """How many requests may be in progress at once: ``--max-requests-inflight`` and its sibling.
 
 What waits for a webhook is in progress, and holds memory; what waits for its client to send a body,
-or for a share of the loop, is not yet. Long-running requests do not count, nor do those of exempt
-users. One flow may have a part of them, so that no tenant shuts the others out.
+or for a share of the loop, is not yet. Long-running requests have a limit of their own, and exempt
+users have none. One flow may have a part of all, so that no tenant shuts the others out.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,15 @@ from typing import Final
 
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
+from berth.connection_limit import MOST as MOST_CONNECTIONS
 
 MOST: Final = 400
 MOST_MUTATING: Final = 200
 """The API server's defaults."""
+
+MOST_LASTING: Final = MOST_CONNECTIONS // 4
+"""Long-running requests of one flow: watches, logs. A real server has no such limit, and no limit
+of connections."""
 
 READ_ONLY: Final = "readOnly"
 MUTATING: Final = "mutating"
@@ -42,6 +47,8 @@ class InFlight:
         self._counts = {READ_ONLY: 0, MUTATING: 0}
         self._flows: dict[tuple[str, str], int] = {}
         """Those in progress, by kind and flow."""
+        self._lasting: dict[str, int] = {}
+        """Long-running requests, by flow."""
         self._latest = {READ_ONLY: 0, MUTATING: 0}
         self._before = {READ_ONLY: 0, MUTATING: 0}
 
@@ -66,6 +73,22 @@ class InFlight:
         self._flows[key] -= 1
         if not self._flows[key]:
             del self._flows[key]
+
+    def enter_lasting(self, user: User) -> bool:
+        """Count a long-running request; return False when it may not go on."""
+        flow = flow_of(user)
+        count = self._lasting.get(flow, 0) + 1
+        if count > MOST_LASTING and not is_exempt(user):
+            return False
+        self._lasting[flow] = count
+        return True
+
+    def leave_lasting(self, user: User) -> None:
+        """Count a long-running request no longer."""
+        flow = flow_of(user)
+        self._lasting[flow] -= 1
+        if not self._lasting[flow]:
+            del self._lasting[flow]
 
     def tick(self) -> None:
         """Begin a new second."""

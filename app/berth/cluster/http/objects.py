@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 from starlette.types import ASGIApp
 
@@ -17,7 +18,7 @@ from berth.cluster.http.list_options import ListOptions, list_options
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
-from berth.cluster.http.watches import Watch
+from berth.cluster.http.watches import Watch, lasting
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
@@ -70,6 +71,8 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
         render=render,
         frames=services.frames,
         series=services.metrics.watches(resource),
+        seconds=lasting(asked.timeout_seconds, services.rng),
+        has_room=partial(services.outgoing.has_room, call.request.user),
     )
     return call.stream(watching.lines(lambda: services.is_open), render.stream_media_type)
 

@@ -19,6 +19,8 @@ from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.schemas import builtin
+from berth.connection_limit import Seat
+from berth.http_server import SEAT
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
@@ -59,6 +61,7 @@ class Request:
         "method",
         "path",
         "query",
+        "seat",
         "user",
         "user_agent",
     )
@@ -74,6 +77,8 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.user: User = scope["user"]
+        self.seat: Seat | None = scope["state"].get(SEAT) if "state" in scope else None
+        """The connection that it came by, if it came by one."""
         self.query = read_query(scope["query_string"])
         self.accept = self.content_type = self.user_agent = ""
         for name, value in scope["headers"]:

@@ -134,6 +134,7 @@ class ApiServer:
             gate=self._gate,
             clock=clock,
             metrics=metrics,
+            rng=_same(rng),
         )
         self._endpoints = Endpoints(Paths(registry), services, in_flight)
         probes = health.api_server_probes(
@@ -173,7 +174,8 @@ class ApiServer:
         *tls* makes it HTTPS. Raises OSError when the address cannot be had.
         """
         # Plain HTTP is for this machine, all of which may do everything.
-        server = HttpServer(SameMachine(self.app) if tls is None else self.app, tls=tls)
+        application = SameMachine(self.app) if tls is None else self.app
+        server = HttpServer(application, tls=tls, goes_first=self._gate.goes_first)
         await server.start(host, port)
         self._server = server
         self._ticking = asyncio.create_task(
@@ -216,6 +218,13 @@ class ApiServer:
             self._endpoints.tick()
             self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()
+
+
+def _same(rng: random.Random) -> random.Random:
+    """Return what gives the same numbers, and takes none of them from the other."""
+    same = random.Random()
+    same.setstate(rng.getstate())
+    return same
 
 
 def _count_objects(registry: Registry, store: Store) -> dict[tuple[str, str], int]:

@@ -112,12 +112,21 @@ class Log:
             raise ExpiredError(f"too old resource version: {version} ({self.compacted})")
         return self._start + bisect_right(self._versions, version)
 
-    def read(self, position: int, limit: int) -> list[Change]:
-        """Return at most *limit* changes from *position* on."""
+    def read(self, position: int, limit: int, size: float = math.inf) -> list[Change]:
+        """Return at most *limit* changes from *position* on.
+
+        Their objects have *size* bytes together, or it is one change.
+        """
         if position < self._start:
             raise ExpiredError(f"the watcher is too slow: {self.compacted} is compacted")
         first = position - self._start
-        return self._changes[first : first + limit]
+        changes = self._changes[first : first + limit]
+        total = 0
+        for count, change in enumerate(changes):
+            total += len(change.stored.body)
+            if total > size and count:
+                return changes[:count]
+        return changes
 
     def since(self, version: int) -> list[Change]:
         """Return all changes newer than *version*."""
@@ -159,10 +168,18 @@ class Cursor:
         self._log = log
         self._position = position
 
-    def take(self, limit: int) -> list[Change]:
-        """Return the next changes, at most *limit*, and move past them."""
+    @property
+    def is_at_end(self) -> bool:
+        """Whether there is nothing to :meth:`take`."""
+        return self._position >= self._log.published
+
+    def take(self, limit: int, size: float = math.inf) -> list[Change]:
+        """Return the next changes, and move past them.
+
+        At most *limit*, and one or as many as have *size* bytes.
+        """
         visible = max(self._log.published - self._position, 0)
-        changes = self._log.read(self._position, min(limit, visible))
+        changes = self._log.read(self._position, min(limit, visible), size)
         self._position += len(changes)
         return changes
 
@@ -171,5 +188,5 @@ class Cursor:
 
         *until* is the time from which :meth:`Store.wake_due` wakes it.
         """
-        if self._position >= self._log.published:
+        if self.is_at_end:
             await self._log.wait(until)
