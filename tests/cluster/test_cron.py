@@ -56,6 +56,9 @@ class Looks(tzinfo):
     def dst(self, _moment: datetime | None) -> timedelta:
         return timedelta()
 
+    def tzname(self, _moment: datetime | None) -> str:
+        return "UTC"
+
 
 NEVER = ("0 0 30 2 *", "0 0 31 2,4,6,9,11 *", ", * * * *", "* , * * *", "* * , * ,", "* * * , *")
 

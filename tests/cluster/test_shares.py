@@ -14,6 +14,7 @@ from berth.cluster.fair_queue import MOST_WAITING, QueueFullError
 from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_SECONDS, chunks, taking_turns
 from berth.cluster.http.requests import BODY_LIMIT
 from berth.cluster.shares import BURST, REMEMBERED, Shares, Step
+from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import FullError, Store, TooLargeError
 from tests.cluster.serving import NOW, Serving, pod
 from tests.loop_turns import watched_loop
@@ -247,6 +248,21 @@ def test_the_log_is_bounded_by_what_it_holds() -> None:
     assert sum(len(change.stored.body) for change in log._changes) <= 110_000
     assert log.end == 101
     store.check_invariants()
+
+
+def test_all_logs_are_bounded_together() -> None:
+    store = Store(log_bytes=100_000, logs_bytes=150_000)
+    kinds = [f"kind-{number}" for number in range(10)]
+    for kind in kinds:
+        store.create(kind, config_map("a", 10))
+    for number in range(200):
+        store.update(kinds[number % 10], config_map("a", 5_000))
+        assert store._logs_size <= 150_000 + 5_100
+        store.check_invariants()
+    for kind in kinds:
+        assert store.watch(kind, store.version).is_at_end
+        with pytest.raises(ExpiredError):
+            store.watch(kind, 1)
 
 
 def test_the_store_fills() -> None:

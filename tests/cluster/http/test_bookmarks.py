@@ -1,17 +1,14 @@
 """Bookmarks: a client that goes on from one has seen all that was written before it."""
 
 from collections.abc import AsyncGenerator
-from functools import partial
 
 import msgspec
 import pytest
 
 from berth.clock import FakeClock
-from berth.cluster.access.users import ADMIN
 from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
-from berth.cluster.http.outgoing import Outgoing
 from berth.cluster.http.reads import selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.watches import (
@@ -51,7 +48,7 @@ def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerato
         frames=Frames(),
         series=WatchSeries(("", "v1", "pods")),
         seconds=options.timeout_seconds or 3600,
-        has_room=partial(Outgoing(clock).has_room, ADMIN),
+        pace=None,
     )
     made = watching.lines(lambda: True)
     assert isinstance(made, AsyncGenerator)

@@ -1,13 +1,25 @@
 """Clients that take their answers slowly, or not at all: what is kept for them is bounded."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User, service_account
-from berth.cluster.http.outgoing import FLOW_BYTES, LOOK_SECONDS, PIECE, SLOW_SECONDS, Outgoing
+from berth.cluster.http.chunks import taking_turns
+from berth.cluster.http.outgoing import (
+    FLOW_BYTES,
+    LOOK_SECONDS,
+    PIECE,
+    SLOW_SECONDS,
+    Outgoing,
+    Pace,
+)
+from berth.cluster.shares import Shares
+from berth.connection_limit import ConnectionLimit
+from berth.http_server import SEAT
 from tests.cluster.access.secured import Secured
 from tests.cluster.http.test_intake import EVERYTHING, NODES
 
@@ -111,3 +123,61 @@ async def test_who_takes_nothing_is_refused_more() -> None:
     sending.cancel()
     await asyncio.gather(sending, return_exceptions=True)
     assert (await get(EVE)).status_code == 200
+
+
+async def test_a_list_for_a_client_that_is_too_slow_ends_with_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secured = Secured()
+    await secured.grant(EVE.name, EVERYTHING)
+    for number in range(4):
+        annotations = {"a": "x" * 200_000}
+        body_of = {"metadata": {"name": f"n{number}", "annotations": annotations}}
+        assert (await secured.ask("POST", NODES, body_of))[0] == 201
+    seat, sent = ConnectionLimit().enter(), list[Any]()
+    assert seat is not None
+    gone = asyncio.Event()
+    seat.hang_up = gone.set
+    headers = [(b"authorization", f"Bearer {secured.tokens.issue(EVE)}".encode())]
+    scope = {
+        "type": "http", "asgi": {"spec_version": "2.3"}, "method": "GET", "path": NODES,
+        "query_string": b"", "headers": headers, "state": {SEAT: seat},
+    }  # fmt: skip
+
+    async def receive() -> Any:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if message.get("body"):
+            monkeypatch.setattr(Outgoing, "is_full", lambda *_: True)
+
+    answering = asyncio.create_task(secured.server.app(scope, receive, send))
+    while not answering.done():
+        await settle()
+        secured.clock.advance(1)
+    await answering
+    assert gone.is_set()
+    assert all(message.get("more_body", True) for message in sent)
+
+
+async def test_what_is_made_for_a_tenant_is_charged() -> None:
+    clock = FakeClock()
+    shares = Shares(clock)
+    pace = Pace(EVE, Outgoing(clock), shares, clock)
+
+    def slow() -> Iterator[bytes]:
+        for piece in (b"a", b"b"):
+            clock.advance(1.0)
+            yield piece
+
+    made = taking_turns(slow(), pace)
+    assert await anext(made) == b"a"
+    waiting = asyncio.ensure_future(anext(made))
+    await settle()
+    assert not waiting.done()
+    clock.advance(1.0)
+    await settle()
+    assert await waiting == b"b"
+    await asyncio.wait_for(shares.turn(ALICE), 60)

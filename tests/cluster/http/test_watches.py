@@ -3,7 +3,6 @@
 import asyncio
 import random
 import tracemalloc
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from berth.cluster.http.in_flight import MOST_LASTING, InFlight, InFlightLimits
 from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
-from berth.cluster.http.outgoing import Outgoing
 from berth.cluster.http.reads import selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.watches import (
@@ -349,7 +347,7 @@ async def test_a_slow_watcher_of_large_objects_holds_few_of_them(serving: Servin
         frames=Frames(),
         series=WatchSeries(("", "v1", "pods")),
         seconds=60,
-        has_room=partial(Outgoing(serving.clock).has_room, ADMIN),
+        pace=None,
     )
     size = 400_000
     store._log_bytes = 0

@@ -14,6 +14,7 @@ from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.fair_queue import QueueFullError
 from berth.cluster.http.call import Call, Services
+from berth.cluster.http.chunks import SlowClientError
 from berth.cluster.http.handlers import handler_of
 from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.intake import (
@@ -34,10 +35,11 @@ from berth.cluster.http.requests import (
     refusal,
     too_many_requests,
 )
-from berth.cluster.shares import Shares, Step
+from berth.cluster.shares import Step
 from berth.cluster.storage.journal import JournalError
 from berth.cluster.storage.store import FullError, TooLargeError
 from berth.cluster.strategies.selectors_to_check import UncheckedError, compiled_elsewhere
+from berth.http_server import SEAT
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ class Endpoints:
         self._paths = paths
         self._services = services
         self._clock = services.clock
-        self._shares = Shares(services.clock)
+        self._shares = services.shares
         self._in_flight = in_flight
         self._intake = Intake(services.clock)
         self._long_work = LongWork()
@@ -94,7 +96,10 @@ class Endpoints:
                 seconds = self._clock.monotonic() - started
                 series.answered(answer.code, seconds, len(answer.body))
             else:
-                await answer(scope, receive, sent)
+                try:
+                    await answer(scope, receive, sent)
+                except SlowClientError:
+                    await _hang_up(scope, receive)
                 series.answered(sent.code, self._clock.monotonic() - started, sent.size)
         finally:
             self._intake.end(exchange.body)
@@ -179,6 +184,13 @@ class Endpoints:
 
     async def _step(self, coroutine: Coroutine[Any, Any, ASGIApp], user: User) -> ASGIApp:
         return await Step(coroutine, self._clock, partial(self._shares.took, user))
+
+
+async def _hang_up(scope: Scope, receive: Receive) -> None:
+    """End a connection, so that its client knows that what it has is not all."""
+    scope["state"][SEAT].hang_up()
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class _Exchange:

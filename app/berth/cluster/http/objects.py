@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 from collections.abc import Callable
-from functools import partial
 
 from starlette.types import ASGIApp
 
@@ -72,7 +71,7 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
         frames=services.frames,
         series=services.metrics.watches(resource),
         seconds=lasting(asked.timeout_seconds, services.rng),
-        has_room=partial(services.outgoing.has_room, call.request.user),
+        pace=call.pace(),
     )
     return call.stream(watching.lines(lambda: services.is_open), render.stream_media_type)
 
@@ -214,7 +213,8 @@ def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return call.answer(render, first)
-    return call.stream(taking_turns(itertools.chain((first, second), ahead)), render.media_type)
+    rest = taking_turns(itertools.chain((first, second), ahead), call.pace())
+    return call.stream(rest, render.media_type)
 
 
 async def _delete_options(call: Call) -> DeleteOptions:

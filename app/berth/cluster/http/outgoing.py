@@ -6,7 +6,7 @@ while the clients of a flow have much to take, nothing more is made for them.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -15,6 +15,8 @@ from starlette.types import Message, Send
 from berth.clock import Clock
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
+from berth.cluster.fair_queue import QueueFullError
+from berth.cluster.shares import Shares
 
 FLOW_BYTES: Final = 32 * 1024 * 1024
 """Bytes that the clients of one flow have yet to take, before nothing more is made for them."""
@@ -24,6 +26,39 @@ LOOK_SECONDS: Final = 0.02
 """How often they look."""
 PIECE: Final = 64 * 1024
 """Bytes that are written at once."""
+
+
+class Pace:
+    """How fast a long answer may be made: with room for it, and by its share of the event loop."""
+
+    def __init__(self, user: User, outgoing: "Outgoing", shares: Shares, clock: Clock) -> None:
+        self._user = user
+        self._outgoing = outgoing
+        self._shares = shares
+        self._clock = clock
+
+    async def turn(self) -> bool:
+        """Return True when more may be made, False when its client is too slow."""
+        if not await self._outgoing.has_room(self._user):
+            return False
+        while True:
+            try:
+                await self._shares.turn(self._user)
+            except QueueFullError:
+                await self._clock.sleep(LOOK_SECONDS)
+            else:
+                return True
+
+    def charged(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield *pieces*, and note how long each takes to make."""
+        iterator = iter(pieces)
+        while True:
+            started = self._clock.monotonic()
+            piece = next(iterator, None)
+            self._shares.took(self._user, self._clock.monotonic() - started)
+            if piece is None:
+                return
+            yield piece
 
 
 class Outgoing:

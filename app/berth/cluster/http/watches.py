@@ -5,14 +5,15 @@ object that leaves the selection is DELETED for it, one that enters is ADDED.
 """
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.chunks import SlowClientError, chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, version_for_watch
 from berth.cluster.http.metrics import WatchSeries
+from berth.cluster.http.outgoing import Pace
 from berth.cluster.http.reads import Selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.resources import Object
@@ -25,9 +26,6 @@ BATCH = 500
 
 BATCH_BYTES: Final = 1024 * 1024
 """Bytes of the objects in these, if it is more than one: a slow watcher keeps them in memory."""
-
-LARGE_BYTES: Final = 64 * 1024
-"""Bytes that are worth a look at what the client has yet to take."""
 
 MOST_FRAMES: Final = 1_000
 """Frames kept for those who watch the same: what is written in one turn, and some more."""
@@ -121,9 +119,9 @@ class Watch:
         frames: Frames,
         series: WatchSeries,
         seconds: float,
-        has_room: Callable[[], Awaitable[bool]],
+        pace: Pace | None,
     ) -> None:
-        """It lasts *seconds*, and ends before when *has_room* says that its client is too slow.
+        """It lasts *seconds*, and ends before when *pace* says that its client is too slow.
 
         Raises a 422 for what is no version, and a 504 for an initial state yet to come.
         """
@@ -133,7 +131,7 @@ class Watch:
         self._render = render
         self._frames = frames
         self._series = series
-        self._has_room = has_room
+        self._pace = pace
         version = version_for_watch(options, wanted.resource)
         streams_list = options.send_initial_events
         if streams_list is None:
@@ -171,11 +169,12 @@ class Watch:
             return
         initial, self._initial = self._initial, ()
         added = map(self._added, initial)
-        async for chunk in taking_turns(chunks(added, self._clock)):
-            if not await self._has_room():
-                self._series.terminated += 1
-                return
-            yield chunk
+        try:
+            async for chunk in taking_turns(chunks(added, self._clock), self._pace):
+                yield chunk
+        except SlowClientError:
+            self._series.terminated += 1
+            return
         del initial, added
         if self._says_initial_end:
             yield self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
@@ -185,15 +184,15 @@ class Watch:
             except ExpiredError:
                 self._series.terminated += 1
                 return
-            size = sum(len(change.stored.body) for change in changes)
-            if size > LARGE_BYTES and not await self._has_room():
+            if changes and self._pace is not None and not await self._pace.turn():
                 self._series.terminated += 1
                 return
             is_all = self._cursor.is_at_end
             if is_all:
                 # Now: more is written while the chunk is sent.
                 self._told = max(self._told, self._store.durable_version)
-            for chunk in chunks(self._said(changes), self._clock):
+            made = chunks(self._said(changes), self._clock)
+            for chunk in made if self._pace is None else self._pace.charged(made):
                 yield chunk
             del changes  # they may be large, and who waits keeps them
             now = self._clock.monotonic()

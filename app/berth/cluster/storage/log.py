@@ -16,6 +16,9 @@ LOG_BYTES = 64 * 1024 * 1024
 """How large the objects in the log of one storage key may be together: who changes large objects
 again and again shortens the log."""
 
+LOGS_BYTES: Final = 512 * 1024 * 1024
+"""The same of all logs together: a tenant may write objects of many kinds."""
+
 GATHERING_TURNS: Final = 3
 """Turns of the event loop from a change until watchers look. Much of what is written meanwhile
 comes with it: a third as many chunks under the load of ``berth up``, at both ends."""
@@ -74,6 +77,16 @@ class Log:
         """The position of the next change."""
         return self._start + len(self._changes)
 
+    @property
+    def size(self) -> int:
+        """The bytes of the objects in the log."""
+        return self._size
+
+    def halve(self) -> None:
+        """Forget half of the changes, but not the latest."""
+        if len(self._changes) > 1:
+            self._forget(len(self._changes) // 2)
+
     def append(self, change: Change) -> None:
         self._changes.append(change)
         self._versions.append(change.stored.version)
@@ -81,8 +94,8 @@ class Log:
         if len(self._changes) >= 2 * self._capacity:
             # Halving now and then keeps appending cheap; never fewer than the capacity remain.
             self._forget(self._capacity)
-        elif self._size > self._size_limit and len(self._changes) > 1:
-            self._forget(len(self._changes) // 2)
+        elif self._size > self._size_limit:
+            self.halve()
 
     def publish(self, end: int) -> None:
         """Show watchers the changes before position *end*."""
