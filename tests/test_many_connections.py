@@ -199,6 +199,33 @@ def test_while_all_have_work_health_is_told_and_nothing_else(loop: str, *, tls: 
     run(loop, test)
 
 
+async def test_of_many_that_come_at_once_one_is_let_in_at_a_time() -> None:
+    async with world() as berth:
+        at_once: list[int] = []
+        greet = http_server._Server._greet
+
+        async def counted(server: Any, accepted: socket.socket, seat: Any) -> None:
+            at_once[-1] += 1
+            await greet(server, accepted, seat)
+
+        async def turns() -> None:
+            while True:
+                at_once.append(0)
+                await asyncio.sleep(0)
+
+        clients = [socket.socket() for _ in range(CROWD)]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(http_server._Server, "_greet", counted)
+            turning = asyncio.create_task(turns())
+            for client in clients:
+                client.connect((LOOPBACK, berth.server.port))
+            await until(lambda: sum(at_once) == CROWD)
+            turning.cancel()
+        for client in clients:
+            client.close()
+        assert max(at_once) <= 2
+
+
 async def test_some_requests_go_first() -> None:
     def goes_first(scope: Scope) -> bool:
         return (b"admin", b"yes") in scope["headers"]

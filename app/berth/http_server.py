@@ -243,6 +243,8 @@ class _Server(uvicorn.Server):
             task = asyncio.create_task(self._greet(accepted, seat), name="http handshake")
             self._greeting.add(task)
             task.add_done_callback(self._greeting.discard)
+            # Of many that come at once each takes milliseconds for TLS: others come in between.
+            await asyncio.sleep(0)
 
     async def _greet(self, accepted: socket.socket, seat: Seat) -> None:
         """Make a connection of what was accepted, over TLS if that is wanted."""
