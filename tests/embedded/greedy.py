@@ -161,8 +161,6 @@ async def costly_expressions(tenant: Tenant) -> None:
             ]
             claim = {"metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
             await tenant.ask(client, "POST", f"{DEVICES}/resourceclaims", json=claim)
-            user = pod(name, resourceClaims=[{"name": "r", "resourceClaimName": name}])
-            await tenant.ask(client, "POST", f"{CORE}/pods", json=user)
             await asyncio.sleep(1)
 
         tenant.go_on(one)
