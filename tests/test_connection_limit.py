@@ -64,6 +64,38 @@ def test_when_all_have_work_some_more_come_in_for_health_checks() -> None:
     assert counts.open == 3
 
 
+def test_when_all_have_work_the_oldest_long_answer_of_the_greediest_goes() -> None:
+    room = Room(8, 2)
+    seats = {f"{i}": room.enter(f"{i}", works=True) for i in range(8)}
+    owners = {"0": "modest", "1": "greedy", "2": "greedy", "3": "greedy", "4": "other"}
+    for name, owner in owners.items():
+        seat = seats[name]
+        assert seat is not None
+        seat.lasts(owner)
+    for name in ("a", "b"):
+        seat = room.enter(name, works=True)
+        assert seat is not None
+        assert not seat.is_reserved
+    assert room.gone == ["1", "2"]  # one is left, as of the others: nobody is greedy
+    seat = room.enter("c", works=True)
+    assert seat is not None
+    assert seat.is_reserved
+    assert room.limit.counts.displaced == 2
+
+
+def test_a_long_answer_that_is_sent_is_none_any_more() -> None:
+    room = Room(8, 0)
+    for i in range(8):
+        seat = room.enter(f"{i}", works=True)
+        assert seat is not None
+        seat.lasts("greedy")
+        seat.answered(has_more=i % 2 == 0)
+    assert room.limit._lasting == {}
+    for i in range(8):
+        room.enter(f"next {i}", works=True)
+    assert room.gone == ["1", "3", "5", "7"]
+
+
 def test_a_flood_of_silent_clients_costs_no_more_than_their_number() -> None:
     room = Room(100, 10)
     for i in range(10_000):

@@ -10,7 +10,14 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from berth.connection_limit import ConnectionLimit
-from berth.http_server import HEAD_SECONDS, LARGEST_HEAD, GatheringTransport, Protocol
+from berth.http_server import (
+    CLOSE_SECONDS,
+    HEAD_SECONDS,
+    HIGH_WATER,
+    LARGEST_HEAD,
+    GatheringTransport,
+    Protocol,
+)
 
 
 class Recorder(asyncio.Transport):
@@ -37,10 +44,44 @@ class Recorder(asyncio.Transport):
     def is_closing(self) -> bool:
         return self.closed
 
+    def abort(self) -> None:
+        self.closed = True
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """The test says when it is full."""
+
+
+def nothing(*, is_much: bool) -> None:
+    raise AssertionError(f"told of little: {is_much}")
+
+
+async def test_who_writes_much_in_one_turn_waits_for_its_end() -> None:
+    told: list[bool] = []
+    recorder = Recorder()
+    transport = GatheringTransport(recorder, lambda *, is_much: told.append(is_much))
+    for _ in range(4):
+        transport.write(bytes(HIGH_WATER // 2))
+    assert told == [True]
+    await asyncio.sleep(0)
+    assert told == [True, False]
+    assert [len(each) for each in recorder.written] == [2 * HIGH_WATER]
+    transport.write(b"little")
+    await asyncio.sleep(0)
+    assert told == [True, False]
+
+
+async def test_a_client_that_does_not_take_the_rest_is_hung_up_on() -> None:
+    connection = Connection()
+    connection.protocol.timeout_keep_alive_handler()
+    assert connection.wire.closed
+    assert CLOSE_SECONDS in connection.patience
+    connection.protocol.connection_lost(None)
+    assert CLOSE_SECONDS not in connection.patience
+
 
 async def test_what_is_written_in_one_turn_is_one_write() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder)
+    transport = GatheringTransport(recorder, nothing)
     transport.write(b"head")
     transport.write(b"body")
     assert recorder.written == []
@@ -52,7 +93,7 @@ async def test_what_is_written_in_one_turn_is_one_write() -> None:
 
 async def test_closing_writes_the_rest_first() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder)
+    transport = GatheringTransport(recorder, nothing)
     transport.write(b"last words")
     transport.close()
     await asyncio.sleep(0)
@@ -61,7 +102,7 @@ async def test_closing_writes_the_rest_first() -> None:
 
 async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder)
+    transport = GatheringTransport(recorder, nothing)
     transport.write(b"too late")
     recorder.close()
     await asyncio.sleep(0)

@@ -22,7 +22,7 @@ from berth.certificates import self_signed, server_context
 from berth.connection_limit import MOST as MOST_BY_DEFAULT
 from berth.connection_limit import ConnectionCounts
 from berth.event_loop import in_loop
-from berth.http_server import SHARE_OF_FILES, HttpServer
+from berth.http_server import SEAT, SHARE_OF_FILES, GoesFirst, HttpServer
 
 pytestmark = pytest.mark.wall
 
@@ -38,7 +38,7 @@ Test = Callable[[], Awaitable[None]]
 class World:
     """A server whose ``/slow`` answers when it is let, and its clients."""
 
-    def __init__(self, *, tls: bool) -> None:
+    def __init__(self, *, tls: bool, goes_first: GoesFirst | None = None) -> None:
         self.slow = 0
         """Requests that it has begun to answer."""
         self.go_on = asyncio.Event()
@@ -47,12 +47,16 @@ class World:
             tls=server_context(PAIR) if tls else None,
             most_connections=MOST,
             reserved_connections=RESERVED,
+            goes_first=goes_first,
         )
         self._tls = ssl.create_default_context(cadata=PAIR.certificate.decode()) if tls else None
         self._peers: list[asyncio.StreamWriter] = []
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        owner = request.headers.get("owner")
+        if owner:
+            scope["state"][SEAT].lasts(owner)
         if request.url.path.endswith("slow"):
             self.slow += 1
             await self.go_on.wait()
@@ -108,8 +112,8 @@ async def answered(peer: Peer) -> int:
 
 
 @asynccontextmanager
-async def world(*, tls: bool = False) -> AsyncIterator[World]:
-    made = World(tls=tls)
+async def world(*, tls: bool = False, goes_first: GoesFirst | None = None) -> AsyncIterator[World]:
+    made = World(tls=tls, goes_first=goes_first)
     await made.server.start(LOOPBACK, 0)
     try:
         yield made
@@ -192,6 +196,80 @@ def test_while_all_have_work_health_is_told_and_nothing_else(loop: str, *, tls: 
             assert [await answered(peer) for peer in busy] == [200] * MOST
             assert await berth.get("/metrics") == 200
 
+    run(loop, test)
+
+
+async def test_of_many_that_come_at_once_one_is_let_in_at_a_time() -> None:
+    async with world() as berth:
+        at_once: list[int] = []
+        greet = http_server._Server._greet
+
+        async def counted(server: Any, accepted: socket.socket, seat: Any) -> None:
+            at_once[-1] += 1
+            await greet(server, accepted, seat)
+
+        async def turns() -> None:
+            while True:
+                at_once.append(0)
+                await asyncio.sleep(0)
+
+        clients = [socket.socket() for _ in range(CROWD)]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(http_server._Server, "_greet", counted)
+            turning = asyncio.create_task(turns())
+            for client in clients:
+                client.connect((LOOPBACK, berth.server.port))
+            await until(lambda: sum(at_once) == CROWD)
+            turning.cancel()
+        for client in clients:
+            client.close()
+        assert max(at_once) <= 2
+
+
+async def test_some_requests_go_first() -> None:
+    def goes_first(scope: Scope) -> bool:
+        return (b"admin", b"yes") in scope["headers"]
+
+    async with world(goes_first=goes_first) as berth:
+        for _ in range(MOST):
+            await berth.ask("/slow")
+        await until(lambda: berth.slow == MOST)
+        assert await berth.get("/metrics") == 503
+        assert await answered(await berth.ask("/metrics", more="Admin: yes\r\n")) == 200
+
+
+@on_both_loops
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_who_has_many_long_answers_makes_room(loop: str, *, tls: bool) -> None:
+    async def test() -> None:
+        async with world(tls=tls) as berth:
+            modest = await berth.ask("/slow", more="Owner: modest\r\n")
+            greedy = [await berth.ask("/slow", more="Owner: greedy\r\n") for _ in range(MOST - 1)]
+            await until(lambda: berth.slow == MOST)
+            for _ in range(CROWD):
+                assert await berth.get("/metrics") == 200
+            assert berth.counts.refused == 0
+            berth.go_on.set()
+            assert await answered(modest) == 200
+            assert sum([await answered(peer) == 0 for peer in greedy]) == 1
+
+    run(loop, test)
+
+
+@on_both_loops
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_client_that_takes_no_answer_is_hung_up_on(
+    loop: str, *, tls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with world(tls=tls) as berth:
+            _, writer = await berth.ask("/large")
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # it can
+            await until(lambda: berth.slow == 1)
+            await until(lambda: berth.counts.open == 0)
+
+    assert http_server.STALLED_SECONDS <= 60
+    monkeypatch.setattr(http_server, "STALLED_SECONDS", 0.1)
     run(loop, test)
 
 

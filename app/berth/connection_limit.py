@@ -4,11 +4,13 @@
 
     most reached?  no --> a seat
                    yes -> somebody waits for its client: the one that does so longest goes, a seat
-                   yes -> all have work: a reserved seat, good for health checks only
+                   yes -> somebody has many long answers: the oldest of who has most goes, a seat
+                   yes -> all have work: a reserved seat, for health checks and those who go first
                    reserved ones taken, too: refused
 
 Whoever opens connections and sends nothing, or half of a request, is thus displaced by whoever
-comes after; and however many requests are under way, health checks are still answered.
+comes after, and so is who watches a thousand times; and however many requests are under way, health
+checks are still answered.
 """
 
 import logging
@@ -25,7 +27,10 @@ MOST: Final = 1_000
 """Connections of one port: probes, Prometheus, a few people, and schedulers, which keep theirs."""
 
 RESERVED: Final = 32
-"""More connections, for health checks."""
+"""More connections, for health checks and those who go first."""
+
+GREEDY: Final = 8
+"""Whoever has more than one in so many of all connections in long answers makes room for others."""
 
 LOG_SECONDS: Final = 10.0
 """What is refused is counted, and logged so often at most."""
@@ -40,7 +45,7 @@ class ConnectionCounts(msgspec.Struct):
 
     open: int = 0
     displaced: int = 0
-    """Closed while they waited for their client, to make room."""
+    """Closed to make room, while they waited for their client or were one of many long answers."""
     refused: int = 0
     """Closed at once, or answered with 503, for want of room."""
     failed_handshakes: int = 0
@@ -52,12 +57,14 @@ class ConnectionCounts(msgspec.Struct):
 class Seat:
     """A connection that was let in."""
 
-    __slots__ = ("_limit", "hang_up", "is_reserved")
+    __slots__ = ("_limit", "hang_up", "is_reserved", "owner")
 
     def __init__(self, limit: "ConnectionLimit", *, is_reserved: bool) -> None:
         self._limit = limit
         self.is_reserved = is_reserved
-        """Whether only health checks are to be answered."""
+        """Whether only health checks and those who go first are to be answered."""
+        self.owner = ""
+        """Whose long answer it has; "" if none."""
         self.hang_up: Callable[[], object] = nothing
         """Called when the connection has to go."""
 
@@ -69,9 +76,19 @@ class Seat:
         """It is our turn to answer."""
         self._limit.works(self)
 
+    def lasts(self, owner: str) -> None:
+        """The answer lasts as long as the client of *owner* likes: a watch."""
+        self._limit.lasts(self, owner)
+
     def refuse(self) -> None:
         """Its client asks for more than is left."""
         self._limit.refused()
+
+    def answered(self, *, has_more: bool = False) -> None:
+        """The answer is sent, long or not; it is the client's turn unless it *has_more* work."""
+        self._limit.ends(self)
+        if not has_more:
+            self._limit.waits(self)
 
     def leave(self) -> None:
         """The connection is closed. May be said again."""
@@ -94,6 +111,8 @@ class ConnectionLimit:
         self._monotonic = monotonic
         self._seats: set[Seat] = set()
         self._waiting: OrderedDict[Seat, None] = OrderedDict()
+        self._lasting: dict[str, OrderedDict[Seat, None]] = {}
+        """Those with long answers, by owner."""
         self._next_line = float("-inf")
 
     def enter(self) -> Seat | None:
@@ -109,15 +128,21 @@ class ConnectionLimit:
         return seat
 
     def displace(self) -> bool:
-        """Hang up on who waits longest for its client; return False if nobody does."""
-        if not self._waiting:
+        """Hang up on one that can go; return False if there is none."""
+        seat = next(iter(self._waiting), None) or self._greediest()
+        if seat is None:
             return False
-        seat = next(iter(self._waiting))
         self.leave(seat)
         self.counts.displaced += 1
         self._tell("HTTP connections displaced, the limit is reached")
         seat.hang_up()
         return True
+
+    def _greediest(self) -> Seat | None:
+        """Return the oldest long answer of who has most of them, if that is too many."""
+        none: OrderedDict[Seat, None] = OrderedDict()
+        seats = max(self._lasting.values(), key=len, default=none)
+        return next(iter(seats)) if len(seats) > max(self.most // GREEDY, 1) else None
 
     def refused(self) -> None:
         """A connection or a request was refused."""
@@ -137,9 +162,25 @@ class ConnectionLimit:
     def works(self, seat: Seat) -> None:
         self._waiting.pop(seat, None)
 
+    def lasts(self, seat: Seat, owner: str) -> None:
+        if seat in self._seats:
+            self.ends(seat)
+            seat.owner = owner
+            self._lasting.setdefault(owner, OrderedDict())[seat] = None
+
+    def ends(self, seat: Seat) -> None:
+        """The long answer of *seat*, if it has one, is sent."""
+        if seat.owner:
+            of_owner = self._lasting[seat.owner]
+            del of_owner[seat]
+            if not of_owner:
+                del self._lasting[seat.owner]
+            seat.owner = ""
+
     def leave(self, seat: Seat) -> None:
         if seat in self._seats:
             self._seats.remove(seat)
+            self.ends(seat)
             self._waiting.pop(seat, None)
             self.counts.open -= 1
 

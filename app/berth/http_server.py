@@ -7,9 +7,10 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
+from typing import Protocol as TypingProtocol
 
 import uvicorn
 from starlette.responses import PlainTextResponse
@@ -52,9 +53,25 @@ LARGEST_HEAD: Final = 128 << 10
 """Bytes of such a head, give or take what is read at once. Go's servers take eight times as many;
 but they are kept for each connection before anybody knows who is at its other end."""
 
+STALLED_SECONDS: Final = 60.0
+"""How long a client may take nothing of an answer that waits for it: as long as a whole request may
+take with Kubernetes' servers."""
+
+CLOSE_SECONDS: Final = 10.0
+"""How long a client may take to take what is left when its connection is closed."""
+
+HIGH_WATER: Final = 64 << 10
+"""Bytes of an answer that are handed on before who sends it waits for the client."""
+
+SEAT: Final = "seat"
+"""Where ``scope["state"]`` has the :class:`~berth.connection_limit.Seat` of the connection."""
+
 PEER_CERTIFICATE: Final = "peer_certificate"
 """Where ``scope["state"]`` has the verified certificate of a TLS client, as DER; absent if none."""
 
+
+GoesFirst = Callable[[Scope], bool]
+"""Tells whether a request is answered also when there are too many connections."""
 
 Listener = tuple[socket.socket, ssl.SSLContext | None]
 """A listening socket, and the TLS of its connections."""
@@ -70,18 +87,20 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         most_connections: int = MOST,
         reserved_connections: int = RESERVED,
+        goes_first: GoesFirst | None = None,
     ) -> None:
         """*tls* makes it HTTPS, with this context's certificate and demands on clients.
 
         When *most_connections* are open, those make room that wait for their clients. When none
-        does, *reserved_connections* more are let in, for HEALTH_PATHS only. There may be fewer
-        where the process may open few files.
+        does, *reserved_connections* more are let in, for HEALTH_PATHS and requests of which
+        *goes_first* says so. There may be fewer where the process may open few files.
         """
         self._tls = tls
         most = max(1, min(most_connections, open_files.limit() // SHARE_OF_FILES))
         self._limit = ConnectionLimit(most, reserved=reserved_connections)
         self._server = _Server(
             self._limit,
+            goes_first,
             uvicorn.Config(
                 app,
                 interface="asgi3",
@@ -157,9 +176,12 @@ class HttpServer:
 class _Server(uvicorn.Server):
     """Lets connections in by *limit*. Signals are not its business."""
 
-    def __init__(self, limit: ConnectionLimit, config: uvicorn.Config) -> None:
+    def __init__(
+        self, limit: ConnectionLimit, goes_first: GoesFirst | None, config: uvicorn.Config
+    ) -> None:
         super().__init__(config)
         self._limit = limit
+        self._goes_first = goes_first
         self._accepting: list[asyncio.Task[None]] = []
         self._greeting: set[asyncio.Task[None]] = set()
         self._not_greeted: set[socket.socket] = set()
@@ -221,6 +243,8 @@ class _Server(uvicorn.Server):
             task = asyncio.create_task(self._greet(accepted, seat), name="http handshake")
             self._greeting.add(task)
             task.add_done_callback(self._greeting.discard)
+            # Of many that come at once each takes milliseconds for TLS: others come in between.
+            await asyncio.sleep(0)
 
     async def _greet(self, accepted: socket.socket, seat: Seat) -> None:
         """Make a connection of what was accepted, over TLS if that is wanted."""
@@ -233,7 +257,9 @@ class _Server(uvicorn.Server):
             with suppress(OSError):
                 accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Protocol(self.config, self.server_state, {}, seat=seat),
+                lambda: Protocol(
+                    self.config, self.server_state, {}, seat=seat, goes_first=self._goes_first
+                ),
                 accepted,
                 ssl=self.config.ssl,
                 ssl_handshake_timeout=None if self.config.ssl is None else HANDSHAKE_SECONDS,
@@ -262,9 +288,10 @@ async def _readable(listener: socket.socket) -> None:
 
 
 class Protocol(HttpToolsProtocol):
-    """Tells its *seat* whose turn it is, and hangs up on clients that do not end a request's head.
+    """Tells its *seat* whose turn it is, and hangs up on clients that do not go on.
 
-    uvicorn waits for ever, and keeps what has come: anybody could have us hold sockets and memory.
+    They may send the head of a request without an end, or not take an answer. uvicorn waits for
+    ever, and keeps what has come: anybody could have us hold sockets and memory.
     """
 
     _peer_certificate: bytes | None = None
@@ -272,6 +299,10 @@ class Protocol(HttpToolsProtocol):
     _is_in_head = True
     _head_size = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
+    _abort_timer: asyncio.TimerHandle | None = None
+    _is_stalled = False
+    """Whether the transport has as much as it takes."""
 
     def __init__(
         self,
@@ -281,14 +312,16 @@ class Protocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         seat: Seat,
+        goes_first: GoesFirst | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._seat = seat
         if seat.is_reserved:
-            self.app = _health_only(self.app, seat)
+            self.app = _only_first(self.app, seat, goes_first)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(GatheringTransport(transport))
+        transport.set_write_buffer_limits(high=HIGH_WATER)
+        super().connection_made(GatheringTransport(transport, self._gathered))
         self._seat.hang_up = transport.abort
         encrypted = transport.get_extra_info("ssl_object")
         if encrypted is not None:
@@ -297,6 +330,9 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._end_stall()
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
         self._seat.leave()
         super().connection_lost(exc)
 
@@ -318,6 +354,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True
+        self.scope["state"][SEAT] = self._seat
         if self._peer_certificate is not None:
             self.scope["state"][PEER_CERTIFICATE] = self._peer_certificate
 
@@ -334,21 +371,46 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         pipelined = bool(self.pipeline)
         super().on_response_complete()
-        if not pipelined:
-            self._has_work = False
-            self._seat.waits()
+        self._has_work = pipelined
+        self._seat.answered(has_more=pipelined)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        """Close the connection, soon also if the client does not take what is left for it."""
+        if not self.transport.is_closing():
+            self.transport.close()
+            self._abort_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
+
+    def _gathered(self, *, is_much: bool) -> None:
+        """Let who sends wait for the end of the turn, when it is much that was written in it."""
+        if is_much:
+            self.flow.pause_writing()
+        elif not self._is_stalled:
+            self.flow.resume_writing()
 
     def pause_writing(self) -> None:
+        self._is_stalled = True
         super().pause_writing()
         self._seat.waits()
+        self._end_stall()
+        self._stall_timer = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
+        self._is_stalled = False
         super().resume_writing()
+        self._end_stall()
         if self._has_work:
             self._seat.works()
 
+    def _end_stall(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._close)
 
     def _end_head(self) -> None:
         self._is_in_head, self._head_size = False, 0
@@ -357,12 +419,17 @@ class Protocol(HttpToolsProtocol):
             self._head_timer = None
 
 
-def _health_only(app: ASGIApp, seat: Seat) -> Any:
-    """Return an application that leaves HEALTH_PATHS to *app* and refuses everything else."""
+def _only_first(app: ASGIApp, seat: Seat, goes_first: GoesFirst | None) -> Any:
+    """Return an application that leaves HEALTH_PATHS, and what *goes_first*, to *app*.
+
+    It refuses everything else.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if any(path == each or path.startswith(f"{each}/") for each in HEALTH_PATHS):
+        if any(path == each or path.startswith(f"{each}/") for each in HEALTH_PATHS) or (
+            goes_first is not None and goes_first(scope)
+        ):
             await app(scope, receive, send)
             return
         seat.refuse()
@@ -374,6 +441,12 @@ def _health_only(app: ASGIApp, seat: Seat) -> Any:
     return answer
 
 
+class Gathered(TypingProtocol):
+    """Hears of what is gathered."""
+
+    def __call__(self, *, is_much: bool) -> None: ...
+
+
 class GatheringTransport(asyncio.Transport):
     """Writes once per turn of the event loop.
 
@@ -381,9 +454,12 @@ class GatheringTransport(asyncio.Transport):
     10 µs, a quarter of what it takes to answer a GET.
     """
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, told: "Gathered") -> None:
+        """*told* is called when much is gathered, and when that is written."""
         super().__init__()
         self._transport = transport
+        self._told = told
+        self._size = 0
         self._loop = asyncio.get_running_loop()
         self._gathered: list[bytes] = []
         self.is_closing = transport.is_closing  # type: ignore[method-assign]  # asked for every answer
@@ -395,6 +471,9 @@ class GatheringTransport(asyncio.Transport):
         if not self._gathered:
             self._loop.call_soon(self._flush)
         self._gathered.append(data)
+        before, self._size = self._size, self._size + len(data)
+        if before <= HIGH_WATER < self._size:
+            self._told(is_much=True)
 
     def abort(self) -> None:
         self._transport.abort()
@@ -411,5 +490,8 @@ class GatheringTransport(asyncio.Transport):
 
     def _flush(self) -> None:
         gathered, self._gathered = self._gathered, []
+        size, self._size = self._size, 0
         if gathered and not self.is_closing():  # else the client has gone
             self._transport.write(b"".join(gathered))
+        if size > HIGH_WATER:
+            self._told(is_much=False)

@@ -1,7 +1,8 @@
 """Schedules: their syntax, and the next time, as robfig/cron has it."""
 
+import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -39,8 +40,90 @@ def test_the_next_time(schedule: str, after: str, want: str) -> None:
     assert found.startswith(want)
 
 
-def test_a_day_that_never_comes() -> None:
-    assert next_of("0 0 30 2 *", "2026-01-01T00:00:00Z") is None
+class Looks(tzinfo):
+    """UTC, which counts how often somebody asks what time it is there."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def fromutc(self, moment: datetime) -> datetime:
+        self.count += 1
+        return moment
+
+    def utcoffset(self, _moment: datetime | None) -> timedelta:
+        return timedelta()
+
+    def dst(self, _moment: datetime | None) -> timedelta:
+        return timedelta()
+
+    def tzname(self, _moment: datetime | None) -> str:
+        return "UTC"
+
+
+NEVER = ("0 0 30 2 *", "0 0 31 2,4,6,9,11 *", ", * * * *", "* , * * *", "* * , * ,", "* * * , *")
+
+
+@pytest.mark.parametrize("schedule", NEVER)
+def test_a_day_that_never_comes(schedule: str) -> None:
+    assert next_of(schedule, "2026-01-01T00:00:00Z") is None
+    looks = Looks()
+    assert Schedule.parse(schedule).after(1e9, looks) is None
+    assert Schedule.parse(schedule).latest(0, 1e9, looks) is None
+    assert looks.count == 0
+
+
+def subsets(first: int, last: int) -> st.SearchStrategy[str]:
+    some = st.sets(st.integers(first, last), min_size=1, max_size=4)
+    return st.just("*") | some.map(lambda values: ",".join(map(str, values)))
+
+
+schedules = st.tuples(
+    subsets(0, 59), subsets(0, 23), subsets(1, 31), subsets(1, 12), subsets(0, 6)
+).map(" ".join)
+
+
+@given(schedules, st.integers(0, 2**31))
+def test_a_walk_is_short_whatever_the_schedule(schedule: str, now: int) -> None:
+    looks = Looks()
+    parsed = Schedule.parse(schedule)
+    parsed.after(now, looks)
+    assert looks.count <= 400
+    looks.count = 0
+    parsed.latest(now - 10**8, now, looks)
+    assert looks.count <= 23 * 400
+
+
+@given(schedules, st.integers(0, 2**31), st.integers(60, 10**6))
+def test_the_latest_is_the_last_of_all(schedule: str, start: int, seconds: int) -> None:
+    parsed = Schedule.parse(schedule)
+    found = parsed.latest(start, start + seconds)
+    first = parsed.after(start)
+    if first is None or first > start + seconds:
+        assert found is None
+        return
+    assert found is not None
+    assert start < found <= start + seconds
+    assert parsed.after(found - 1) == found
+    following = parsed.after(found)
+    assert following is None or following > start + seconds
+
+
+@given(
+    schedules, st.integers(0, 2**31), st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu"])
+)
+def test_no_minute_in_between_fits(schedule: str, start: int, zone: str) -> None:
+    parsed, place = Schedule.parse(schedule), ZoneInfo(zone)
+    found = parsed.after(start, place)
+    until = min(found or math.inf, start + 3 * 86_400)
+    for time in range((start // 60 + 1) * 60, int(until), 60 * 7):
+        local = datetime.fromtimestamp(time, place)
+        day, weekday = local.day in parsed.days, local.isoweekday() % 7 in parsed.weekdays
+        assert not (
+            local.minute in parsed.minutes
+            and local.hour in parsed.hours
+            and local.month in parsed.months
+            and (day and weekday if parsed.any_day else day or weekday)
+        )
 
 
 @pytest.mark.parametrize(

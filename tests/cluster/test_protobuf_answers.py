@@ -69,7 +69,7 @@ async def test_a_watch_sends_frames(serving: Serving) -> None:
     query += "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     serving.clock.advance(0)
     watching = serving.http.build_request("GET", f"{PODS}?{query}", headers=PROTOBUF)
-    serving.server._endpoints.close()  # what there is, and no more
+    await serving.server._endpoints.close()  # what there is, and no more
     answer = await serving.http.send(watching)
     assert answer.headers["content-type"] == f"{protobuf.MEDIA_TYPE};stream=watch"
     content, found = answer.content, []

@@ -54,6 +54,8 @@ class World:
     """The admin, at the scheduler's own endpoints."""
     said: list[str]
     logged: io.StringIO
+    trusted: ssl.SSLContext
+    """Trusts the cluster."""
     probes: list[int] = field(default_factory=list)
     """Statuses that health checks got, one after the other."""
 
@@ -104,12 +106,12 @@ class World:
             await self.admin.delete(f"{PODS}/{each}?gracePeriodSeconds=0")
         return attempts
 
-    async def until_bound(self, name: str) -> None:
+    async def until_bound(self, name: str, *, every: float = POLL_SECONDS) -> None:
         while True:
             pod = (await self.admin.get(f"{PODS}/{name}")).json()
             if pod["spec"].get("nodeName"):
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(every)
 
     async def until_idle(self) -> None:
         """Wait until no pod waits to be tried for the first time, in three looks in a row."""
@@ -256,7 +258,7 @@ async def world_with_guest(folder: Path) -> AsyncIterator[World]:
             guest = await client(cluster.url, answer.json()["status"]["token"])
             scheduler = await client(found.result(), token)
             await _until_ready(scheduler)
-            world = World(admin, guest, scheduler, said, logged)
+            world = World(admin, guest, scheduler, said, logged, trusted)
             probing = asyncio.create_task(world.probe(), name="probes")
             try:
                 yield world

@@ -90,6 +90,11 @@ def test_go_writes_null_for_an_empty_list() -> None:
         pytest.param(b"{", "x: no snapshot: Input data was truncated", id="no JSON"),
         pytest.param(b"\x1f\x8b\x08", "x: no snapshot: ", id="a broken gzip file"),
         pytest.param(
+            gzip.compress(bytes(40 << 20)),
+            "bytes stand for more than 33554432: it is packed more than 100 times",
+            id="a small file that stands for a large one",
+        ),
+        pytest.param(
             b'{"apiVersion": "v1", "kind": "Pod"}',
             "x: a berth/v1 Snapshot or a List is needed, got apiVersion 'v1', kind 'Pod'",
             id="another object",

@@ -5,8 +5,9 @@ devices.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, partial
 from typing import Any, Final
 
 import yaml
@@ -16,6 +17,7 @@ from berth.cel import functions, includes
 from berth.cel.ast import decode
 from berth.cel.cost import estimated_cost
 from berth.cel.features import DEFAULT, Features
+from berth.cel.programs import Program
 from berth.cel.selector_error import COST_EXCEEDED, CompileError, SelectorError
 from berth.cel.work import DEVICE_WEIGHT, worst_work
 from berth.objects.devices import Device, DeviceAttribute
@@ -24,6 +26,9 @@ MAX_COST: Final = 1_000_000
 """How much a selector may cost, by estimate and when it runs (resource.k8s.io/v1)."""
 MAX_LENGTH: Final = 10 * 1024
 """How many bytes a selector may have (resource.k8s.io/v1)."""
+
+MOST_KEPT: Final = 1024
+"""Expressions that need not be compiled again."""
 
 _LEAST_WORK: Final = 20_000
 """What asking a device once counts at least, so that it is not asked more than 50 times."""
@@ -44,7 +49,7 @@ extensions:
 class Expression:
     """A compiled selector."""
 
-    __slots__ = ("_program", "_work", "cost", "features", "source")
+    __slots__ = ("cost", "features", "program", "source", "work")
 
     def __init__(self, source: str, features: Features = DEFAULT) -> None:
         """Raises CompileError when *source* is wrong or cannot give a yes or no."""
@@ -57,20 +62,32 @@ class Expression:
         if size > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
-            self._program = environment(features).compile(source)
+            program = environment(features).compile(source)
         except RuntimeError as exc:
             raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
-        gives = self._program.return_type()
+        gives = program.return_type()
         if gives not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(
                 f"must evaluate to bool or the unknown type, not {gives.name().lower()}"
             )
-        checked = decode(self._program.serialize())
+        self.program = Program(partial(environment, features), program)
+        checked = decode(program.serialize())
         self.cost = estimated_cost(checked)
         """In the worst case, in units of CEL; the API server refuses more than MAX_COST."""
-        self._work = worst_work(
+        self.work = worst_work(
             checked, _python_functions(features), has_lists=features.list_type_attributes
         )
+        """In the worst case, in units of :mod:`berth.cel.work`."""
+
+    @classmethod
+    def of_packed(
+        cls, source: str, features: Features, packed: bytes, *, size: int, cost: int, work: int
+    ) -> "Expression":
+        """Return one that was compiled elsewhere: what it says of itself and its program."""
+        self = cls.__new__(cls)
+        self.source, self.features, self.cost, self.work = source, features, cost, work
+        self.program = Program.of_packed(partial(environment, features), packed, size)
+        return self
 
     @property
     def is_too_complex(self) -> bool:
@@ -83,7 +100,7 @@ class Expression:
         An expression that may cost more than MAX_COST is not run. kube-scheduler runs it and stops
         when it has cost that much; the API server lets none through that could.
         """
-        turns = MAX_COST // max(self._work, _LEAST_WORK)
+        turns = MAX_COST // max(self.work, _LEAST_WORK)
         while turns and not device.is_oversized:
             turns -= 1
             answer = self._ask(device)
@@ -101,7 +118,7 @@ class Expression:
 
     def _ask(self, device: "DeviceView") -> cel.Value:
         try:
-            return self._program.eval(device.activation)
+            return self.program.load().eval(device.activation)
         except RuntimeError as exc:
             # The library stops after 10,000 turns of loops, by its own count.
             text = _first_line(str(exc))
@@ -165,13 +182,34 @@ class DeviceView:
         return DeviceView({**self._variable, **empty}, self._features)
 
 
-@lru_cache(maxsize=1024)
 def compile_expression(source: str, features: Features = DEFAULT) -> Expression | CompileError:
     """Compile *source*, or say why it cannot be; either is kept."""
+    found = _kept.get((source, features))
+    if found is not None:
+        _kept.move_to_end((source, features))
+        return found
     try:
-        return Expression(source, features)
+        found = Expression(source, features)
     except CompileError as exc:
-        return exc
+        found = exc
+    keep(source, features, found)
+    return found
+
+
+def keep(source: str, features: Features, compiled: Expression | CompileError) -> None:
+    """Have :func:`compile_expression` return *compiled* for *source*, as long as there is room."""
+    _kept[source, features] = compiled
+    _kept.move_to_end((source, features))
+    if len(_kept) > MOST_KEPT:
+        _kept.popitem(last=False)
+
+
+def is_known(source: str, features: Features) -> bool:
+    """Tell whether *source* need not be compiled."""
+    return (source, features) in _kept
+
+
+_kept: OrderedDict[tuple[str, Features], Expression | CompileError] = OrderedDict()
 
 
 @cache

@@ -9,14 +9,20 @@ differently is exactly what users try; instead of a library behind a second pars
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 YEARS_AHEAD: Final = 5
 """A schedule that has no time within these has none: the 30th of February."""
 
-LOOK_BACK: Final = (3600.0, 86_400.0, 32 * 86_400.0, YEARS_AHEAD * 366 * 86_400.0)
-"""Seconds in which the latest time is looked for, one after the other: it is seldom long ago."""
+LONGEST: Final = 4096
+"""Bytes of a schedule. All values of all fields, written out, take a tenth of it."""
+
+LOOK_BACK: Final = YEARS_AHEAD * 366 * 86_400.0
+"""Seconds in which the latest time is looked for."""
+
+LAST_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+"""Of the months, in leap years."""
 
 MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -95,18 +101,19 @@ class Schedule:
         """Return the first time later than *seconds* (both unix); None: there is none."""
         if self.every:
             return float(int(seconds) + self.every)
+        if not self._comes_at_all():
+            return None
         time = (int(seconds) // 60 + 1) * 60
         local = datetime.fromtimestamp(time, zone)
         limit = local.year + YEARS_AHEAD
         while local.year <= limit:
             if not self._has_day(local):
-                tomorrow = local.date() + timedelta(days=1)
-                midnight = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=zone)
-                time = max(int(midnight.timestamp()), time + 60)
+                time = max(_midnight(self._later_day(local), zone), time + 60)
             elif local.hour not in self.hours:
                 time += 3600 - local.minute * 60
             elif local.minute not in self.minutes:
-                time += 60
+                later = [minute for minute in self.minutes if minute > local.minute]
+                time += 60 * (min(later, default=60) - local.minute)
             else:
                 return float(time)
             local = datetime.fromtimestamp(time, zone)
@@ -117,14 +124,36 @@ class Schedule:
         if self.every:
             count = int((until - after) // self.every)
             return after + count * self.every if count > 0 else None
-        for span in LOOK_BACK:
-            start = max(after, until - span)
-            time, found = self.after(start, zone), None
-            while time is not None and time <= until:
-                time, found = self.after(time, zone), time
-            if found is not None or start == after:
-                return found
-        return None
+        found = self.after(max(after, until - LOOK_BACK), zone)
+        if found is None or found > until:
+            return None
+        none_after = until  # and none between it and until
+        while none_after - found >= 60:
+            middle = (found + none_after) // 2
+            time = self.after(middle, zone)
+            if time is None or time > none_after:
+                none_after = middle
+            else:
+                found = time
+        return found
+
+    def _comes_at_all(self) -> bool:
+        """Tell whether some day of some year fits: the 30th of February and ``,`` do not."""
+        if not (self.minutes and self.hours and self.months):
+            return False
+        in_some_month = any(
+            day <= LAST_DAYS[month - 1] for month in self.months for day in self.days
+        )
+        if self.any_day:
+            return in_some_month and bool(self.weekdays)
+        return in_some_month or bool(self.weekdays)
+
+    def _later_day(self, local: datetime) -> date:
+        """Return the next day that may fit: tomorrow, or the first of the next month that does."""
+        tomorrow = local.date() + timedelta(days=1)
+        while tomorrow.month not in self.months:
+            tomorrow = (tomorrow.replace(day=1) + timedelta(days=31)).replace(day=1)
+        return tomorrow
 
     def _has_day(self, local: datetime) -> bool:
         if local.month not in self.months:
@@ -132,6 +161,11 @@ class Schedule:
         in_month = local.day in self.days
         in_week = local.isoweekday() % 7 in self.weekdays
         return in_month and in_week if self.any_day else in_month or in_week
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    """Return when *day* begins, in unix seconds."""
+    return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
 
 
 def _field(text: str, bounds: Bounds) -> tuple[frozenset[int], bool]:

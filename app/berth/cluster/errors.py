@@ -270,6 +270,12 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message, details={})
 
 
+def body_timeout(seconds: float) -> StatusError:
+    """A request whose body did not come in time."""
+    message = f"Timeout: the body has not come at the rate that is needed, or within {seconds:g} s"
+    return StatusError(408, "Timeout", message, details={})
+
+
 def no_room(why: str) -> StatusError:
     """The store is full. A real server says 500 in this case, with etcd's words."""
     return StatusError(507, "InsufficientStorage", f"the store is full: {why}", details={})

@@ -1,22 +1,30 @@
 """Everybody's share of the event loop: a request is one step, and a large one is a long step.
 
-The API server has threads, and queues for users (priority and fairness). Here it is enough that
-who had a long step lets as much time pass before his next: others have half of the time at least,
-and wait for one such step at most.
+The API server has threads, and queues for flows (priority and fairness). Here flows that take more
+than a share of the loop wait in a queue, one step of one flow after the other; and after each step
+they leave the loop to the others for as long as it took. So all of them together have half of it,
+and others wait for one such step at most.
 """
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final, Generic, TypeVar
 
 from berth.clock import Clock
+from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
+from berth.cluster.fair_queue import FairQueue
 
-NOTICED: Final = 0.02
-"""Seconds of a step that is long; an ordinary one takes a hundredth of that."""
+BURST: Final = 0.05
+"""Seconds of the loop that a flow may take at once; an ordinary step takes less than a hundredth
+of that."""
+
+SHARE: Final = 0.5
+"""The part of the loop that a flow may take for long."""
 
 REMEMBERED: Final = 1_000
-"""Users whose pause is remembered, before those whose pause is over are looked for."""
+"""Flows whose use is remembered, before those that have not used more than they may are looked
+for."""
 
 
 T = TypeVar("T")
@@ -25,13 +33,15 @@ T = TypeVar("T")
 class Step(Generic[T]):
     """A coroutine to be awaited once. What it waits for (a webhook) is nobody's loss of time."""
 
-    __slots__ = ("_clock", "_coroutine", "seconds")
+    __slots__ = ("_clock", "_coroutine", "_took")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], clock: Clock) -> None:
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, T], clock: Clock, took: Callable[[float], None]
+    ) -> None:
+        """*took* is told, whenever others get a turn, how long it had the event loop for itself."""
         self._coroutine = coroutine
         self._clock = clock
-        self.seconds = 0.0
-        """How long it had the event loop for itself."""
+        self._took = took
 
     def __await__(self) -> Generator[Any, Any, T]:
         error: asyncio.CancelledError | None = None
@@ -46,7 +56,7 @@ class Step(Generic[T]):
                 result: T = stop.value
                 return result
             finally:
-                self.seconds += self._clock.monotonic() - started
+                self._took(self._clock.monotonic() - started)
             error = None
             try:
                 yield waited_for
@@ -55,26 +65,53 @@ class Step(Generic[T]):
 
 
 class Shares:
-    """Who has to wait for his next step. Whoever may do everything never has to."""
+    """Who has to wait for his next step. Exempt users never have to."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._pauses: dict[str, float] = {}
-        """By user: until when."""
+        self._used: dict[str, tuple[float, float]] = {}
+        """By flow: seconds beyond its share, and when that was so."""
+        self._waiting: FairQueue[asyncio.Future[None]] = FairQueue()
+        self._rest = clock.monotonic()
+        """Until when no step of a flow that has used up its share may begin."""
+        self._letting: asyncio.Task[None] | None = None
 
     async def turn(self, user: User) -> None:
-        """Return when *user* may have a step."""
-        while (until := self._pauses.get(user.name)) is not None:
-            left = until - self._clock.monotonic()
-            if left <= 0:
-                return
-            await self._clock.sleep(left)
+        """Return when *user* may have a step, which begins at once. Raises QueueFullError."""
+        if is_exempt(user):
+            return
+        flow = flow_of(user)
+        if not self._waiting.has(flow) and self._beyond(flow) <= BURST:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.push(flow, user.name, future)
+        if self._letting is None or self._letting.done():
+            self._letting = asyncio.create_task(self._let(), name="shares")
+        await future
 
     def took(self, user: User, seconds: float) -> None:
-        """Note how long a step of *user* was."""
-        if seconds < NOTICED or user.is_master:
+        """Note how long a step of *user* was, or a part of it."""
+        if is_exempt(user):
             return
-        now = self._clock.monotonic()
-        if len(self._pauses) >= REMEMBERED:
-            self._pauses = {name: until for name, until in self._pauses.items() if until > now}
-        self._pauses[user.name] = now + seconds
+        now, flow = self._clock.monotonic(), flow_of(user)
+        if len(self._used) >= REMEMBERED and flow not in self._used:
+            self._used = {each: used for each, used in self._used.items() if self._beyond(each)}
+        beyond = self._beyond(flow) + seconds
+        self._used[flow] = beyond, now
+        if beyond > BURST:
+            self._rest = max(self._rest, now) + seconds
+
+    def _beyond(self, flow: str) -> float:
+        """Return the seconds that *flow* had beyond its share."""
+        seconds, then = self._used.get(flow, (0.0, 0.0))
+        return max(seconds - SHARE * (self._clock.monotonic() - then), 0.0) if seconds else 0.0
+
+    async def _let(self) -> None:
+        """Let those who wait have their steps, one after the other."""
+        while (future := self._waiting.pop()) is not None:
+            while (left := self._rest - self._clock.monotonic()) > 0:
+                await self._clock.sleep(left)
+            if not future.done():  # it may have been given up
+                future.set_result(None)
+                await asyncio.sleep(0)  # the step begins, and is noted
+                await asyncio.sleep(0)

@@ -14,7 +14,7 @@ import msgspec
 from berth.lab.errors import LabError
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.offline.files import opened
+from berth.offline.files import lines_of, opened
 from berth.whatif import manifests
 
 MILLI_PER_GPU: Final = 1000
@@ -92,7 +92,7 @@ def called(pod: Pod, name: str) -> Pod:
 
 def _rows(path: Path, key: str) -> Iterator[tuple[str, Row]]:
     with opened(path, "rt") as file:
-        for number, row in enumerate(csv.DictReader(file), start=2):
+        for number, row in enumerate(csv.DictReader(lines_of(path, file)), start=2):
             where = f"{path}, line {number}"
             if not row.get(key):
                 raise LabError(f"{where}: {key}: required")

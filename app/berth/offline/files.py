@@ -3,15 +3,19 @@
 import gzip
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Final, cast
 
 from berth.config.errors import ConfigError
 from berth.errors import UserError
 from berth.offline.scenario import ScenarioError
 from berth.printable import printable_json
+
+LONGEST_LINE: Final = 64 << 20
+"""Characters. A scenario of 5,000 nodes and 50,000 pods has fewer."""
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +50,12 @@ def answer_all(
     return problems
 
 
-def scenarios(source: Path, lines: Iterable[str]) -> Iterator[tuple[str, Scenario]]:
+def scenarios(source: Path, file: IO[str]) -> Iterator[tuple[str, Scenario]]:
     """Yield where in *source* each scenario stands, and the scenario.
 
     A line is a scenario, or an object with one under ``scenario``; empty lines are passed over.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines_of(source, file), start=1):
         if not line.strip():
             continue
         where = f"{source}, line {number}"
@@ -63,6 +67,22 @@ def scenarios(source: Path, lines: Iterable[str]) -> Iterator[tuple[str, Scenari
         if not isinstance(scenario, dict):
             raise FileError(f"{where}: an object is needed, got {type(scenario).__name__}")
         yield where, scenario
+
+
+def lines_of(source: Path, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of *file*, which is *source*; FileError for one that is too long or broken.
+
+    A small compressed file may hold a line that does not fit into memory.
+    """
+    number = 1
+    try:
+        while line := file.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise FileError(f"{source}, line {number}: longer than {LONGEST_LINE} characters")
+            yield line
+            number += 1
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as exc:
+        raise FileError(f"{source}, line {number}: cannot be read: {exc}") from exc
 
 
 @contextmanager

@@ -16,18 +16,16 @@ kinds, of which others than ours are passed over; it has no configuration. Daemo
 a List has them.
 """
 
-import gzip
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from berth import gzipped
 from berth.cache.cache import CacheError
 from berth.core.scheduler_state import SchedulerState
 from berth.errors import UNREADABLE, UserError
@@ -48,7 +46,6 @@ MOST_BYTES: Final = 1 << 30
 
 SOME_TIME: Final = 1_000_000_000.0
 
-_GZIP: Final = b"\x1f\x8b"
 _replace: Final = msgspec.structs.replace
 
 
@@ -200,7 +197,7 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
     """
     try:
         document = _decode_document(_unpacked(data))
-    except (OSError, EOFError, zlib.error, *UNREADABLE) as exc:
+    except (gzipped.GzipError, *UNREADABLE) as exc:
         raise SnapshotError(f"{source}: no snapshot: {exc}") from exc
     is_ours = (document.api_version, document.kind) == (API_VERSION, KIND)
     if not is_ours and not document.kind.endswith("List"):
@@ -217,13 +214,9 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
 
 
 def _unpacked(data: bytes) -> bytes:
-    if not data.startswith(_GZIP):
+    if not data.startswith(gzipped.MAGIC):
         return data
-    with gzip.open(BytesIO(data)) as file:
-        unpacked = file.read(MOST_BYTES + 1)
-    if len(unpacked) > MOST_BYTES:
-        raise OSError(f"more than {MOST_BYTES} bytes when unpacked")
-    return unpacked
+    return gzipped.unpacked(data, most=MOST_BYTES)
 
 
 def _read_all(

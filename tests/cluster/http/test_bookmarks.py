@@ -47,6 +47,8 @@ def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerato
         render=render,
         frames=Frames(),
         series=WatchSeries(("", "v1", "pods")),
+        seconds=options.timeout_seconds or 3600,
+        pace=None,
     )
     made = watching.lines(lambda: True)
     assert isinstance(made, AsyncGenerator)

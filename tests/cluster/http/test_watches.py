@@ -1,6 +1,8 @@
 """Watches: what is streamed, to whom, and when it ends."""
 
 import asyncio
+import random
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -8,10 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.clock import FakeClock
+from berth.cluster.access.users import ADMIN, User, service_account
+from berth.cluster.http import in_flight
+from berth.cluster.http.in_flight import MOST_LASTING, InFlight, InFlightLimits
+from berth.cluster.http.list_options import ListOptions
+from berth.cluster.http.metrics import WatchSeries
+from berth.cluster.http.negotiation import Representation
 from berth.cluster.http.reads import selection
-from berth.cluster.http.watches import type_for
-from berth.cluster.storage.store import Store
+from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.watches import (
+    FRAME_BYTES,
+    LEAST_SECONDS,
+    MOST_SECONDS,
+    Frames,
+    Watch,
+    lasting,
+    type_for,
+)
+from berth.cluster.storage.log import Change, ChangeType
+from berth.cluster.storage.store import Store, Stored
 from tests.cluster import serving as kinds
+from tests.cluster.access.secured import Secured
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -276,6 +296,134 @@ async def test_the_server_ends_watches_when_it_stops(serving: Serving) -> None:
     assert said(await serving.watch(f"{PODS}?watch=1", serving.server.stop, seconds=0)) == [
         ("ADDED", "p", "2")
     ]
+
+
+def large(size: int, version: int = 0) -> dict[str, Any]:
+    return pod("p", namespace="default", annotations={"a": f"{version}".ljust(size, "x")})
+
+
+def test_a_cursor_takes_few_large_changes() -> None:
+    store = Store()
+    cursor = store.watch("pods", store.version)
+    store.create("pods", large(1_000))
+    for version in range(9):
+        store.update("pods", large(1_000, version))
+    taken = [(len(cursor.take(100, size)), cursor.is_at_end) for size in (0, 1, 3_600, 10**6)]
+    assert taken == [(1, False), (1, False), (3, False), (5, True)]
+    assert cursor.take(100, 0) == []
+
+
+def test_frames_that_are_kept_are_bounded_by_their_bytes() -> None:
+    store, frames = Store(), Frames()
+    render = Renderer(kinds.PODS, Representation(), include_object="", clock=FakeClock())
+    cursor = store.watch("pods", store.version)
+    size = FRAME_BYTES // 20
+    store.create("pods", large(size))
+    for version in range(40):
+        store.update("pods", large(size, version))
+        for change in cursor.take(1):
+            assert frames.frame(change, change.type, render) is frames.frame(
+                change, change.type, render
+            )
+    assert frames.size <= FRAME_BYTES
+    assert len(frames._kept) >= 3
+
+    alone = Change(ChangeType.ADDED, Stored(large(2 * FRAME_BYTES), 1), None)
+    frame = frames.frame(alone, alone.type, render)
+    assert frames.frame(alone, alone.type, render) is frame  # whoever comes next gets it, too
+    assert len(frames._kept) == 1
+
+
+async def test_a_slow_watcher_of_large_objects_holds_few_of_them(serving: Serving) -> None:
+    """As an object of 2.8 MB that is updated 200 times, which took 1.6 GB."""
+    store = serving.store
+    store.create("pods", large(1))
+    watching = Watch(
+        store,
+        selection(kinds.PODS, "default", {}),
+        ListOptions(resource_version=str(store.version)),
+        clock=serving.clock,
+        render=Renderer(kinds.PODS, Representation(), include_object="", clock=serving.clock),
+        frames=Frames(),
+        series=WatchSeries(("", "v1", "pods")),
+        seconds=60,
+        pace=None,
+    )
+    size = 400_000
+    store._log_bytes = 0
+    tracemalloc.start()
+    try:
+        lines = aiter(watching.lines(lambda: True))
+        for version in range(100):
+            store.update("pods", large(size, version))
+        await anext(lines)  # and no more: the client is slow
+        for version in range(100):
+            store.update("pods", large(size, version))
+            store._collections["pods"].log._forget(1)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    logged = sum(len(change.stored.body) for change in store._collections["pods"].log._changes)
+    assert held < logged + 8 * size
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [
+        pytest.param(0, LEAST_SECONDS, 2 * LEAST_SECONDS, id="nothing said"),
+        pytest.param(10, 10, 10, id="a little"),
+        pytest.param(999_999_999, MOST_SECONDS, MOST_SECONDS, id="for ever"),
+    ],
+)
+def test_how_long_a_watch_lasts(asked: int, least: float, most: float) -> None:
+    rng = random.Random(1)
+    found = {lasting(asked, rng) for _ in range(20)}
+    assert least <= min(found) <= max(found) <= most
+    assert len(found) == (1 if asked else 20)
+
+
+async def test_a_watch_ends_also_when_there_is_always_more(serving: Serving) -> None:
+    def burst() -> None:
+        for number in range(700):
+            serving.store.create("pods", pod(f"p{number:04}", namespace="default"))
+        serving.clock.advance(10)
+
+    events = await serving.watch(WATCH, burst, seconds=0)
+    assert len(events) == 500
+
+
+EVE, ALICE = User("eve"), User("alice")
+
+
+async def test_a_flow_has_a_part_of_all_watches() -> None:
+    counts = InFlight(InFlightLimits())
+    accounts = [service_account("n", f"a{number}") for number in range(MOST_LASTING + 1)]
+    assert [counts.enter_lasting(user) for user in accounts] == [True] * MOST_LASTING + [False]
+    assert counts.enter_lasting(EVE)
+    assert all(counts.enter_lasting(ADMIN) for _ in range(2 * MOST_LASTING))
+    counts.leave_lasting(accounts[0])
+    assert counts.enter_lasting(accounts[-1])
+
+
+async def test_a_watch_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_flight, "MOST_LASTING", 2)
+    secured = Secured()
+    everything: Any = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    await secured.grant(EVE.name, everything)
+    await secured.grant(ALICE.name, everything)
+
+    def watch(user: User) -> asyncio.Task[Any]:
+        headers = {"authorization": f"Bearer {secured.tokens.issue(user)}"}
+        return asyncio.create_task(secured.http.get(f"{PODS}?watch=1", headers=headers))
+
+    watching = [watch(user) for user in (EVE, EVE, EVE, ALICE)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [task.done() for task in watching] == [False, False, True, False]
+    assert watching[2].result().status_code == 429
+    await secured.server.stop()
+    assert [(await task).status_code for task in watching] == [200, 200, 429, 200]
+    assert secured.server._endpoints._in_flight._lasting == {}
 
 
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y"])), max_size=20)

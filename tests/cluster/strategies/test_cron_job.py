@@ -53,6 +53,11 @@ def test_rules_on_failures_are_about_conditions_that_are_true() -> None:
     [
         pytest.param({"schedule": ""}, {"spec.schedule": "Required value"}, id="no schedule"),
         pytest.param(
+            {"schedule": f"{'1,' * 2048}1 * * * *"},
+            {"spec.schedule": "Too long: may not be more than 4096 bytes"},
+            id="a schedule that takes long to read",
+        ),
+        pytest.param(
             {"schedule": "* * * *"},
             {
                 "spec.schedule": 'Invalid value: "* * * *": expected exactly 5 fields, '

@@ -10,6 +10,7 @@ from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes, attributes_of
 from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.client_certificates import user_of
+from berth.cluster.access.flows import is_exempt
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.service_account_tokens import InvalidTokenError
 from berth.cluster.access.users import (
@@ -20,6 +21,7 @@ from berth.cluster.access.users import (
     User,
     split_service_account,
 )
+from berth.cluster.errors import StatusError
 from berth.cluster.http.requests import read_query
 from berth.http_server import PEER_CERTIFICATE
 
@@ -67,6 +69,19 @@ class Gate:
                 # A WebSocket opens with a GET, and is as good as what SPDY POSTs.
                 self.authorize(user, wanted._replace(verb="create"))
         scope[USER] = user
+
+    def goes_first(self, scope: Scope) -> bool:
+        """Tell whether a request is served also when there are too many connections."""
+        if self._is_open:
+            return False
+        authorization = next((v for n, v in scope["headers"] if n == b"authorization"), b"")
+        try:
+            user = self.authenticate(
+                authorization.decode("latin-1"), scope["state"].get(PEER_CERTIFICATE)
+            )
+        except StatusError:
+            return False
+        return is_exempt(user)
 
     def authenticate(self, authorization: str, certificate: bytes | None = None) -> User:
         """Return whose client *certificate* (DER) or else Authorization header that is.

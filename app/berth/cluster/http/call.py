@@ -1,5 +1,6 @@
 """One request to a resource, and what its handler needs to answer it."""
 
+import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,18 +11,21 @@ from starlette.types import ASGIApp
 
 from berth.clock import Clock
 from berth.cluster import options, warnings
+from berth.cluster.access.flows import is_exempt
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
 from berth.cluster.http.metrics import ApiMetrics
 from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.outgoing import Outgoing, Pace
 from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
 from berth.cluster.http.watches import Frames
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import Schema
+from berth.cluster.shares import Shares
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Writes
@@ -48,9 +52,16 @@ class Services:
     gate: Gate
     clock: Clock
     metrics: ApiMetrics
+    rng: random.Random
     frames: Frames = field(default_factory=Frames)
+    outgoing: Outgoing = field(init=False)
+    shares: Shares = field(init=False)
     is_open: bool = True
     """Whether watches may go on."""
+
+    def __post_init__(self) -> None:
+        self.outgoing = Outgoing(self.clock)
+        self.shares = Shares(self.clock)
 
 
 class Call:
@@ -65,6 +76,13 @@ class Call:
         deprecation = target.resource.deprecation
         self.warnings = [deprecation] if deprecation else []
         """What the answer is to say in ``Warning`` headers."""
+
+    def pace(self) -> Pace | None:
+        """Return how fast a long answer may be made; None: as fast as can be."""
+        user, services = self.request.user, self.services
+        if is_exempt(user):
+            return None
+        return Pace(user, services.outgoing, services.shares, services.clock)
 
     def context(self) -> WriteContext:
         """Return what a write knows beside the object; 4xx for options that cannot be."""

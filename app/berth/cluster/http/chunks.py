@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final
 
 from berth.clock import Clock
+from berth.cluster.http.outgoing import Pace
 
 CHUNK_BYTES: Final = 256 * 1024
 CHUNK_SECONDS: Final = 0.002
@@ -27,9 +28,21 @@ def chunks(pieces: Iterable[bytes], clock: Clock) -> Iterator[bytes]:
         yield b"".join(gathered)
 
 
-async def taking_turns(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield *pieces*, but not the empty ones; others get a turn on the event loop after each."""
-    for piece in pieces:
+async def taking_turns(pieces: Iterable[bytes], pace: Pace | None = None) -> AsyncIterator[bytes]:
+    """Yield *pieces*, but not the empty ones; others get a turn on the event loop after each.
+
+    With a *pace* they come no faster, and end when the client is too slow.
+    """
+    made = iter(pieces if pace is None else pace.charged(pieces))
+    while pace is None or await pace.turn():
+        piece = next(made, None)
+        if piece is None:
+            return
         if piece:
             yield piece
         await asyncio.sleep(0)
+    raise SlowClientError
+
+
+class SlowClientError(ConnectionError):
+    """A client does not take what it has asked for."""

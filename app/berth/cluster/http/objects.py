@@ -17,7 +17,7 @@ from berth.cluster.http.list_options import ListOptions, list_options
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
-from berth.cluster.http.watches import Watch
+from berth.cluster.http.watches import Watch, lasting
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
@@ -70,6 +70,8 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
         render=render,
         frames=services.frames,
         series=services.metrics.watches(resource),
+        seconds=lasting(asked.timeout_seconds, services.rng),
+        pace=call.pace(),
     )
     return call.stream(watching.lines(lambda: services.is_open), render.stream_media_type)
 
@@ -211,7 +213,8 @@ def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return call.answer(render, first)
-    return call.stream(taking_turns(itertools.chain((first, second), ahead)), render.media_type)
+    rest = taking_turns(itertools.chain((first, second), ahead), call.pace())
+    return call.stream(rest, render.media_type)
 
 
 async def _delete_options(call: Call) -> DeleteOptions:

@@ -6,9 +6,7 @@ paths. What is asked rarely (discovery, OpenAPI, health) is served by Starlette'
 the streams of watches.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -21,6 +19,8 @@ from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.schemas import builtin
+from berth.connection_limit import Seat
+from berth.http_server import SEAT
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
@@ -31,8 +31,9 @@ LENGTH_DIGITS = 18
 PARAMETERS = 100
 """Of a query; the API's own are about twenty."""
 
-QUICK_YAML = 4 * 1024
-"""Bytes that are converted faster than a thread is told to."""
+WITH_BODY = frozenset({"DELETE", "PATCH", "POST", "PUT"})
+
+AsJson = Callable[[bytes], Awaitable[bytes]]
 
 READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 """User agents that get JSON with line breaks, as from the API server."""
@@ -50,25 +51,34 @@ class Request:
     """One request to a resource, over the ASGI connection that it came by."""
 
     __slots__ = (
+        "_as_json",
         "_content",
         "_length",
         "_receive",
         "accept",
         "content_type",
+        "has_ended",
         "method",
         "path",
         "query",
+        "seat",
         "user",
         "user_agent",
     )
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, as_json: AsJson | None = None) -> None:
+        """*as_json* returns the JSON of a body that is YAML, which may be long."""
         self._receive = receive
+        self._as_json = as_json or _at_once
+        self.has_ended = scope["method"] not in WITH_BODY
+        """Whether the client has sent all of it."""
         self._content: bytes | None = None
         self._length = 0
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.user: User = scope["user"]
+        self.seat: Seat | None = scope["state"].get(SEAT) if "state" in scope else None
+        """The connection that it came by, if it came by one."""
         self.query = read_query(scope["query_string"])
         self.accept = self.content_type = self.user_agent = ""
         for name, value in scope["headers"]:
@@ -97,10 +107,10 @@ class Request:
             content = await self._read()
             match negotiation.media_type(self.content_type):
                 case negotiation.YAML:
-                    content = await _converted(content)
+                    content = await self._as_json(content)
                     self.content_type = JSON
                 case negotiation.APPLY_PATCH if not _is_json(content):
-                    content = await _converted(content)
+                    content = await self._as_json(content)
             self._content = content
         return self._content
 
@@ -117,18 +127,12 @@ class Request:
             if len(content) > BODY_LIMIT:
                 raise errors.too_large(f"limit is {BODY_LIMIT}")
             more = message.get("more_body", False)
+        self.has_ended = True
         return bytes(content)
 
 
-async def _converted(content: bytes) -> bytes:
-    """Return YAML as JSON.
-
-    It takes a second per megabyte, so it takes turns with the event loop: one text at a time.
-    """
-    if len(content) <= QUICK_YAML:
-        return negotiation.as_json(content, negotiation.YAML)
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_yaml, negotiation.as_json, content, negotiation.YAML)
+async def _at_once(content: bytes) -> bytes:
+    return negotiation.as_json(content, negotiation.YAML)
 
 
 def _is_json(content: bytes) -> bool:
@@ -138,9 +142,6 @@ def _is_json(content: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return True
-
-
-_yaml = ThreadPoolExecutor(max_workers=1, thread_name_prefix="yaml")
 
 
 def read_query(query: bytes) -> Mapping[str, str]:

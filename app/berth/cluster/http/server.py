@@ -124,8 +124,8 @@ class ApiServer:
             Eviction(store, deletions, self.writes, clock=clock),
             Token(store, requests),
         )
-        self._in_flight = InFlight(limits)
-        metrics = ApiMetrics(self._in_flight, partial(_count_objects, registry, store))
+        in_flight = InFlight(limits)
+        metrics = ApiMetrics(in_flight, partial(_count_objects, registry, store))
         services = Services(
             store,
             self.writes,
@@ -134,8 +134,9 @@ class ApiServer:
             gate=self._gate,
             clock=clock,
             metrics=metrics,
+            rng=_same(rng),
         )
-        self._endpoints = Endpoints(Paths(registry), services, self._in_flight)
+        self._endpoints = Endpoints(Paths(registry), services, in_flight)
         probes = health.api_server_probes(
             etcd=lambda: store.problem, is_open=lambda: services.is_open
         )
@@ -173,7 +174,8 @@ class ApiServer:
         *tls* makes it HTTPS. Raises OSError when the address cannot be had.
         """
         # Plain HTTP is for this machine, all of which may do everything.
-        server = HttpServer(SameMachine(self.app) if tls is None else self.app, tls=tls)
+        application = SameMachine(self.app) if tls is None else self.app
+        server = HttpServer(application, tls=tls, goes_first=self._gate.goes_first)
         await server.start(host, port)
         self._server = server
         self._ticking = asyncio.create_task(
@@ -200,7 +202,7 @@ class ApiServer:
 
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
-        self._endpoints.close()
+        await self._endpoints.close()
         await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
@@ -213,9 +215,16 @@ class ApiServer:
             now = self._clock.monotonic()
             # With whole seconds, when others wake up, too.
             await self._clock.sleep(TICK_SECONDS - now % TICK_SECONDS)
-            self._in_flight.tick()
+            self._endpoints.tick()
             self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()
+
+
+def _same(rng: random.Random) -> random.Random:
+    """Return what gives the same numbers, and takes none of them from the other."""
+    same = random.Random()
+    same.setstate(rng.getstate())
+    return same
 
 
 def _count_objects(registry: Registry, store: Store) -> dict[tuple[str, str], int]:

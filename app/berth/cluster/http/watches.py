@@ -4,14 +4,16 @@ One line is one ``WatchEvent``. What a watcher sees is decided on the state befo
 object that leaves the selection is DELETED for it, one that enters is ADDED.
 """
 
+import random
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.chunks import SlowClientError, chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, version_for_watch
 from berth.cluster.http.metrics import WatchSeries
+from berth.cluster.http.outgoing import Pace
 from berth.cluster.http.reads import Selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.resources import Object
@@ -22,15 +24,24 @@ from berth.cluster.storage.store import Store, Stored
 BATCH = 500
 """Changes taken at a time."""
 
+BATCH_BYTES: Final = 1024 * 1024
+"""Bytes of the objects in these, if it is more than one: a slow watcher keeps them in memory."""
+
 MOST_FRAMES: Final = 1_000
 """Frames kept for those who watch the same: what is written in one turn, and some more."""
+
+FRAME_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of these frames, and of the objects that they show, beside the latest."""
 
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS: Final = 2.0
 """How long before its end a watch gets its last bookmark."""
 
-DEFAULT_SECONDS = 3600.0
-"""How long a watch lives that does not say."""
+LEAST_SECONDS: Final = 1800.0
+"""How long a watch lives that does not say, or up to twice as long, so that not all begin anew at
+once: ``--min-request-timeout``."""
+MOST_SECONDS: Final = 3600.0
+"""How long it lives whatever it says. A real server has no such limit."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -46,11 +57,22 @@ def type_for(wanted: Selection, change: Change) -> ChangeType | None:
     return ChangeType.DELETED if was_in else None
 
 
+def lasting(asked: int, rng: random.Random) -> float:
+    """Return how many seconds a watch may last that asks for so many; 0: it does not."""
+    return min(asked, MOST_SECONDS) if asked else LEAST_SECONDS * (1 + rng.random())
+
+
 class Frames:
     """Events in the form in which they are sent, shared by all who watch the same."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[Change, ChangeType, Hashable], bytes] = {}
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes that are kept."""
+        return self._size
 
     def frame(self, change: Change, kind: ChangeType, render: Renderer) -> bytes:
         """Return the event that *change* is to somebody for whom it is a *kind*."""
@@ -60,10 +82,20 @@ class Frames:
         key = (change, kind, shared_as)
         frame = self._kept.get(key)
         if frame is None:
-            if len(self._kept) >= MOST_FRAMES:
-                self._kept.clear()
             frame = self._kept[key] = render.frame(kind, render.event(_shown(change, kind)))
+            self._size += _held(change, frame)
+            while len(self._kept) > 1 and (
+                len(self._kept) > MOST_FRAMES or self._size > FRAME_BYTES
+            ):
+                oldest = next(iter(self._kept))
+                self._size -= _held(oldest[0], self._kept.pop(oldest))
         return frame
+
+
+def _held(change: Change, frame: bytes) -> int:
+    """Return the bytes that a frame that is kept holds in memory."""
+    old = 0 if change.old is None else len(change.old.body)
+    return len(frame) + len(change.stored.body) + old
 
 
 def _shown(change: Change, kind: ChangeType) -> Stored:
@@ -86,14 +118,20 @@ class Watch:
         render: Renderer,
         frames: Frames,
         series: WatchSeries,
+        seconds: float,
+        pace: Pace | None,
     ) -> None:
-        """Raises a 422 for what is no version, and a 504 for an initial state yet to come."""
+        """It lasts *seconds*, and ends before when *pace* says that its client is too slow.
+
+        Raises a 422 for what is no version, and a 504 for an initial state yet to come.
+        """
         self._store = store
         self._wanted = wanted
         self._clock = clock
         self._render = render
         self._frames = frames
         self._series = series
+        self._pace = pace
         version = version_for_watch(options, wanted.resource)
         streams_list = options.send_initial_events
         if streams_list is None:
@@ -103,7 +141,7 @@ class Watch:
         self._bookmarks = options.allow_watch_bookmarks
         self._says_initial_end = streams_list and self._bookmarks
         now = clock.monotonic()
-        self._end = now + (options.timeout_seconds or DEFAULT_SECONDS)
+        self._end = now + seconds
         self._next_bookmark = self._bookmark_after(now)
         self._told = store.version if streams_list or not version else version
         """All changes up to this version are in what was yielded; what a bookmark may say."""
@@ -131,27 +169,37 @@ class Watch:
             return
         initial, self._initial = self._initial, ()
         added = map(self._added, initial)
-        async for chunk in taking_turns(chunks(added, self._clock)):
-            yield chunk
+        try:
+            async for chunk in taking_turns(chunks(added, self._clock), self._pace):
+                yield chunk
+        except SlowClientError:
+            self._series.terminated += 1
+            return
         del initial, added
         if self._says_initial_end:
             yield self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
         while is_open():
             try:
-                changes = self._cursor.take(BATCH)
+                changes = self._cursor.take(BATCH, BATCH_BYTES)
             except ExpiredError:
                 self._series.terminated += 1
                 return
-            if len(changes) < BATCH:
+            if changes and self._pace is not None and not await self._pace.turn():
+                self._series.terminated += 1
+                return
+            is_all = self._cursor.is_at_end
+            if is_all:
                 # Now: more is written while the chunk is sent.
                 self._told = max(self._told, self._store.durable_version)
-            for chunk in chunks(self._said(changes), self._clock):
+            made = chunks(self._said(changes), self._clock)
+            for chunk in made if self._pace is None else self._pace.charged(made):
                 yield chunk
-            if len(changes) == BATCH:
-                continue
+            del changes  # they may be large, and who waits keeps them
             now = self._clock.monotonic()
             if now >= self._end:
                 return
+            if not is_all:
+                continue
             if self._bookmarks and now >= self._next_bookmark:
                 self._next_bookmark = self._bookmark_after(now)
                 yield self._bookmark()

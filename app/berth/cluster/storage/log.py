@@ -16,6 +16,9 @@ LOG_BYTES = 64 * 1024 * 1024
 """How large the objects in the log of one storage key may be together: who changes large objects
 again and again shortens the log."""
 
+LOGS_BYTES: Final = 512 * 1024 * 1024
+"""The same of all logs together: a tenant may write objects of many kinds."""
+
 GATHERING_TURNS: Final = 3
 """Turns of the event loop from a change until watchers look. Much of what is written meanwhile
 comes with it: a third as many chunks under the load of ``berth up``, at both ends."""
@@ -74,6 +77,16 @@ class Log:
         """The position of the next change."""
         return self._start + len(self._changes)
 
+    @property
+    def size(self) -> int:
+        """The bytes of the objects in the log."""
+        return self._size
+
+    def halve(self) -> None:
+        """Forget half of the changes, but not the latest."""
+        if len(self._changes) > 1:
+            self._forget(len(self._changes) // 2)
+
     def append(self, change: Change) -> None:
         self._changes.append(change)
         self._versions.append(change.stored.version)
@@ -81,8 +94,8 @@ class Log:
         if len(self._changes) >= 2 * self._capacity:
             # Halving now and then keeps appending cheap; never fewer than the capacity remain.
             self._forget(self._capacity)
-        elif self._size > self._size_limit and len(self._changes) > 1:
-            self._forget(len(self._changes) // 2)
+        elif self._size > self._size_limit:
+            self.halve()
 
     def publish(self, end: int) -> None:
         """Show watchers the changes before position *end*."""
@@ -112,12 +125,21 @@ class Log:
             raise ExpiredError(f"too old resource version: {version} ({self.compacted})")
         return self._start + bisect_right(self._versions, version)
 
-    def read(self, position: int, limit: int) -> list[Change]:
-        """Return at most *limit* changes from *position* on."""
+    def read(self, position: int, limit: int, size: float = math.inf) -> list[Change]:
+        """Return at most *limit* changes from *position* on.
+
+        Their objects have *size* bytes together, or it is one change.
+        """
         if position < self._start:
             raise ExpiredError(f"the watcher is too slow: {self.compacted} is compacted")
         first = position - self._start
-        return self._changes[first : first + limit]
+        changes = self._changes[first : first + limit]
+        total = 0
+        for count, change in enumerate(changes):
+            total += len(change.stored.body)
+            if total > size and count:
+                return changes[:count]
+        return changes
 
     def since(self, version: int) -> list[Change]:
         """Return all changes newer than *version*."""
@@ -159,10 +181,18 @@ class Cursor:
         self._log = log
         self._position = position
 
-    def take(self, limit: int) -> list[Change]:
-        """Return the next changes, at most *limit*, and move past them."""
+    @property
+    def is_at_end(self) -> bool:
+        """Whether there is nothing to :meth:`take`."""
+        return self._position >= self._log.published
+
+    def take(self, limit: int, size: float = math.inf) -> list[Change]:
+        """Return the next changes, and move past them.
+
+        At most *limit*, and one or as many as have *size* bytes.
+        """
         visible = max(self._log.published - self._position, 0)
-        changes = self._log.read(self._position, min(limit, visible))
+        changes = self._log.read(self._position, min(limit, visible), size)
         self._position += len(changes)
         return changes
 
@@ -171,5 +201,5 @@ class Cursor:
 
         *until* is the time from which :meth:`Store.wake_due` wakes it.
         """
-        if self._position >= self._log.published:
+        if self.is_at_end:
             await self._log.wait(until)

@@ -27,6 +27,7 @@ from berth.cluster.resources import Object
 from berth.cluster.storage.log import (
     LOG_BYTES,
     LOG_CAPACITY,
+    LOGS_BYTES,
     Change,
     ChangeType,
     Cursor,
@@ -60,6 +61,7 @@ Key = tuple[str, str]
 """Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
 
 _key = attrgetter("key")
+_size = attrgetter("size")
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Object] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -228,12 +230,15 @@ class Store:
         *,
         log_capacity: int = LOG_CAPACITY,
         log_bytes: int = LOG_BYTES,
+        logs_bytes: int = LOGS_BYTES,
         limit: int = STORE_LIMIT,
         journal: "Journal | None" = None,
     ) -> None:
         """It begins with what *journal* has kept, and keeps all writes there."""
         self._log_capacity = log_capacity
         self._log_bytes = log_bytes
+        self._logs_bytes = logs_bytes
+        self._logs_size = 0
         self._limit = limit
         self._size = 0
         self._collections: dict[str, _Collection] = {}
@@ -399,6 +404,7 @@ class Store:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""
         kept = [each for all_ in self._collections.values() for each in all_.objects.values()]
         assert self._size == sum(len(stored.body) for stored in kept)
+        assert self._logs_size == sum(each.log.size for each in self._collections.values())
         for storage_key, collection in self._collections.items():
             assert collection.keys == sorted(collection.objects), storage_key
             by_key = [collection.objects[key] for key in collection.keys]
@@ -463,7 +469,15 @@ class Store:
         else:
             collection.put(stored)
             self._size += len(stored.body)
-        collection.log.append(change)
+        log = collection.log
+        before = log.size
+        log.append(change)
+        self._logs_size += log.size - before
+        if self._logs_size > self._logs_bytes:
+            largest = max((each.log for each in self._collections.values()), key=_size)
+            before = largest.size
+            largest.halve()
+            self._logs_size += largest.size - before
 
 
 def _current(collection: _Collection, key: Key, expected: int | None) -> Stored:

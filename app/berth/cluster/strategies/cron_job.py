@@ -6,7 +6,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from berth import field_errors
-from berth.cluster.cron import Schedule
+from berth.cluster.cron import LONGEST, Schedule
 from berth.cluster.resources import Object
 from berth.cluster.strategies.job import check_spec, default_failure_policy
 from berth.cluster.strategies.shape import section
@@ -67,6 +67,8 @@ def _schedule(spec: Object) -> Iterator[FieldError]:
     schedule, zone = spec.get("schedule"), spec.get("timeZone")
     if not schedule:
         yield field_errors.required("spec.schedule")
+    elif len(schedule.encode(errors="replace")) > LONGEST:
+        yield field_errors.too_long("spec.schedule", LONGEST)
     elif "TZ" in schedule:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield field_errors.invalid("spec.schedule", schedule, detail)

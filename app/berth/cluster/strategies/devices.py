@@ -8,6 +8,7 @@ from berth.cel.features import Features
 from berth.cel.selector_error import CompileError
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import plain
+from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.field_errors import FieldError
 
 EXACT_COUNT = "ExactCount"
@@ -66,18 +67,23 @@ def _check_expression(expression: str, where: str, features: Features) -> Iterat
         yield field_errors.forbidden(where, "too complex, exceeds cost limit")
 
 
-def _length_of_selectors(part: Any) -> int:
-    """Return how long the expressions of all selectors in *part* are, wherever they are."""
+def _expressions(part: Any) -> Iterator[str]:
+    """Yield the expressions of all selectors in *part*, wherever they are."""
     if isinstance(part, dict):
         here = part.get("expression")
-        own = len(here.encode(errors="replace")) if isinstance(here, str) else 0
-        return own + sum(map(_length_of_selectors, part.values()))
-    return sum(map(_length_of_selectors, part)) if isinstance(part, list) else 0
+        if isinstance(here, str):
+            yield here
+        part = list(part.values())
+    if isinstance(part, list):
+        for each in part:
+            yield from _expressions(each)
 
 
-def _check_length(parts: Any, path: str) -> list[FieldError]:
-    length = _length_of_selectors(parts)
+def _check_length(parts: Any, path: str, features: Features) -> list[FieldError]:
+    sources = list(_expressions(parts))
+    length = sum(len(each.encode(errors="replace")) for each in sources)
     if length <= MAX_EXPRESSIONS:
+        require_compiled(sources, features)
         return []
     return [
         field_errors.forbidden(
@@ -91,7 +97,7 @@ def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
     path = f"{at}.devices.requests"
     if len(requests) > MAX_REQUESTS:
         return [field_errors.too_many(path, len(requests), MAX_REQUESTS)]
-    too_long = _check_length(requests, path)
+    too_long = _check_length(requests, path, features)
     return too_long or [
         error
         for index, request in enumerate(requests)
@@ -146,7 +152,7 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
     features = Features.of(gates)
 
     def check(spec: Object) -> list[FieldError]:
-        too_long = _check_length(spec.get("selectors"), "spec.selectors")
+        too_long = _check_length(spec.get("selectors"), "spec.selectors", features)
         return too_long or list(_check_selectors(spec, "spec", features))
 
     return plain.of_spec(namespaced=False, check=check, generation=True)

@@ -1,0 +1,67 @@
+"""What of a request takes long, before its step on the event loop: to read YAML, to compile CEL."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from berth.cluster import errors
+from berth.cluster.access.users import User
+from berth.cluster.http.negotiation import YAML, as_json
+from berth.cluster.strategies.selectors_to_check import Unchecked, learn
+from berth.cluster.work_process import (
+    Compiled,
+    Job,
+    Selector,
+    WorkError,
+    WorkProcess,
+    WorkRefusedError,
+)
+
+QUICK_YAML: Final = 4 * 1024
+"""Bytes that are converted faster than a process is told to."""
+SHORT_YAML: Final = 64 * 1024
+"""Bytes that take a quarter of a second; longer ones do not keep them waiting."""
+MOST_YAML: Final = 1024 * 1024
+"""Bytes of a body that is YAML, which takes three seconds per megabyte. JSON may be longer."""
+
+
+class LongWork:
+    """Two processes, one for what is done soon. :meth:`close` it once."""
+
+    def __init__(self) -> None:
+        self._soon = WorkProcess()
+        self._later = WorkProcess()
+
+    async def yaml_as_json(self, content: bytes, user: User) -> bytes:
+        """Return the JSON of a body; 400 when it is no YAML, 413 when it is too long."""
+        if len(content) <= QUICK_YAML:
+            return as_json(content, YAML)
+        if len(content) > MOST_YAML:
+            raise errors.too_large(f"limit is {MOST_YAML} for YAML")
+        process = self._soon if len(content) <= SHORT_YAML else self._later
+        try:
+            return await process.do(Job.YAML, content, user)
+        except WorkRefusedError as exc:
+            raise errors.bad_request(f"error converting YAML to JSON: yaml: {exc}") from exc
+        except WorkError as exc:
+            raise errors.internal(f"converting YAML to JSON: {exc}") from exc
+
+    async def compile(self, unchecked: Sequence[Unchecked], user: User) -> None:
+        """Compile selectors, and keep what comes of it."""
+        for each in unchecked:
+            job = Selector(each.source, tuple(each.features))
+            try:
+                answer = await self._soon.do(Job.SELECTOR, msgspec.msgpack.encode(job), user)
+            except WorkRefusedError as exc:
+                compiled = Compiled(detail=f"compilation failed: {exc}")
+            except WorkError as exc:
+                raise errors.internal(f"compiling CEL: {exc}") from exc
+            else:
+                compiled = msgspec.msgpack.decode(answer, type=Compiled)
+            learn(each, compiled)
+
+    async def close(self) -> None:
+        """End the processes."""
+        await self._soon.close()
+        await self._later.close()
