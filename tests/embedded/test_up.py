@@ -1,6 +1,7 @@
 """A whole embedded cluster in process, over loopback HTTP. Wall time: controllers take some."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,16 @@ def manifest(name: str, *, kind: str = "Pod", cpu: str = "100m") -> str:
     )
 
 
-async def run(tmp_path: Path, **options: object) -> tuple[int, list[str]]:
-    """Run until idle; return the exit status and what was said."""
+async def run(
+    tmp_path: Path, *, hear: Callable[[str], None] = lambda _line: None, **options: object
+) -> tuple[int, list[str]]:
+    """Run until idle; return the exit status and what was said, which *hear* is told at once."""
     said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        hear(line)
+
     settings = UpOptions(
         kubeconfig=KubeconfigOut(tmp_path / "kubeconfig"),
         exit_when_idle=True,
@@ -46,7 +54,7 @@ async def run(tmp_path: Path, **options: object) -> tuple[int, list[str]]:
         EmbeddedCluster(clock=clock, rng=rng),
         clock=clock,
         rng=rng,
-        say=said.append,
+        say=say,
     )
     return await up.run(), said
 
