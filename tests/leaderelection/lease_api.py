@@ -93,11 +93,17 @@ class LeaseApi:
         serving = asyncio.create_task(self._serve(method, path, body, trouble), name="serve")
         self._running.add(serving)
         serving.add_done_callback(self._running.discard)
-        if timeout is None or trouble.until_applied + trouble.until_answered < timeout:
-            return await asyncio.shield(serving)
-        # The server goes on: whoever gave up does not know what became of the request.
+        # The server goes on, whoever gives up: he does not know what became of the request.
         serving.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await self._clock.sleep(timeout)
+        if timeout is None:
+            return await asyncio.shield(serving)
+        too_late = asyncio.create_task(self._clock.sleep(timeout), name="timeout")
+        try:
+            await asyncio.wait((serving, too_late), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            too_late.cancel()
+        if serving.done():
+            return serving.result()
         raise UnavailableError("timed out", sent=None)
 
     def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
@@ -142,19 +148,21 @@ class LeaseApi:
         return self.lease
 
 
-def make_elector(
-    api: Api, clock: Clock, *, identity: str = "me", timing: Timing = TIMING, seed: int = 1
-) -> LeaderElector:
-    lock = LeaseLock(
+def lock_of(api: Api, clock: Clock) -> LeaseLock:
+    return LeaseLock(
         api,
         namespace="kube-system",
         name="kube-scheduler",
-        timeout=timing.request_timeout,
         component="default-scheduler",
         clock=clock,
     )
+
+
+def make_elector(
+    api: Api, clock: Clock, *, identity: str = "me", timing: Timing = TIMING, seed: int = 1
+) -> LeaderElector:
     return LeaderElector(
-        lock, identity=identity, timing=timing, clock=clock, rng=random.Random(seed)
+        lock_of(api, clock), identity=identity, timing=timing, clock=clock, rng=random.Random(seed)
     )
 
 

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from berth.clock import FakeClock
+from berth.leaderelection.candidate import MOST_TRIES, Timing
 from berth.leaderelection.elector import LeaderElector, LeadershipLostError
-from berth.leaderelection.lease_lock import LeaseLock
 from tests.leaderelection.conftest import Run
 from tests.leaderelection.lease_api import (
     DEAD,
@@ -22,6 +22,7 @@ from tests.leaderelection.lease_api import (
     advance,
     ended,
     lead_for_ever,
+    lock_of,
     make_elector,
     settle,
 )
@@ -38,14 +39,7 @@ class Replica:
         self.slow_paths = 0
         self._leading = False
         self.elector = LeaderElector(
-            LeaseLock(
-                api,
-                namespace="kube-system",
-                name="kube-scheduler",
-                timeout=TIMING.request_timeout,
-                component="default-scheduler",
-                clock=clock,
-            ),
+            lock_of(api, clock),
             identity="me",
             timing=TIMING,
             clock=clock,
@@ -247,15 +241,104 @@ async def test_two_tries_that_are_lost_do_not_cost_leadership(
     assert api.spec["holderIdentity"] == "me"
 
 
-async def test_no_more_than_three_tries_are_under_way(
+async def test_an_answer_counts_however_late(
     api: LeaseApi, clock: FakeClock, replica: Replica
 ) -> None:
-    api.trouble = lambda _method, _path: SILENT
-    await advance(clock, 6.75)  # the first request is given up after 5 s, at 7 s
-    assert api.asked == [UPDATE] * 3
+    """As long as the lease may hold: the request has been accepted, whatever was given up."""
+    api.trouble = lambda method, _path: (
+        Trouble(until_answered=8.0) if method == "PUT" else NO_TROUBLE
+    )
+    await advance(clock, 60)
 
+    assert replica.leads()
+    assert replica.masters == [False, True]
+
+
+async def test_a_write_that_is_met_on_the_server_counts_without_its_answer(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    """The next try is refused because the one before it has arrived."""
+    api.trouble = lambda method, _path: (
+        Trouble(until_answered=1e9) if method == "PUT" else NO_TROUBLE
+    )
+    for _ in range(240):
+        await advance(clock, 0.25)
+        assert replica.elector.is_leader
+
+    assert api.asked[:4] == [UPDATE, UPDATE, GET, UPDATE]
+    assert replica.slow_paths == 0
+
+
+async def test_a_write_that_is_met_counts_from_when_it_was_sent(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    def trouble(method: str, _path: str) -> Trouble:
+        return NO_TROUBLE if len(api.asked) < 4 else SILENT
+
+    await advance(clock, 1.75)
+    api.trouble = lambda _method, _path: Trouble(until_answered=1e9)
+    await advance(clock, 0.25)  # a renewal is sent, and accepted
+    api.trouble = trouble
+    await advance(clock, 2)  # the next is refused, and the first is met
+    assert api.asked == [UPDATE, UPDATE, GET, UPDATE]
+
+    await advance(clock, 7.75)
+    assert replica.elector.is_leader
+    await advance(clock, 0.25)
+    assert not replica.elector.is_leader
+
+
+async def test_time_that_a_leader_stood_still_is_not_time_tried(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    """The server is silent when it is stopped, and back when it goes on."""
+    api.trouble = lambda _method, _path: SILENT
+    await advance(clock, 6)
+    clock.advance(60)
+    assert not replica.elector.is_leader
+    await settle()
+    api.trouble = lambda _method, _path: NO_TROUBLE
     await advance(clock, 2)
-    assert api.asked == [UPDATE] * 3 + [GET]
+
+    assert replica.elector.is_leader
+    assert replica.masters == [False, True]
+
+
+async def test_few_tries_are_under_way_however_often_it_is_tried(
+    api: LeaseApi, clock: FakeClock, run: Run
+) -> None:
+    timing = Timing(lease_duration=15.0, renew_deadline=10.0, retry_period=0.125)
+    running = run(make_elector(api, clock, timing=timing))
+    await settle()
+    api.asked.clear()
+    api.trouble = lambda _method, _path: SILENT
+    await advance(clock, 10.25)
+
+    assert api.asked.count(UPDATE) == MOST_TRIES
+    await advance(clock, 20)
+    assert isinstance(await ended(running), LeadershipLostError)
+
+
+async def test_a_replica_that_is_unfit_lets_the_lease_expire(
+    api: LeaseApi, clock: FakeClock, run: Run
+) -> None:
+    why = ""
+    elector = LeaderElector(
+        lock_of(api, clock),
+        identity="me",
+        timing=TIMING,
+        clock=clock,
+        rng=random.Random(1),
+        why_unfit=lambda: why,
+    )
+    running = run(elector)
+    await advance(clock, 3)
+    assert elector.is_leader
+    why = "it does nothing"
+    await advance(clock, 1)
+
+    assert not elector.may_write()
+    assert str(await ended(running)).endswith("is lost: it does nothing")
 
 
 async def test_a_renewal_begins_a_retry_period_after_the_last_one_began(

@@ -43,12 +43,11 @@ STORED = (
 )
 
 
-def lock(api: FakeApi | LeaseApi, *, timeout: float = 5.0) -> LeaseLock:
+def lock(api: FakeApi | LeaseApi) -> LeaseLock:
     return LeaseLock(
         api,
         namespace="kube-system",
         name="kube-scheduler",
-        timeout=timeout,
         component="default-scheduler",
         clock=FakeClock(1_795_179_971.5),
     )
@@ -56,7 +55,7 @@ def lock(api: FakeApi | LeaseApi, *, timeout: float = 5.0) -> LeaseLock:
 
 async def test_create() -> None:
     api = FakeApi(lambda _request: STORED)
-    await lock(api).create(SPEC)
+    await lock(api).create(SPEC, timeout=5.0)
 
     assert api.requests == [
         Request(
@@ -75,7 +74,7 @@ async def test_create() -> None:
 
 async def test_update_sends_the_object_as_it_was_with_a_new_spec() -> None:
     api = FakeApi(lambda _request: STORED)
-    await lock(api).update(decode(STORED), SPEC)
+    await lock(api).update(decode(STORED), SPEC, timeout=5.0)
 
     assert api.requests == [
         Request(
@@ -94,7 +93,7 @@ async def test_update_sends_the_object_as_it_was_with_a_new_spec() -> None:
 
 async def test_an_event_on_the_lease() -> None:
     api = FakeApi()
-    await lock(api).event(decode(STORED), f"{ME} became leader")
+    await lock(api).event(decode(STORED), f"{ME} became leader", timeout=5.0)
 
     assert api.requests == [
         Request(
@@ -133,24 +132,24 @@ async def test_an_event_on_the_lease() -> None:
 )
 async def test_the_server_is_told_how_long_we_wait(timeout: float, told: str) -> None:
     api = LeaseApi(FakeClock())
-    await lock(api, timeout=timeout).get()
+    await lock(api).get(timeout=timeout)
 
     assert api.params == [{"timeout": told}]
 
 
 async def test_no_lease_is_none() -> None:
-    assert await lock(LeaseApi(FakeClock())).get() is None
+    assert await lock(LeaseApi(FakeClock())).get(timeout=5.0) is None
 
 
 async def test_what_was_read_and_other_errors_are_passed_on() -> None:
     conflict = ConflictError(409, "Conflict", "changed")
     api = FakeApi(lambda request: STORED if request.method == "GET" else conflict)
-    lease = await lock(api).get()
+    lease = await lock(api).get(timeout=5.0)
 
     assert lease is not None
     assert lease.spec == LeaseSpec(holder_identity="old")
     with pytest.raises(ConflictError):
-        await lock(api).update(lease, SPEC)
+        await lock(api).update(lease, SPEC, timeout=5.0)
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,6 @@ async def test_never_two_leaders(seed: int) -> None:
 async def test_the_weather_is_bad_enough() -> None:
     """Or the test above would show nothing: leaders come and go in it."""
     world = World(random.Random(1), Timing(5.0, 4.0, 1.0), Weather(0.5, 0.3, 0.3))
-    await world.run(200)
+    await world.run(400)
 
     assert world.terms > 5

@@ -71,10 +71,10 @@ async def scheduler(*, shadows: bool) -> AsyncIterator[Writes]:
 
 async def renew(service: SchedulerService) -> None:
     lock = LeaseLock(
-        service.client, namespace="kube-system", name="kube-scheduler", timeout=5.0,
+        service.client, namespace="kube-system", name="kube-scheduler",
         component="default-scheduler", clock=service.clock,
     )  # fmt: skip
-    await lock.create({"holderIdentity": "me"})  # type: ignore[arg-type]
+    await lock.create({"holderIdentity": "me"}, timeout=5.0)  # type: ignore[arg-type]
 
 
 def api_of(service: SchedulerService) -> Any:

@@ -32,7 +32,6 @@ def make_elector(
         client,
         namespace=election.resource_namespace,
         name=election.resource_name,
-        timeout=timing.request_timeout,
         component=config.profiles[0].scheduler_name,
         clock=clock,
     )

@@ -14,6 +14,9 @@ JITTER_FACTOR: Final = 1.2
 
 MIN_REQUEST_TIMEOUT: Final = 1.0
 
+MOST_TRIES: Final = 8
+"""So many tries to renew are begun, at most, until the renew deadline."""
+
 
 class Timing(msgspec.Struct, frozen=True):
     """How long everything takes (spec §10.2), in seconds."""
@@ -34,6 +37,11 @@ class Timing(msgspec.Struct, frozen=True):
     def lease_seconds(self) -> int:
         """What the Lease says; others go by it, so it is what counts."""
         return int(self.lease_duration)
+
+    @property
+    def try_period(self) -> float:
+        """How long after a try to renew the next one begins if the first is not answered."""
+        return max(self.retry_period, self.renew_deadline / MOST_TRIES)
 
     @property
     def request_timeout(self) -> float:

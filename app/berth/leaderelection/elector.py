@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from berth.client.errors import ApiError
 from berth.clock import Clock
@@ -15,9 +15,6 @@ from berth.objects.cluster import LeaseSpec
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-MOST_TRIES: Final = 3
-"""So many tries to renew may be under way at once."""
 
 
 class LeadershipLostError(Exception):
@@ -30,6 +27,10 @@ class LeaderElector:
     *on_master* is called when leadership begins and ends, *on_slow_path* for every renewal that had
     to read the Lease first. *clock* should go on while the machine is suspended
     (:class:`berth.clock.BootClock`), or a resumed leader takes its lease for fresh.
+    *why_unfit* is asked before each renewal; if it gives a reason, the lease is let expire.
+
+    The fence (:attr:`is_leader`, :meth:`may_write`, :meth:`is_overdue`) may be asked from any
+    thread. Everything else belongs to the event loop that :meth:`run` runs in.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class LeaderElector:
         rng: random.Random,
         on_master: Callable[[bool], None] = lambda _leads: None,
         on_slow_path: Callable[[], None] = lambda: None,
+        why_unfit: Callable[[], str] = lambda: "",
     ) -> None:
         self.identity = identity
         self._lock = lock
@@ -50,9 +52,11 @@ class LeaderElector:
         self._rng = rng
         self._on_master = on_master
         self._on_slow_path = on_slow_path
+        self._why_unfit = why_unfit
         self._candidate = Candidate(identity, timing=timing)
         self._lease: Lease | None = None  # as last read, or returned to a write
-        self._renewed_at = float("-inf")  # when the last renewal that succeeded was begun
+        self._renewed_at = float("-inf")  # when the last write that is known to hold was sent
+        self._sent: dict[str, float] = {}  # when each write was sent, by its renewTime
         self._leads = False
         self._lost = asyncio.Event()
         self._why_lost = ""
@@ -74,13 +78,13 @@ class LeaderElector:
         return self._leads and not self._is_fresh
 
     def may_write(self) -> bool:
-        """Say whether a write of the leader may leave at this moment; False gives leadership up.
+        """Say whether a write of the leader may leave at this moment.
 
         Ask immediately before sending: between a frozen process' question and its request, another
-        replica may have come to lead.
+        replica may have come to lead. A refusal holds until the lease is renewed, which shows that
+        nobody led meanwhile.
         """
-        self._give_up_when_overdue()
-        return self._leads
+        return self.is_leader
 
     @property
     def _age(self) -> float:
@@ -89,10 +93,6 @@ class LeaderElector:
     @property
     def _is_fresh(self) -> bool:
         return self._age < self._timing.write_limit
-
-    def _give_up_when_overdue(self) -> None:
-        if self.is_overdue():
-            self._lose(f"not renewed for {self._age:.1f} s, more than {self._timing.write_limit} s")
 
     def _lose(self, why: str) -> None:
         """End leadership: nothing may be written from here on, and :meth:`run` ends."""
@@ -170,39 +170,43 @@ class LeaderElector:
 
     async def _renew_round(self) -> bool:
         """Try until the lease is renewed; False when it is lost."""
-        try:
-            await self._within(self._timing.renew_deadline, self._poll)
-        except TimeoutError:
+        if why := self._why_unfit():
+            self._lose(why)
+        elif not await self._try_until_settled():
             self._lose(f"not renewed within {self._timing.renew_deadline} s")
-        else:
-            if not self._candidate.is_holder:
-                self._lose(f"{self._candidate.holder or 'nobody'} holds it")
-            self._give_up_when_overdue()  # an answer may be old news when it is read
+        elif not self._candidate.is_holder:
+            self._lose(f"{self._candidate.holder or 'nobody'} holds it")
         return self._leads
 
-    async def _poll(self) -> None:
-        """Begin a try every retry period, until the lease is renewed or seen to be another's.
+    async def _try_until_settled(self) -> bool:
+        """Begin a try every now and then until the lease is renewed or seen to be another's.
 
         A try goes on beside those after it: its answer may come late, but a request on a connection
         that is dead, or to a server that is, must not take the time of the others. Of several
-        that arrive the API server accepts one, by the resource version.
+        that arrive the API server accepts one, by the resource version. False if all are in vain
+        until the renew deadline, which does not count the time that this process stood still.
         """
         tries: set[asyncio.Task[bool]] = set()
+        left = self._timing.renew_deadline
         try:
-            while True:
-                if len(tries) < MOST_TRIES:
-                    tries.add(asyncio.create_task(self._acquire_or_renew(), name="try to renew"))
-                if await self._has_settled(tries):
-                    return
+            while left > 0:
+                period = min(self._timing.try_period, left)
+                begun = self._clock.monotonic()
+                tries.add(asyncio.create_task(self._acquire_or_renew(), name="try to renew"))
+                if await self._has_settled(tries, period):
+                    return True
+                if self._clock.monotonic() - begun < 2 * period:
+                    left -= period
+            return False
         finally:
             await _stop(*tries)
 
-    async def _has_settled(self, tries: set[asyncio.Task[bool]]) -> bool:
-        """Return at the end of a retry period, or at once when one of *tries* has settled it.
+    async def _has_settled(self, tries: set[asyncio.Task[bool]], seconds: float) -> bool:
+        """Return after *seconds*, or at once when one of *tries* has settled it.
 
         Those that have ended in vain are taken out of *tries*.
         """
-        period = asyncio.create_task(self._clock.sleep(self._timing.retry_period), name="period")
+        period = asyncio.create_task(self._clock.sleep(seconds), name="period")
         try:
             while True:
                 await asyncio.wait((period, *tries), return_when=asyncio.FIRST_COMPLETED)
@@ -225,26 +229,36 @@ class LeaderElector:
             log.warning("no access to lease", extra={"lease": self._lock.key, "error": str(exc)})
             return False
 
+    @property
+    def _timeout(self) -> float:
+        """Seconds to wait for an answer: a leader's late one counts as long as the lease may hold,
+        and others are tried beside it; a standby has nothing else to do meanwhile."""
+        timing = self._timing
+        return float(timing.lease_seconds) if self._leads else timing.request_timeout
+
     async def _renew_at_once(self, now: Now) -> bool:
         """Renew without reading the Lease; it is read next when this does not work."""
         spec = self._candidate.renewal(now)
         if spec is None or self._lease is None:
             return False
         try:
-            self._wrote(await self._lock.update(self._lease, spec), spec, now)
+            await self._update(self._lease, spec, now)
         except ApiError as exc:
             log.info("lease not renewed at once", extra={"error": str(exc)})
             return False
         return True
 
     async def _look_and_claim(self) -> bool:
-        lease = await self._lock.get()
+        lease = await self._lock.get(timeout=self._timeout)
         now = self._now()  # what is written counts from here, however long the look took
         if lease is None:
             spec = self._candidate.first(now)
-            self._wrote(await self._lock.create(spec), spec, now)
+            self._sends(spec, now)
+            created = await self._lock.create(spec, timeout=self._timeout)
+            self._wrote(created, spec, now)
             return True
-        self._saw(lease)
+        if self._saw(lease):
+            return True
         if self._candidate.is_holder:
             self._on_slow_path()
         elif self._leads:
@@ -252,16 +266,32 @@ class LeaderElector:
         claim = self._candidate.claim(lease, now)
         if claim is None:
             return False
-        self._wrote(await self._lock.update(lease, claim), claim, now)
+        await self._update(lease, claim, now)
         return True
 
-    def _saw(self, lease: Lease) -> None:
-        before = self._candidate.holder
+    async def _update(self, lease: Lease, spec: LeaseSpec, now: Now) -> None:
+        self._sends(spec, now)
+        self._wrote(await self._lock.update(lease, spec, timeout=self._timeout), spec, now)
+
+    def _sends(self, spec: LeaseSpec, now: Now) -> None:
+        """Remember what is about to be written: it may be met before its answer is."""
+        oldest = now.monotonic - self._timing.lease_seconds
+        self._sent = {text: at for text, at in self._sent.items() if at > oldest}
+        if spec.renew_time is not None:  # the earlier one, should the wall clock have been set back
+            self._sent.setdefault(spec.renew_time, now.monotonic)
+
+    def _saw(self, lease: Lease) -> bool:
+        """Take notice of a Lease that was read; whether it has a write of ours that was not known
+        to have arrived."""
+        before, known = self._candidate.holder, self._renewed_at
         self._lease = lease
         self._candidate.saw(lease, self._clock.monotonic())
         holder = self._candidate.holder
-        if holder not in (before, self.identity):
+        if holder == self.identity:
+            self._renewed_at = max(known, self._sent.get(lease.spec.renew_time or "", known))
+        elif holder != before:
             log.info("another leads", extra={"lease": self._lock.key, "holder": holder or "nobody"})
+        return self._renewed_at > known
 
     def _wrote(self, lease: Lease, spec: LeaseSpec, now: Now) -> None:
         self._lease = lease
@@ -286,20 +316,22 @@ class LeaderElector:
 
     async def _release(self) -> None:
         """Let anybody take the lease, if it is ours (spec §10.4)."""
-        lease = await self._lock.get()
+        lease = await self._lock.get(timeout=self._timeout)
         if lease is None:
             return
         self._saw(lease)
         if self._candidate.is_holder:
             spec = self._candidate.released(self._now())
-            self._lease = await self._lock.update(lease, spec)
+            self._lease = await self._lock.update(lease, spec, timeout=self._timeout)
             log.info("lease given back", extra={"lease": self._lock.key})
 
     async def _record(self, what: str) -> None:
         """Record an event; that it cannot be is no reason for anything."""
         assert self._lease is not None
         try:
-            await self._lock.event(self._lease, f"{self.identity} {what}")
+            await self._lock.event(
+                self._lease, f"{self.identity} {what}", timeout=self._timing.request_timeout
+            )
         except ApiError as exc:
             log.warning("event not recorded", extra={"note": what, "error": str(exc)})
 

@@ -19,7 +19,7 @@ API_VERSION: Final = "coordination.k8s.io/v1"
 class LeaseLock:
     """One Lease. All methods raise :class:`~berth.client.errors.ApiError`.
 
-    *timeout* of each request is in seconds. Events are recorded in the name of *component*.
+    A *timeout* of a request is in seconds. Events are recorded in the name of *component*.
     """
 
     def __init__(
@@ -28,14 +28,12 @@ class LeaseLock:
         *,
         namespace: str,
         name: str,
-        timeout: float,
         component: str,
         clock: Clock,
     ) -> None:
         self._client = client
         self._namespace = namespace
         self._name = name
-        self._timeout = timeout
         self._component = component
         self._clock = clock
         self._collection = f"/apis/{API_VERSION}/namespaces/{namespace}/leases"
@@ -45,28 +43,29 @@ class LeaseLock:
         """``namespace/name``."""
         return f"{self._namespace}/{self._name}"
 
-    async def get(self) -> Lease | None:
+    async def get(self, *, timeout: float) -> Lease | None:
         """Return the Lease, None when there is none."""
         try:
-            return await self._request("GET", f"{self._collection}/{self._name}")
+            path = f"{self._collection}/{self._name}"
+            return await self._request("GET", path, timeout=timeout)
         except NotFoundError:
             return None
 
-    async def create(self, spec: LeaseSpec) -> Lease:
+    async def create(self, spec: LeaseSpec, *, timeout: float) -> Lease:
         """Create the Lease; AlreadyExistsError when somebody was quicker."""
         metadata = {"name": self._name, "namespace": self._namespace}
         body = {"kind": "Lease", "apiVersion": API_VERSION, "metadata": metadata, "spec": spec}
-        return await self._request("POST", self._collection, body)
+        return await self._request("POST", self._collection, body, timeout=timeout)
 
-    async def update(self, lease: Lease, spec: LeaseSpec) -> Lease:
+    async def update(self, lease: Lease, spec: LeaseSpec, *, timeout: float) -> Lease:
         """Replace the spec of *lease*; ConflictError when it changed since it was read.
 
         Everything else of the object stays as it was read.
         """
         path = f"{self._collection}/{self._name}"
-        return await self._request("PUT", path, lease.with_spec(spec))
+        return await self._request("PUT", path, lease.with_spec(spec), timeout=timeout)
 
-    async def event(self, lease: Lease, message: str) -> None:
+    async def event(self, lease: Lease, message: str, *, timeout: float) -> None:
         """Record a Normal ``LeaderElection`` event on *lease*: core/v1, as client-go does."""
         metadata = lease.raw.get("metadata", {})
         now = self._clock.now()
@@ -100,17 +99,19 @@ class LeaseLock:
             "POST",
             f"/api/v1/namespaces/{self._namespace}/events",
             body=msgspec.json.encode(body),
-            timeout=self._timeout,
+            timeout=timeout,
         )
 
-    async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Lease:
+    async def _request(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, timeout: float
+    ) -> Lease:
         answer = await self._client.request(
             method,
             path,
             # sent to the server as well, so that it stops when the client has given up
-            params={"timeout": str(Duration.of(self._timeout))},
+            params={"timeout": str(Duration.of(timeout))},
             body=None if body is None else msgspec.json.encode(body),
-            timeout=self._timeout,
+            timeout=timeout,
         )
         return decode(answer)
 
