@@ -2,9 +2,11 @@
 
 import asyncio
 import heapq
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 
@@ -56,6 +58,17 @@ class BootClock(RealClock):
     def monotonic() -> float:
         # Elsewhere than on Linux the plain one does already, or there is nothing better.
         return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def cpu_time_of_this_thread() -> Callable[[], float]:
+    """Return what tells any thread how many seconds of CPU time the calling one has taken.
+
+    Where the system does not tell (macOS), it is the time of the whole process.
+    """
+    clock_of = getattr(time, "pthread_getcpuclockid", None)
+    if clock_of is None:
+        return time.process_time
+    return partial(time.clock_gettime, clock_of(threading.get_ident()))
 
 
 class FakeClock:

@@ -92,6 +92,10 @@ class Process:
         self._process.send_signal(number)
         return clock.monotonic()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def exit_status(self) -> int:
         return await asyncio.wait_for(self._process.wait(), timeout=30)
 

@@ -1,5 +1,6 @@
 """The process of ``berth run``: the scheduler, alone or as one of several replicas."""
 
+import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -15,10 +16,12 @@ from berth.assembly.deferred_application import DeferredApplication
 from berth.assembly.extender_port_settings import ExtenderPortSettings
 from berth.assembly.running import run_until_terminated
 from berth.assembly.scheduler_service import SchedulerService
+from berth.client.from_thread import ContactFromThread, ObserverFromThread
 from berth.clock import BootClock, RealClock
 from berth.config.options import MetricsOptions, Options
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
+from berth.loop_thread import LoopThread
 from berth.metrics.selection import Selection
 from berth.recording.writer import RecordingWriter
 from berth.terminal import naming_file
@@ -52,7 +55,7 @@ async def run_scheduler(
     """
     config, plugins = loaded
     api = ApiConnection.of(config.client_connection, master=options.master)
-    clock, rng = RealClock(), random.Random()
+    clock, rng, loop = RealClock(), random.Random(), asyncio.get_running_loop()
     status = 0
     async with AsyncExitStack() as cleanup:
         client = await cleanup.enter_async_context(api.client("shadow" if shadows else "scheduler"))
@@ -60,11 +63,21 @@ async def run_scheduler(
         registry = _registry(options.metrics)
         schedules = schedules and not shadows
         if schedules and config.leader_election.leader_elect:
-            # A client of its own, so that renewals do not wait with the binds for the rate limit.
-            lease_client = await cleanup.enter_async_context(api.client("leader-election"))
-            lease_client.contact = client.contact  # a renewal shows that the server is back
+            # A thread and a client of its own, so that renewals wait neither for this loop nor with
+            # the binds for the rate limit.
+            thread = cleanup.enter_context(LoopThread("leader election"))
+            lease_client = await cleanup.enter_async_context(
+                thread.entered(api.client("leader-election"))
+            )
+            # a renewal shows that the server is back
+            lease_client.contact = ContactFromThread(client.contact, loop, clock)
             elector = make_elector(
-                lease_client, config, registry=registry, clock=BootClock(), rng=rng
+                lease_client,
+                config,
+                registry=registry,
+                clock=BootClock(),
+                rng=random.Random(),
+                thread=thread,
             )
             exit_when_continued(elector.is_overdue)
         service = SchedulerService(
@@ -81,7 +94,7 @@ async def run_scheduler(
             recording=recording,
         )
         if lease_client is not None:
-            lease_client.observer = service.metrics.requests
+            lease_client.observer = ObserverFromThread(service.metrics.requests, loop)
         background: dict[str, Callable[[], Awaitable[None]]] = {}
         if options.secure_serving.secure_port:
             # Here, and below: what serves HTTP takes long to import.

@@ -1,17 +1,21 @@
 """Makes the elector that a configuration asks for."""
 
+import asyncio
 import random
 import socket
 import uuid
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
 from berth.client.api_client import ApiClient
-from berth.clock import Clock
+from berth.clock import Clock, cpu_time_of_this_thread
 from berth.config.types import KubeSchedulerConfiguration
 from berth.leaderelection.candidate import Timing
 from berth.leaderelection.elector import LeaderElector
 from berth.leaderelection.lease_lock import LeaseLock
+from berth.leaderelection.loop_watch import LoopWatch
+from berth.loop_thread import LoopThread, call_soon
 from berth.metrics.recorders import LeaderMetrics
 
 
@@ -22,10 +26,13 @@ def make_elector(
     registry: CollectorRegistry,
     clock: Clock,
     rng: random.Random,
+    thread: LoopThread | None = None,
 ) -> LeaderElector:
-    """Make the elector of this process (spec §10); its *client* should be used for nothing else.
+    """Make the elector of this process (spec §10.2); its *client* should be used for nothing else.
 
-    Otherwise renewals would wait behind the scheduler's requests for the rate limit.
+    Otherwise renewals would wait behind the scheduler's requests for the rate limit. With a
+    *thread*, in whose loop *client* was made, they do not wait for the loop that this is called in,
+    either; unless that is stuck.
     """
     election, timing = config.leader_election, Timing.of(config.leader_election)
     lock = LeaseLock(
@@ -37,12 +44,14 @@ def make_elector(
     )
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     metrics = LeaderMetrics(election.resource_name, registry)
-    return LeaderElector(
-        lock,
-        identity=identity,
-        timing=timing,
-        clock=clock,
-        rng=rng,
-        on_master=metrics.on_master,
-        on_slow_path=metrics.on_slow_path,
+    elector = partial(
+        LeaderElector, lock, identity=identity, timing=timing, clock=clock, rng=rng, thread=thread
+    )
+    if thread is None:
+        return elector(on_master=metrics.on_master, on_slow_path=metrics.on_slow_path)
+    loop, cpu = asyncio.get_running_loop(), cpu_time_of_this_thread()
+    return elector(
+        on_master=partial(call_soon, loop, metrics.on_master),
+        on_slow_path=partial(call_soon, loop, metrics.on_slow_path),
+        why_unfit=LoopWatch(loop, timing=timing, clock=clock, cpu=cpu).why_stuck,
     )

@@ -10,6 +10,7 @@ from berth.client.errors import ApiError
 from berth.clock import Clock
 from berth.leaderelection.candidate import JITTER_FACTOR, Candidate, Lease, Now, Timing
 from berth.leaderelection.lease_lock import LeaseLock
+from berth.loop_thread import LoopThread, call_in
 from berth.objects.cluster import LeaseSpec
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,9 @@ class LeaderElector:
     (:class:`berth.clock.BootClock`), or a resumed leader takes its lease for fresh.
     *why_unfit* is asked before each renewal; if it gives a reason, the lease is let expire.
 
-    The fence (:attr:`is_leader`, :meth:`may_write`, :meth:`is_overdue`) may be asked from any
-    thread. Everything else belongs to the event loop that :meth:`run` runs in.
+    With a *thread*, all that is done for the lease is done in that, as are those calls, and
+    *lock* must belong to its loop. The fence (:attr:`is_leader`, :meth:`may_write`,
+    :meth:`is_overdue`) may be asked in any thread.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class LeaderElector:
         on_master: Callable[[bool], None] = lambda _leads: None,
         on_slow_path: Callable[[], None] = lambda: None,
         why_unfit: Callable[[], str] = lambda: "",
+        thread: LoopThread | None = None,
     ) -> None:
         self.identity = identity
         self._lock = lock
@@ -53,6 +56,7 @@ class LeaderElector:
         self._on_master = on_master
         self._on_slow_path = on_slow_path
         self._why_unfit = why_unfit
+        self._thread = thread
         self._candidate = Candidate(identity, timing=timing)
         self._lease: Lease | None = None  # as last read, or returned to a write
         self._renewed_at = float("-inf")  # when the last write that is known to hold was sent
@@ -110,6 +114,13 @@ class LeaderElector:
         *lead* is cancelled, and the lease is given back once that has ended. What *lead* raises
         passes through, after the lease was given back too.
         """
+        if self._thread is None:
+            await self._run(lead)
+            return
+        here = asyncio.get_running_loop()
+        await self._thread.call(lambda: self._run(lambda: call_in(here, lead)))
+
+    async def _run(self, lead: Callable[[], Awaitable[None]]) -> None:
         who = {"lease": self._lock.key, "identity": self.identity}
         self._on_master(False)  # noqa: FBT003 - a hook for a gauge
         log.info("waiting to lead", extra=who)
