@@ -108,13 +108,13 @@ class FakeCluster(InMemoryApi):
             raise self.update_error
         return await super().update_persistent_volume_claim(claim)
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
         if self.evict_error is not None:
             raise self.evict_error
         if self.tells_of_evictions_late:
             self._untold.append((pod, condition))
             return True
-        return await super().evict(pod, condition)
+        return await super().evict(pod, condition, nominated=nominated)
 
     async def tell_of_evictions(self) -> None:
         """Have watches tell of the evictions that were answered before."""

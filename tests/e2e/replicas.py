@@ -7,7 +7,7 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,16 +143,25 @@ class Cluster:
         holder: str = lease["spec"]["holderIdentity"]
         return holder
 
-    async def create_pods(self, names: Sequence[str], *, cpu: str) -> None:
+    async def create_pods(
+        self,
+        names: Sequence[str],
+        *,
+        cpu: str,
+        labels: Mapping[str, str] | None = None,
+        **spec: object,
+    ) -> None:
+        """Create pods with one container; *spec* is what their specs have beside it."""
         for name in names:
             pod = {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": name},
+                "metadata": {"name": name, "labels": labels or {}},
                 "spec": {
                     "containers": [
                         {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-                    ]
+                    ],
+                    **spec,
                 },
             }
             await self.client.request("POST", PODS, body=msgspec.json.encode(pod))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 CPU_GROUPS: Final = Path("/sys/fs/cgroup/cpu")
-PERIOD: Final = 0.1
-"""Seconds of which the process gets its share."""
+PERIOD: Final = 1.0
+"""Seconds of which the process gets its share: it runs for a moment, and stands still for long."""
 
 
 @asynccontextmanager

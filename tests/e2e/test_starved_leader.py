@@ -26,8 +26,11 @@ SECONDS = float(os.environ.get("BERTH_STARVED", "30"))
 pytestmark = [pytest.mark.wall, pytest.mark.slow, pytest.mark.timeout(SECONDS + 240)]
 
 SHARE = 0.05
-AT_A_TIME, PODS_PER_SECOND = 4, 50
-"""Pods that are created: more than it can bind, so that it is late all the time."""
+NODES = 300
+AT_A_TIME = 4
+"""Pods that are being created at the same time."""
+MOST_WAITING = 1000
+"""Pods that are created ahead: there is always more to do than can be done."""
 KEPT = 2000
 """Pods that stay; older ones are deleted."""
 LONGEST_SILENCE = 30.0
@@ -69,20 +72,42 @@ def longest_gap(times: list[float]) -> float:
 
 
 async def create_and_delete(made: Cluster, numbers: Iterator[int]) -> None:
-    """Create pods for ever, and delete those that are bound, so that there is always room."""
+    """Create pods for ever, and delete those that are bound, so that there is always room.
+
+    Every eighth asks for what takes long to decide: to be spread, and away from each other.
+    """
     for number in numbers:
-        await made.create_pods([f"pod-{number:06}"], cpu="10m")
+        labels = {"group": str(number % 800)}
+        selector = {
+            "labelSelector": {"matchLabels": labels},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        spread = {**selector, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        hard: Any = {
+            "topologySpreadConstraints": [spread],
+            "affinity": {
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [selector],
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "podAffinityTerm": selector}
+                    ],
+                }
+            },
+        }
+        await made.create_pods(
+            [f"pod-{number:06}"], cpu="10m", labels=labels, **(hard if number % 8 == 0 else {})
+        )
         old = f"pod-{number - KEPT:06}"
         if made.placements.get(old):
             with suppress(NotFoundError):
                 await made.client.request("DELETE", f"{PODS}/{old}")
-        await asyncio.sleep(AT_A_TIME / PODS_PER_SECOND)
+        await until(lambda number=number: number - made.bound < MOST_WAITING, "some are bound")
 
 
 async def test_a_starved_leader_leads_as_long_as_it_binds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with cluster(tmp_path, nodes=100, cpu="64") as made:
+    async with cluster(tmp_path, nodes=NODES, cpu="64") as made:
         leader = await made.replica("leader", [])
         await until(lambda: "became leader" in leader.process.output, "the first leads")
         standby = await made.replica("standby", [])

@@ -70,9 +70,9 @@ class UnreliableApi(FakeCluster):
             raise BROKEN
         await super().bind(pod, node_name)
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
         await self._answer()
-        return await super().evict(pod, condition)
+        return await super().evict(pod, condition, nominated=nominated)
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
         await self._answer()

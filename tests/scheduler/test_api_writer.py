@@ -127,6 +127,42 @@ async def test_a_victim_with_another_uid_is_gone(found: Pod | None, evicted: boo
     assert len(deleted) == 1
 
 
+PREEMPTOR = pod("high", priority=10)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"{}", id="it is written"),
+        pytest.param(ForbiddenError(403, "Forbidden", "no"), id="it cannot be written"),
+    ],
+)
+async def test_what_the_room_is_for_is_written_before_it_is_made(
+    answer: bytes | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However busy the lane is in which the status waits."""
+    api = FakeApi(lambda request: answer if request.path.endswith("/high/status") else b"{}")
+    victims = [pod(name, node="n1") for name in ("low-1", "low-2")]
+    known = {each.key: each for each in (PREEMPTOR, *victims)}
+    clock = FakeClock(1_700_000_000)
+    lanes = WriteLanes(clock=clock)
+    writing = ApiWriter(api, lanes, recorders={}, pod_lookup=known.get, clock=clock, rng=Random(0))
+    running = asyncio.create_task(lanes.run(), name="lanes")
+    await settle()
+    writing.status(PREEMPTOR, condition=None, nominated_node_name="n1")
+    evicted = [writing.evict(each, TOLD, nominated=PREEMPTOR) for each in victims]
+    assert await asyncio.gather(*evicted) == [True, True]
+    running.cancel()
+    await asyncio.wait([running])
+
+    first, *others = api.requests
+    assert first.path == "/api/v1/namespaces/default/pods/high/status"
+    assert first.body == {"status": {"nominatedNodeName": "n1"}}
+    assert len(others) == 4
+    assert not [each for each in others if each.path == first.path]
+    assert len(caplog.records) == (0 if answer == b"{}" else 1)
+
+
 async def test_other_errors_are_raised() -> None:
     refused = ApiError(403, "Forbidden", "no")
     api = FakeApi(lambda request: refused if request.method == "DELETE" else b"{}")

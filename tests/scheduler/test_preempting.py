@@ -1,13 +1,15 @@
 """Preemption through the whole scheduler: who is evicted, who waits, who gets the room."""
 
 import asyncio
+import random
 
 import msgspec
 import pytest
 
-from berth.client.errors import UnavailableError
+from berth.client.errors import FencedError, UnavailableError
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate
+from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
@@ -250,3 +252,47 @@ async def test_nobody_else_is_evicted_before_the_watch_has_told_of_the_victim(
     assert evictions(harness) == 1
     assert "high" in harness.placements()
     assert harness.preemptions.is_idle
+
+
+@pytest.mark.parametrize("evicted", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_next_leader_goes_on_where_the_last_one_evicted(evicted: int, seed: int) -> None:
+    """Two nodes are as good as each other. The first leader ends after some of three evictions."""
+    first = Harness()
+    first.cluster.lets_victims_linger = True
+    lows = [pod(f"low-{node}-{i}", cpu=1, node=node) for node in ("a", "b") for i in range(3)]
+    first.put(node("a", cpu=3), node("b", cpu=3), *lows, pod("high", cpu=3, priority=9))
+    allowed = evicted
+    evict = first.cluster.evict
+
+    async def evict_while_leading(
+        victim: Pod, condition: Condition, *, nominated: Pod | None = None
+    ) -> bool:
+        nonlocal allowed
+        if not allowed:
+            raise FencedError("another replica may lead by now")
+        allowed -= 1
+        return await evict(victim, condition, nominated=nominated)
+
+    first.cluster.evict = evict_while_leading  # type: ignore[method-assign]
+    bindings = await first.core.schedule_next()
+    assert bindings == ()
+    carrying = asyncio.create_task(first.core.step())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    carrying.cancel()
+    await asyncio.wait([carrying])
+    chosen = first.cluster.pods["default/high"].status.nominated_node_name
+    leaving = [each for each in first.cluster.pods.values() if each.metadata.deletion_timestamp]
+    assert [each.spec.node_name for each in leaving] == evicted * [chosen]
+
+    second = Harness(rng=random.Random(seed))
+    second.cluster.lets_victims_linger = True
+    second.put(node("a", cpu=3), node("b", cpu=3), *first.cluster.pods.values())
+    for _ in range(3):
+        await wait_out_backoff(second)
+        pods = second.cluster.pods.values()
+        second.delete(*[each for each in pods if each.metadata.deletion_timestamp])
+    await wait_out_backoff(second)
+    assert second.placements()["high"] == chosen
+    assert len(second.placements()) == 4

@@ -62,7 +62,7 @@ class World:
             clock=self.clock,
         )
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
         name = pod.metadata.name
         self.gated[name] = self.preemptions.is_preempting(HIGH.uid)
         self.asked[name] += 1

@@ -138,8 +138,11 @@ class InMemoryApi:
         current = self.pods.get(pod.key)
         return None if current is None else current.spec.node_name
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
-        """Give *pod* the condition and delete it; False if it is gone."""
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
+        """Give *pod* the condition and delete it; False if it is gone.
+
+        That something else is *nominated* has been written: nothing waits here.
+        """
         current = self.pods.get(pod.key)
         if current is None or current.metadata.uid != pod.metadata.uid:
             return False

@@ -74,8 +74,9 @@ class RecordedWrites:
     def start(self, name: str, work: Work) -> None:
         self.background.start(name, work)
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
-        return await self._answered(EVICT, pod.metadata.uid, self._api.evict(pod, condition))
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
+        write = self._api.evict(pod, condition, nominated=nominated)
+        return await self._answered(EVICT, pod.metadata.uid, write)
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         write = self._api.patch_pod_status(pod, status)

@@ -130,7 +130,7 @@ class ReplayedWrites:
     async def until_room(self) -> None:
         """Return at once: that there was room was part of when an attempt was made."""
 
-    async def evict(self, pod: Pod, _condition: Condition) -> bool:
+    async def evict(self, pod: Pod, _condition: Condition, *, nominated: Pod | None = None) -> bool:
         return bool(await self._answer(EVICT, pod.metadata.uid))
 
     async def patch_pod_status(self, pod: Pod, _status: Mapping[str, Any]) -> None:

@@ -10,12 +10,14 @@ import msgspec
 
 from berth.client.api import Api, FenceableApi
 from berth.client.errors import (
+    ApiError,
     ConflictError,
     NotFoundError,
     ServerError,
     TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
+    log_failure,
 )
 from berth.client.events.recorder import EventRecorder
 from berth.client.writes import pod_groups, pods, volumes
@@ -173,12 +175,18 @@ class ApiWriter:
             clock=self._clock,
         )
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
-        """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
+        """Give *pod* the condition and delete it; False if it was gone. Raises ApiError.
+
+        The status of the pod that is *nominated* in its place is written before: should this
+        process end now, another replica must know what the room is for.
+        """
 
         async def write() -> bool:
             if not self._exists(pod):
                 return False
+            if nominated is not None:
+                await self._write_status_now(nominated)
             await pods.patch_pod_status(
                 self._client, pod, condition, None, clock=self._clock, rng=self._rng
             )
@@ -188,6 +196,12 @@ class ApiWriter:
             return await self._lanes.evict(write)
         except NotFoundError:
             return False
+
+    async def _write_status_now(self, pod: Pod) -> None:
+        try:
+            await self._status.write_now(pod.metadata.uid)
+        except ApiError as exc:
+            log_failure(log, "nomination not written", exc, {"pod": pod.key})
 
     def _exists(self, pod: Pod) -> bool:
         """Say whether *pod*, for all we know, was not deleted, nor replaced by one of its name.

@@ -16,6 +16,10 @@ Decision (2026-11): victims that cannot be evicted are tried again, with pauses,
 preemptor may look elsewhere. kube-scheduler lets it try another node at once, which evicts other
 pods while the first ones leave; when the API server fails, that repeats as fast as it can.
 
+Decision (2026-11): the nomination is on the API server before the first victim is evicted; in
+kube-scheduler the two race. A leader that ends in between would leave room of which its successor
+does not know what it is for: that one would evict other pods on another node.
+
 Decision (2026-11): the preemptor waits until the watch tells that its last victim leaves, not only
 until the deletion is answered. In between, its node looks full, and as if nobody left: an attempt
 would evict more pods elsewhere, as one of kube-scheduler's does.
@@ -57,10 +61,10 @@ PAUSES: Final = (1.0, 2.0, 4.0)
 class Evictor(Protocol):
     """The API, as far as victims are concerned."""
 
-    async def evict(self, pod: Pod, condition: Condition) -> bool:
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
         """Give *pod* the condition, then delete it; False if it was gone.
 
-        Raises the API's errors.
+        The status of *nominated*, for which it is, is written first. Raises the API's errors.
         """
         ...
 
@@ -404,7 +408,8 @@ class Preemptions:
                 message=f"{scheduler}: preempting to accommodate a higher priority {pending.kind}",
                 observed_generation=victim.pod.metadata.generation,
             )
-            if not await self._evictor.evict(victim.pod, condition):
+            nominated = pending.preemptor.pod if pending.group is None else None
+            if not await self._evictor.evict(victim.pod, condition, nominated=nominated):
                 log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
             pending.deleted.append(victim)

@@ -115,7 +115,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
         found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:
-            found = select_candidate(found, self._handle.rng)
+            node = pod.pod.status.nominated_node_name or nominated
+            found = select_candidate(found, self._handle.rng, nominated=node)
             assert found.chosen is not None
             return PostFilterResult(None, found.chosen.node, found)
         errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]

@@ -102,3 +102,11 @@ def test_chance_decides_between_equals_only() -> None:
 
     assert chosen == set(twins[:2])
     assert list(select_candidate(found, Random(0)).equals) == twins[:2]
+
+
+def test_of_equals_the_node_that_the_pod_is_nominated_to_is_chosen() -> None:
+    found = Preemption([candidate("a", victim(1)), candidate("b", victim(1))], Diagnosis(2))
+    for seed in range(20):
+        chosen = select_candidate(found, Random(seed), nominated="b").chosen
+        assert chosen is not None
+        assert chosen.node == "b"

@@ -1,5 +1,6 @@
 """Pod status patches on their way out, merged per pod."""
 
+import asyncio
 import random
 from collections.abc import Callable
 
@@ -61,6 +62,8 @@ class PodStatusWriter:
         self._rng = rng
         self._calls = calls
         self._wanted: dict[str, Wanted] = {}
+        self._under_way: dict[str, asyncio.Future[None]] = {}
+        """By UID of the pod, what ends with the patch that is being written."""
 
     def submit(
         self,
@@ -96,10 +99,29 @@ class PodStatusWriter:
             self._calls.waits(POD_STATUS_PATCH, -1)
         return wanted
 
+    async def write_now(self, uid: str) -> None:
+        """Return when all that was wanted for a pod is written; write what has not begun.
+
+        Raises the error of a patch that is made here; that of another is logged by the lane.
+        """
+        while uid in self._wanted or uid in self._under_way:
+            await self._write(uid)
+
     async def _write(self, uid: str) -> None:
+        """Write what is wanted, if there is something, after what was wanted before."""
+        while uid in self._under_way:
+            await asyncio.shield(self._under_way[uid])
         wanted = self._take(uid)
         if wanted is None or not self._exists(wanted.pod):
             return
+        ended = self._under_way[uid] = asyncio.get_running_loop().create_future()
+        try:
+            await self._make(wanted)
+        finally:
+            del self._under_way[uid]
+            ended.set_result(None)
+
+    async def _make(self, wanted: Wanted) -> None:
         if self._calls is None:
             await self._patch(wanted)
             return

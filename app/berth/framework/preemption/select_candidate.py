@@ -16,12 +16,17 @@ from berth.framework.preemption.candidate import (
 from berth.framework.verdict import Rows
 
 
-def select_candidate(found: Preemption, rng: Random) -> Preemption:
-    """Return *found*, which has candidates, with the best of them chosen; *rng* breaks ties."""
+def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> Preemption:
+    """Return *found*, which has candidates, with the best of them chosen.
+
+    Of several it is the one on the node that the pod is *nominated* to: whoever nominated it may
+    have been about to evict there. Otherwise *rng* chooses.
+    """
     columns = Candidates.of(found.candidates)
     left, rounds, runner_up = _compared(columns)
     equals = columns.take(left)
-    chosen = rng.choice(equals)
+    there = equals.nodes.index(nominated) if nominated in equals.nodes else None
+    chosen = rng.choice(equals) if there is None else equals[there]
     if runner_up is None and len(equals) > 1:
         runner_up = next(i for i in left.tolist() if columns.nodes[i] != chosen.node)
     return replace(
