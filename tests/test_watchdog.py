@@ -5,12 +5,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, SimpleNamespace
 
 import pytest
 
 from berth.framework.interface import Plugin
 from berth.framework.pod_info import PodInfo
+from berth.service import watchdog as watchdog_module
 from berth.service.watchdog import INTERRUPTED, PATIENCE, Watchdog, traceback_of, whereabouts
 from tests.builders import pod
 
@@ -116,3 +117,53 @@ def test_a_stack_is_told_from_the_outermost_call_to_the_innermost() -> None:
             names.append(trace.tb_frame.f_code.co_name)
             trace = trace.tb_next
     assert names.index("ask") < names.index("wait")
+
+
+def test_what_fails_in_the_thread_does_not_end_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("berth.service.watchdog.INTERVAL", 0.0)
+    pauses = 0
+
+    def pause(_seconds: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 5:
+            watchdog._ended.set()
+        raise OSError("no such socket")
+
+    watchdog = Watchdog(pause=pause)
+    watchdog._watch()
+
+    assert pauses == watchdog.failures == 5
+    assert told(caplog) == [ERRORS, *3 * ["watchdog failed, goes on"]]  # the 1st, 2nd and 4th
+
+
+def test_a_stuck_loop_is_told_of_even_if_it_is_not_known_where(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that is looked at goes on, and changes what is looked at."""
+
+    def changed(_frame: FrameType) -> dict[str, str]:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    monkeypatch.setattr("berth.service.watchdog.whereabouts", changed)
+    watchdog = Watchdog()
+    look(watchdog, PATIENCE)
+
+    [record] = caplog.records
+    assert record.getMessage() == ERRORS
+    assert "dictionary changed" in record.whereabouts  # type: ignore[attr-defined]
+
+
+def test_locals_that_change_while_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    values: dict[str, object] = {"pod": PodInfo(pod("p")), "plugin": Loops()}
+    frame = SimpleNamespace(f_locals=values, f_back=None)
+
+    def named(value: object) -> Iterator[tuple[str, str]]:
+        values[f"more-{len(values)}"] = value
+        return named_before(value)
+
+    named_before = watchdog_module._named
+    monkeypatch.setattr(watchdog_module, "_named", named)
+    assert whereabouts(frame) == {"plugin": "Loops", "pod": "default/p"}  # type: ignore[arg-type]

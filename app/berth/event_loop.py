@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import uvloop
 
 from berth.clock import Clock
+from berth.loop_errors import log_loop_error
 from berth.memory import Survivors, keep_heap
 from berth.open_files import raise_limit
 from berth.terminal import INTERRUPTED, TERMINATED, show_cursor
@@ -43,6 +44,7 @@ def in_loop(
     async def until_terminated() -> int:
         working, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert working is not None
+        loop.set_exception_handler(log_loop_error)
 
         # Handlers of the loop would wait until it turns; these run at once.
         def terminate(received: int, _frame: object) -> None:

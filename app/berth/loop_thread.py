@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from berth.loop_errors import log_loop_error
+
 T = TypeVar("T")
 
 
@@ -40,6 +42,7 @@ class LoopThread:
 
     async def _until_ended(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self._loop.set_exception_handler(log_loop_error)
         self._runs.set()
         await self._end.wait()
 

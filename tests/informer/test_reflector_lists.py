@@ -105,7 +105,7 @@ async def test_a_list_whose_continue_token_expired_starts_anew(start: Start) -> 
     await rig.settle()
     assert rig.handler.calls == []
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.calls == ["add b@2"]
 
@@ -123,7 +123,7 @@ async def test_an_expired_version_leads_to_a_list_and_the_handler_hears_the_diff
     await rig.settle()
     assert rig.handler.taken() == ["add same@1", "add changed@2", "add gone@3"]
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.taken() == ["update changed@2>8", "add new@9", "delete gone@3"]
     assert rig.versions() == {"ns/same": "1", "ns/changed": "8", "ns/new": "9"}
@@ -140,7 +140,7 @@ async def test_an_object_recreated_in_a_gap_is_a_deletion_and_an_addition(start:
     rig = start(api)
     await rig.settle()
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.calls == ["add a@1", "delete a@1", "add a@7"]
 
@@ -157,7 +157,7 @@ async def test_a_restored_backup_is_believed_although_its_versions_are_older(sta
     await rig.settle()
 
     for _ in range(3):
-        await rig.pass_time(2)
+        await rig.pass_time(4)
 
     assert rig.handler.calls == ["add a@90", "update a@90>10"]
 
@@ -172,7 +172,7 @@ async def test_a_connection_lost_within_the_initial_state_streams_it_again(start
     rig = start(api)
     await rig.settle()
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.calls == ["add b@2"]
     assert [asked.get("sendInitialEvents") for asked in api.asked] == ["true", "true"]
@@ -194,6 +194,6 @@ async def test_the_handler_can_tell_a_list_from_a_change(start: Start) -> None:
 
     rig.handler.on_add = on_add  # type: ignore[method-assign] # one that looks at the reflector
     await rig.settle()
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert told == {"first": False, "missed": True, "last": False}

@@ -14,7 +14,7 @@ from berth.client.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from berth.informer.reflector import BATCH, FIRST_PAUSE
+from berth.informer.reflector import BATCH, FIRST_PAUSE, REMEMBERED_DELETIONS, RESET_AFTER
 from tests.informer.conftest import Start
 from tests.informer.scripted import (
     OPEN,
@@ -69,7 +69,7 @@ async def test_after_a_failure_the_watch_goes_on_from_the_last_version(
     await rig.settle()
     assert len(api.asked) == 1
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.calls == ["add a@1", "update a@1>7"]
     assert api.asked[1]["resourceVersion"] == "6"
@@ -78,34 +78,45 @@ async def test_after_a_failure_the_watch_goes_on_from_the_last_version(
 async def test_pauses_between_failures_double_up_to_half_a_minute_and_restart(
     start: Start,
 ) -> None:
-    refused = UnavailableError("refused", sent=False)
+    refused, quiet = UnavailableError("refused", sent=False), asyncio.Event()
     api = ScriptedApi(
-        watches=[[added("a", 1), initial_end(5)], *[[refused]] * 12, [modified("a", 6), refused]]
+        watches=[
+            [added("a", 1), initial_end(5)],
+            *[[refused]] * 9,
+            [modified("a", 6), refused],
+            [refused],
+            [quiet, refused],
+        ]
     )
     rig = start(api)
     await rig.settle()
     pauses = []
-    for _ in range(13):
+    for _ in range(11):
         before, seconds = len(api.asked), 0.0
         while len(api.asked) == before:
             await rig.pass_time(0.25)
             seconds += 0.25
         pauses.append(seconds)
 
-    for number, seconds in enumerate(pauses[:12]):
-        shortest = min(0.25 * 2**number, 30)
-        assert shortest <= seconds <= 2 * shortest + 0.25
-    assert pauses[12] <= 0.75, "an event makes the next failure a first one"
+    for number, seconds in enumerate(pauses):
+        shortest = min(FIRST_PAUSE * 2**number, 30)
+        assert shortest <= seconds <= 2 * shortest + 0.25, "an event in between changes nothing"
+    before = len(api.asked)
+    await rig.pass_time(RESET_AFTER)
+    quiet.set()
+    await rig.settle()
+    await rig.pass_time(2 * FIRST_PAUSE)
+    assert len(api.asked) == before + 1, "after a quiet time a failure is a first one"
 
 
 async def test_a_server_that_ends_watches_at_once_is_not_hammered(start: Start) -> None:
     api = ScriptedApi(watches=[[initial_end(5)], *[[]] * 50])
     rig = start(api)
 
-    for _ in range(10):
+    for _ in range(30):
         await rig.pass_time(0.1)
 
-    assert 2 <= len(api.asked) <= 5
+    assert 2 <= len(api.asked) <= 4
 
 
 async def test_a_quiet_watch_that_ends_in_its_time_is_renewed_at_once(start: Start) -> None:
@@ -136,6 +147,110 @@ async def test_repeated_and_outrun_events_change_nothing(start: Start) -> None:
     await rig.settle()
 
     assert rig.handler.calls == ["add a@6", "add b@2", "delete b@7", "add c@8"]
+
+
+# The initial state has a@2 and b@2, and is of version 5.
+@pytest.mark.parametrize(
+    ("events", "calls", "lists_again"),
+    [
+        pytest.param(
+            [modified("a", 9), modified("b", 8)],
+            ["update a@2>9", "update b@2>8"],
+            True,
+            id="changes of two objects, the wrong way round",
+        ),
+        pytest.param(
+            [modified("a", 9), modified("a", 8)],
+            ["update a@2>9"],
+            False,
+            id="changes of one object: the later one counts",
+        ),
+        pytest.param(
+            [modified("a", 9), deleted("b", 8)],
+            ["update a@2>9", "delete b@8"],
+            True,
+            id="a late deletion",
+        ),
+        pytest.param(
+            [modified("a", 9), added("c", 8)],
+            ["update a@2>9", "add c@8"],
+            True,
+            id="a late addition",
+        ),
+        pytest.param(
+            [deleted("b", 9), modified("b", 8)],
+            ["delete b@9"],
+            False,
+            id="what is gone does not come back",
+        ),
+        pytest.param(
+            [deleted("c", 9), added("c", 8)],
+            [],
+            False,
+            id="nor does what was never there",
+        ),
+        pytest.param(
+            [modified("a", 9), added("c", 4), deleted("b", 1)],
+            ["update a@2>9"],
+            False,
+            id="what the list has already",
+        ),
+        pytest.param(
+            [bookmark(9), modified("a", 8)],
+            ["update a@2>8"],
+            True,
+            id="a change that a bookmark has overtaken",
+        ),
+        pytest.param(
+            [modified("a", 9), deleted("b", 7), added("b", 8, uid="b2")],
+            ["update a@2>9", "delete b@7", "add b@8"],
+            True,
+            id="a late deletion and a late successor",
+        ),
+        pytest.param(
+            [modified("a", 9), added("b", 8, uid="b2"), deleted("b", 7)],
+            ["update a@2>9", "delete b@2", "add b@8"],
+            True,
+            id="a late successor before the deletion",
+        ),
+    ],
+)
+async def test_a_watch_out_of_order_loses_nothing(
+    start: Start, events: list[bytes], calls: list[str], *, lists_again: bool
+) -> None:
+    """What comes late counts by its version at once; when the watch ends, all is listed."""
+    ended = asyncio.Event()
+    initial = [added("a", 2), added("b", 2), initial_end(5)]
+    rig = start(ScriptedApi(watches=[[*initial, *events, ended], [OPEN]]))
+    await rig.settle()
+    assert rig.handler.calls == ["add a@2", "add b@2", *calls]
+
+    rig.clock.advance(400)
+    ended.set()
+    await rig.settle()
+    assert ("resourceVersion" not in rig.api.asked[1]) is lists_again
+
+
+async def test_a_server_that_always_mixes_up_the_order_is_not_hammered(start: Start) -> None:
+    refused = UnavailableError("refused", sent=None)
+    mixed = [added("a", 2), initial_end(5), added("c", 9), modified("a", 8), refused]
+    rig = start(ScriptedApi(watches=[mixed] * 50))
+    for _ in range(30):
+        await rig.pass_time(0.1)
+
+    assert 2 <= len(rig.api.asked) <= 4
+
+
+async def test_many_deletions_later_an_event_that_may_be_old_brings_nothing_back(
+    start: Start,
+) -> None:
+    names = [f"o{number}" for number in range(REMEMBERED_DELETIONS + 1)]
+    initial = [*(added(name, 1) for name in names), initial_end(1)]
+    gone = [deleted(name, number) for number, name in enumerate(names, 10)]
+    rig = start(ScriptedApi(watches=[[*initial, *gone, modified("o0", 9), OPEN]]))
+    await rig.settle()
+
+    assert rig.reflector.store == {}
 
 
 async def test_a_change_of_something_unheard_of_is_an_addition(start: Start) -> None:
@@ -183,7 +298,7 @@ async def test_an_object_that_does_not_decode_in_a_list_is_not_taken_for_deleted
     rig = start(api)
     await rig.settle()
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.handler.calls == ["add a@1"]
     assert rig.versions() == {"ns/a": "1"}
@@ -256,7 +371,7 @@ async def test_the_pause_ends_when_the_server_answers_anybody(start: Start) -> N
     api = ScriptedApi(watches=[[initial_end(5)], *[[refused]] * 8, [modified("a", 6), OPEN]])
     rig = start(api)
     rig.contact.heard()
-    for _ in range(130):
+    for _ in range(500):
         await rig.pass_time(0.5)
         if len(api.asked) == 9:
             break
@@ -277,12 +392,12 @@ async def test_a_server_that_asks_for_patience_gets_it_whoever_else_is_answered(
     busy.retry_after = 20.0
     rig = start(ScriptedApi(watches=[[initial_end(5)], [busy], [OPEN]]))
     await rig.settle()
-    await rig.pass_time(1)
+    await rig.pass_time(2)
     rig.contact.missed()
     rig.clock.advance(QUIET)
     rig.contact.heard()
     await rig.settle()
-    await rig.pass_time(1)
+    await rig.pass_time(2)
     assert len(rig.api.asked) == 2
 
     await rig.pass_time(20)
@@ -304,7 +419,7 @@ async def test_an_expired_version_is_listed_anew_without_another_pause(
         watches=[[initial_end(5)], *[[refused]] * 6, [gone], [added("a", 9), initial_end(9), OPEN]]
     )
     rig = start(api)
-    for _ in range(300):
+    for _ in range(600):
         if len(api.asked) >= 8:
             break
         await rig.pass_time(0.25)
@@ -316,10 +431,10 @@ async def test_a_server_that_lists_what_it_then_calls_expired_is_not_hammered(st
     gone = GoneError(410, "Expired", "too old resource version")
     rig = start(ScriptedApi(watches=[[added("a", 9), initial_end(9), gone]] * 50))
 
-    for _ in range(10):
+    for _ in range(30):
         await rig.pass_time(0.1)
 
-    assert 2 <= len(rig.api.asked) <= 5
+    assert 2 <= len(rig.api.asked) <= 6
 
 
 async def test_a_watch_is_cut_off_from_its_failure_until_it_is_open_again(start: Start) -> None:
@@ -330,7 +445,7 @@ async def test_a_watch_is_cut_off_from_its_failure_until_it_is_open_again(start:
     await rig.settle()
     began = rig.clock.monotonic()
     since = [rig.reflector.cut_off_since]
-    for seconds in (0.5, 1):
+    for seconds in (1.6, 3.2):
         await rig.pass_time(seconds)
         since.append(rig.reflector.cut_off_since)
 

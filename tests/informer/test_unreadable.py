@@ -81,7 +81,7 @@ async def test_unreadable_objects_are_known_while_they_are_there(start: Start) -
     }
     assert rig.versions() == {"ns/a": "1"}
 
-    await rig.pass_time(1)
+    await rig.pass_time(2)
 
     assert rig.reflector.unreadable == {}
     assert rig.versions() == {}
@@ -132,6 +132,6 @@ async def test_a_watch_that_makes_no_sense_is_opened_again(start: Start) -> None
 
     await rig.settle()
     for _ in range(2):
-        await rig.pass_time(2)
+        await rig.pass_time(4)
 
     assert rig.handler.calls == ["add a@6"]

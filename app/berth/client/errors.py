@@ -23,6 +23,7 @@ import logging
 import msgspec
 
 from berth.errors import UNREADABLE
+from berth.loop_errors import is_of_network
 
 
 class ApiError(Exception):
@@ -155,15 +156,15 @@ def log_failure(
 ) -> None:
     """Log that something failed with *error*, which is added to *extra*.
 
-    Errors of the API, also those that were the cause of another error, happen on any cluster: a
-    warning. After a loss of leadership all that waits is fenced off at once, and the elector says
-    why: that is for debugging. Anything else is a bug and gets a traceback.
+    Errors of the API and of the network, also those that were the cause of another error, happen on
+    any cluster: a warning. After a loss of leadership all that waits is fenced off at once, and the
+    elector says why: that is for debugging. Anything else is a bug and gets a traceback.
     """
     expected = error if isinstance(error, ApiError) else error.__cause__
     extra = {**extra, "error": str(error)}
     if isinstance(expected, FencedError):
         log.debug(message, extra=extra)
-    elif isinstance(expected, ApiError):
+    elif isinstance(expected, ApiError) or is_of_network(error):
         log.warning(message, extra=extra)
     else:
         log.error(message, extra=extra, exc_info=error)

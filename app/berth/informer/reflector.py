@@ -39,9 +39,14 @@ WATCH_SECONDS: Final = 300
 """A watch is asked to last this long, and up to twice as long: client-go's spread, so that the
 watches of a fleet do not come back at the same moment."""
 
-FIRST_PAUSE: Final = 0.25
+FIRST_PAUSE: Final = 0.8
 LONGEST_PAUSE: Final = 30.0
-"""Seconds between connections that fail: doubled each time, and up to doubled again by chance."""
+RESET_AFTER: Final = 120.0
+"""Seconds between connections that fail: doubled each time, and up to doubled again by chance; from
+the beginning when there was no pause for so long. These are client-go's."""
+
+REMEMBERED_DELETIONS: Final = 1000
+"""So many of the latest deletions are told from events of those objects that come too late."""
 
 SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
@@ -132,6 +137,13 @@ class Reflector(Generic[T]):
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
+        self._paused_at = float("-inf")
+        self._listed = ""
+        """The version of the last list; all that is older is in it."""
+        self._deleted: dict[str, str] = {}
+        """The versions of the latest deletions since, by key."""
+        self._is_out_of_order = False
+        """Whether the watch that is open sent a change after a later one."""
 
     @property
     def handler_failures(self) -> int:
@@ -146,9 +158,7 @@ class Reflector(Generic[T]):
             try:
                 await self._list_and_watch()
             except ApiError as exc:
-                self._note_failure(exc)
-                if not self._version and heard_before:
-                    self._next_pause = FIRST_PAUSE
+                if self._note_failure(exc) and heard_before:
                     continue  # the server is there, and has what it takes to go on
                 if isinstance(exc, TooManyRequestsError):
                     asked_to_wait = exc.retry_after or 0.0
@@ -160,18 +170,17 @@ class Reflector(Generic[T]):
                 if lasted >= SHORT_WATCH or self._version != heard_before:
                     continue  # the usual end of a watch
                 self._cut_off()
-            if self._clock.monotonic() - started >= LONGEST_PAUSE:
-                self._next_pause = FIRST_PAUSE
             await self._pause(at_least=asked_to_wait)
 
-    def _note_failure(self, error: ApiError) -> None:
-        """Forget the version if the server cannot go on from it."""
+    def _note_failure(self, error: ApiError) -> bool:
+        """Forget the version if the server cannot go on from it, and say whether that is so."""
         self._cut_off()
         if isinstance(error, GoneError) or is_from_the_future(error):
             self._version = ""
             log.info("listing again", extra={"path": self.path, "cause": error.message})
-        else:
-            log.warning("watch failed", extra={"path": self.path, "error": str(error)})
+            return True
+        log.warning("watch failed", extra={"path": self.path, "error": str(error)})
+        return False
 
     def _cut_off(self) -> None:
         if self.cut_off_since is None:
@@ -193,7 +202,7 @@ class Reflector(Generic[T]):
         initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with aclosing(self._events(initial)) as events:
             try:
-                self._version = await self._receive_initial(events)
+                self._begin_at(await self._receive_initial(events))
             except ApiError as exc:
                 if exc.status != 400 and not isinstance(exc, InvalidError):
                     raise
@@ -234,7 +243,12 @@ class Reflector(Generic[T]):
                 break
             params["continue"] = page.metadata.continue_
         await self._replace(incoming)
-        self._version = page.metadata.resource_version
+        self._begin_at(page.metadata.resource_version)
+
+    def _begin_at(self, version: str) -> None:
+        """Go on from the version of a list."""
+        self._version = self._listed = version
+        self._deleted.clear()
 
     async def _watch(self) -> None:
         """Watch from the last version received."""
@@ -267,29 +281,61 @@ class Reflector(Generic[T]):
                     await asyncio.sleep(0)
 
     async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> None:
-        async for event in events:
-            self._apply(event)
-            self._next_pause = FIRST_PAUSE
+        """Take in events until the watch ends; list next if they came out of order.
+
+        Then one may have been on its way when the watch ended, and none of the next repeats it.
+        """
+        try:
+            async for event in events:
+                self._apply(event)
+        finally:
+            if self._is_out_of_order:
+                self._is_out_of_order = False
+                self._version = ""
 
     def _apply(self, event: WatchEvent) -> None:
         """Do what one event says. The version moves on also when the object is unreadable.
 
-        A server sends changes in the order of their versions, so an older one is a repetition: it
-        would bring a deleted object back, or take away its successor of the same name.
+        A server sends changes in the order of their versions. What is older is a repetition, which
+        would bring a deleted object back, or take away its successor of the same name; unless it is
+        newer than what is known of its object: then the order was lost on the way.
         """
         if event.type == "BOOKMARK":
-            self._version = decode_bookmark(event.object).metadata.resource_version
+            self._move_on_to(decode_bookmark(event.object).metadata.resource_version)
             return
         identity, obj = self._decoded(event)
-        if is_older(identity.resource_version, self._version):
-            return
-        if identity.resource_version:
-            self._version = identity.resource_version
+        version = identity.resource_version
+        if is_older(version, self._version):
+            if not self._is_news(identity, event.type):
+                return
+            if not self._is_out_of_order:
+                self._is_out_of_order = True
+                log.warning("events of a watch are out of order", extra={"path": self.path})
+        elif version:
+            self._version = version
         if event.type == "DELETED":
+            self._deleted.pop(identity.key, None)
+            self._deleted[identity.key] = version
+            if len(self._deleted) > REMEMBERED_DELETIONS:
+                self._listed = self._deleted.pop(next(iter(self._deleted)))
             self.unreadable.pop(identity.key, None)
             self._store.remove(identity.key, obj)
         elif obj is not None:
             self._store.put(identity, obj)
+
+    def _move_on_to(self, version: str) -> None:
+        if not is_older(version, self._version):
+            self._version = version
+
+    def _is_news(self, identity: Identity, kind: str) -> bool:
+        """Whether an event that comes after a later one tells what is not known yet."""
+        version = identity.resource_version
+        known = self.store.get(identity.key)
+        if known is not None:
+            return is_older(self._identify(known).resource_version, version)
+        if kind == "DELETED" or not is_older(self._listed, version):
+            return False
+        return is_older(self._deleted.get(identity.key, self._listed), version)
 
     def _collect(self, event: WatchEvent, incoming: Incoming[T]) -> None:
         identity, obj = self._decoded(event)
@@ -367,6 +413,10 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     async def _pause(self, *, at_least: float) -> None:
+        now = self._clock.monotonic()
+        if now - self._paused_at >= RESET_AFTER:
+            self._next_pause = FIRST_PAUSE
+        self._paused_at = now
         pause = self._next_pause * (1.0 + self._rng.random())
         self._next_pause = min(self._next_pause * 2.0, LONGEST_PAUSE)
         if self._contact is None or at_least:

@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -60,6 +61,8 @@ class Watchdog:
         """At how many such looks it was last logged."""
         self.stalls = 0
         """How often the loop was found stuck."""
+        self.failures = 0
+        """How often this itself failed, and went on."""
 
     @property
     def stuck_seconds(self) -> float:
@@ -85,12 +88,28 @@ class Watchdog:
         self._beats += 1
 
     def _watch(self) -> None:
+        """Look until the end, whatever goes wrong with telling what is seen.
+
+        The thread that has to say that nothing works must not end by an error of its own.
+        """
         while not self._ended.is_set():
-            self.look()
-            if self.is_stuck:
-                self._pause_when_stuck(INTERVAL)
-            else:
-                self._ended.wait(INTERVAL)
+            try:
+                self.look()
+                if self.is_stuck:
+                    self._pause_when_stuck(INTERVAL)
+                    continue
+            except Exception as exc:  # noqa: BLE001 - see above
+                self._tell_of_failure(exc)
+            self._ended.wait(INTERVAL)
+
+    def _tell_of_failure(self, error: Exception) -> None:
+        """Log that a look failed: the first time, and then ever more rarely."""
+        self.failures += 1
+        if self.failures & (self.failures - 1) == 0:
+            with suppress(Exception):
+                log.error(
+                    "watchdog failed, goes on", extra={"failures": self.failures}, exc_info=error
+                )
 
     def look(self) -> None:
         """See whether the loop has turned since the last look; log if it has been too long."""
@@ -113,9 +132,13 @@ class Watchdog:
         if innermost is None:
             return
         error = StuckLoopError(f"no turn for {self.stuck_seconds:.0f} s")
+        try:
+            found = whereabouts(innermost)
+        except Exception as exc:  # noqa: BLE001 - the frames run on, and their objects are anybody's
+            found = {"whereabouts": f"unknown: {exc!r}"}
         log.error(
             "event loop is stuck",
-            extra=whereabouts(innermost),
+            extra=found,
             exc_info=(StuckLoopError, error, traceback_of(innermost)),
         )
 
@@ -127,7 +150,7 @@ def whereabouts(innermost: FrameType) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for frame in _outwards(innermost):
-        for value in frame.f_locals.values():
+        for value in [*frame.f_locals.values()]:  # the thread goes on, and may add to them
             for kind, name in _named(value):
                 found.setdefault(kind, name)
         if len(found) == 2:
