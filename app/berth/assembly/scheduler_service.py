@@ -176,6 +176,7 @@ class SchedulerService:
                 ),
             ),
         )
+        core.foreign_binds.is_leading = lambda: self.is_leading
         self.shadow: Shadow | None = None
         if shadows:
             from berth.shadow import shadow  # here: it takes 0.05 s to load

@@ -51,6 +51,7 @@ from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import EventTimer, all_event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.foreign_binds import ForeignBinds
 from berth.scheduler.pod_group_reports import GroupParts, PodGroupReports
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
@@ -190,6 +191,7 @@ class SchedulerCore:
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else {},
             schedules_groups=groups is not None,
         )
+        self.foreign_binds = ForeignBinds(clock=clock, count=metrics.foreign_bind)
         handlers = all_event_handlers(
             outside.listers,
             queue=self.queue,
@@ -198,6 +200,7 @@ class SchedulerCore:
             preemptions=self.preemptions,
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
+            foreign_binds=self.foreign_binds,
             features=features,
             pod_groups=pod_groups,
         )
@@ -284,6 +287,7 @@ class SchedulerCore:
 
     async def run(self) -> None:
         """Take pods from the queue and do what is decided, for ever; the parts side by side."""
+        self.foreign_binds.begin()
         aligned = backoff_of(self.live.current).pops_early
         flushers = partial(run_flushers, self, self.outside.clock, aligned=aligned)
         async with asyncio.TaskGroup() as tasks:

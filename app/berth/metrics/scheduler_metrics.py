@@ -39,6 +39,7 @@ class SchedulerMetrics(Collector):
         self._preemption_duration = Histograms(kube.PREEMPTION_TASK_DURATION)
         self._preemptions = Counters(kube.PREEMPTION_TASK_EXECUTIONS)
         self._surplus_victims = Counters(berth.SURPLUS_VICTIMS)
+        self._foreign_binds = Counters(berth.FOREIGN_BINDS)
         self._permit_wait = Histograms(kube.PERMIT_WAIT_DURATION)
         self._event_handling = Histograms(kube.EVENT_HANDLING_DURATION)
         self._hint_duration = Histograms(kube.QUEUEING_HINT_DURATION)
@@ -149,6 +150,10 @@ class SchedulerMetrics(Collector):
     def evicted_for_nothing(self, count: int) -> None:
         """A preemption was given up after *count* victims had been evicted for it."""
         self._surplus_victims.add(amount=count)
+
+    def foreign_bind(self) -> None:
+        """A pod of one of our profiles was bound by somebody else."""
+        self._foreign_binds.add()
 
     # Around it.
 

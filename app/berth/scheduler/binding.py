@@ -12,6 +12,9 @@ from berth.framework.pod_info import PodInfo
 from berth.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation
 
+SENT_KEPT: Final = 1000
+"""So many of the latest pods whose binding was sent are remembered, with the node."""
+
 PREEMPTED: Final = "preempted by DefaultPreemption"
 
 
@@ -76,6 +79,7 @@ class Bindings:
         self._by_uid: dict[str, Binding] = {}
         self._told_to_wait: dict[str, Binding] = {}
         """Those that Permit plugins wanted to wait, however far they have come."""
+        self._sent: dict[str, str] = {}
 
     def add(self, reservation: Reservation) -> Binding:
         """Note that the binding cycle of *reservation* is about to begin."""
@@ -86,8 +90,24 @@ class Bindings:
         return binding
 
     def remove(self, binding: Binding) -> None:
-        del self._by_uid[binding.pod.uid]
-        self._told_to_wait.pop(binding.pod.uid, None)
+        uid = binding.pod.uid
+        del self._by_uid[uid]
+        self._told_to_wait.pop(uid, None)
+        if binding.stage is Stage.BIND:
+            self._sent.pop(uid, None)
+            self._sent[uid] = binding.pod.node_name
+            if len(self._sent) > SENT_KEPT:
+                del self._sent[next(iter(self._sent))]
+
+    def was_sent(self, uid: str, node_name: str) -> bool:
+        """Whether a binding of the pod to the node may have been sent, if only one that failed.
+
+        A request that was given up may be carried out long after.
+        """
+        binding = self._by_uid.get(uid)
+        if binding is not None and binding.pod.node_name == node_name:
+            return True
+        return self._sent.get(uid) == node_name
 
     def get(self, uid: str) -> Binding | None:
         return self._by_uid.get(uid)

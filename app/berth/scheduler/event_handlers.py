@@ -35,6 +35,7 @@ from berth.queue.events_from_update import (
 )
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
+from berth.scheduler.foreign_binds import ForeignBinds
 from berth.scheduler.preemption import Preemptions
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ def all_event_handlers(
     preemptions: Preemptions,
     scheduler_names: Container[str],
     timer: EventTimer,
+    foreign_binds: ForeignBinds,
     features: Container[str] = (),
     pod_groups: PodGroups | None = None,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
@@ -82,6 +84,7 @@ def all_event_handlers(
             preemptions=preemptions,
             scheduler_names=scheduler_names,
             timer=timer,
+            foreign_binds=foreign_binds,
             waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
         ),
     }
@@ -219,6 +222,7 @@ class PodHandler:
         preemptions: Preemptions,
         scheduler_names: Container[str],
         timer: EventTimer,
+        foreign_binds: ForeignBinds,
         waiting_groups: WaitingGroups | None = None,
     ) -> None:
         self._groups = waiting_groups
@@ -228,6 +232,7 @@ class PodHandler:
         self._preemptions = preemptions
         self._scheduler_names = scheduler_names
         self._timer = timer
+        self._foreign_binds = foreign_binds
 
     def on_add(self, pod: Pod) -> None:
         started = self._timer.now()
@@ -253,6 +258,8 @@ class PodHandler:
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
+            if self._is_ours(old):
+                self._notice_foreign_bind(new)
             self._cache.add_pod(PodInfo(new))
             if self._is_ours(old):
                 self._queue.delete(old)
@@ -263,6 +270,14 @@ class PodHandler:
         elif self._is_ours(old):
             self._update_waiting(old, new)
             self._timer.took(_WAITING_POD_UPDATE, started)
+
+    def _notice_foreign_bind(self, pod: Pod) -> None:
+        """Note a pod that was bound elsewhere than we have it, or was not to be bound by us."""
+        uid, node_name = pod.metadata.uid, pod.spec.node_name
+        assumed = self._cache.pod(uid)
+        ours = None if assumed is None else assumed.node_name
+        if ours != node_name and not self._bindings.was_sent(uid, node_name):
+            self._foreign_binds.saw(pod, ours=ours)
 
     def _add_waiting(self, pod: Pod) -> None:
         if self._groups is not None:

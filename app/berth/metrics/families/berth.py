@@ -172,6 +172,12 @@ CONFIG_RELOADS: Final = counter(
     " stays in force.",
     labels=("result",),
 )
+FOREIGN_BINDS: Final = counter(
+    name="berth_foreign_binds_total",
+    stability=ALPHA,
+    text="Number of pods of the profiles of this scheduler that somebody else bound while it led."
+    " A second active instance may give the same room away.",
+)
 LOOP_STUCK: Final = gauge(
     name="berth_event_loop_stuck_seconds",
     stability=ALPHA,
