@@ -233,7 +233,7 @@ async def test_a_watch_out_of_order_loses_nothing(
 
 async def test_a_server_that_always_mixes_up_the_order_is_not_hammered(start: Start) -> None:
     refused = UnavailableError("refused", sent=None)
-    mixed = [added("a", 2), initial_end(5), added("c", 9), modified("a", 8), refused]
+    mixed: list[Step] = [added("a", 2), initial_end(5), added("c", 9), modified("a", 8), refused]
     rig = start(ScriptedApi(watches=[mixed] * 50))
     for _ in range(30):
         await rig.pass_time(0.1)

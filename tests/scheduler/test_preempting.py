@@ -274,7 +274,7 @@ async def test_the_next_leader_goes_on_where_the_last_one_evicted(evicted: int, 
         allowed -= 1
         return await evict(victim, condition, nominated=nominated)
 
-    first.cluster.evict = evict_while_leading  # type: ignore[method-assign]
+    first.cluster.evict = evict_while_leading  # type: ignore[assignment, method-assign]
     bindings = await first.core.schedule_next()
     assert bindings == ()
     carrying = asyncio.create_task(first.core.step())
