@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from berth.client.errors import FencedError
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PermitPlugin, ReservePlugin
 from berth.framework.node_info import NodeInfo
@@ -281,3 +282,17 @@ async def test_nothing_is_decided_far_ahead_of_what_is_written(harness: Harness)
     assert harness.placements() == {"first": "n1", "second": "n1"}
     running.cancel()
     await asyncio.wait([running])
+
+
+async def test_what_was_fenced_off_is_done_when_writes_may_leave_again() -> None:
+    """A leader that was too slow to renew writes nothing for a while, and then leads on."""
+    harness = Harness()
+    fenced = FencedError("POST: not sent, another replica may lead by now")
+    harness.cluster.bind_error = fenced
+    harness.put(node("n1", cpu=2), pod("a", cpu=1), pod("b", cpu=1))
+    await harness.pass_time(12)
+    assert harness.placements() == {}
+
+    harness.cluster.bind_error = None
+    await harness.pass_time(12)
+    assert harness.placements() == {"a": "n1", "b": "n1"}
