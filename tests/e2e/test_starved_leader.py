@@ -26,7 +26,27 @@ SECONDS = float(os.environ.get("BERTH_STARVED", "30"))
 pytestmark = [pytest.mark.wall, pytest.mark.slow, pytest.mark.timeout(SECONDS + 240)]
 
 SHARE = 0.05
-NODES = 300
+NODES = 100
+PLUGIN = """
+import time
+from berth.plugin import ScalarFilter
+
+class Ponders(ScalarFilter):
+    NAME = "Ponders"
+
+    def filter_node(self, state, pod, node_info):
+        end = time.thread_time() + 0.0003
+        while time.thread_time() < end:
+            pass
+"""
+"""An attempt takes 30 ms of CPU, as those with volumes and devices do, and 0.6 s when starved."""
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [{name: Ponders}]}}
+"""
 AT_A_TIME = 4
 """Pods that are being created at the same time."""
 MOST_WAITING = 1000
@@ -108,9 +128,13 @@ async def test_a_starved_leader_leads_as_long_as_it_binds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with cluster(tmp_path, nodes=NODES, cpu="64") as made:
-        leader = await made.replica("leader", [])
+        (tmp_path / "plugins").mkdir()
+        (tmp_path / "plugins" / "ponders.py").write_text(PLUGIN)
+        (tmp_path / "config.yaml").write_text(CONFIG)
+        flags = [f"--config={tmp_path / 'config.yaml'}", f"--plugin-dir={tmp_path / 'plugins'}"]
+        leader = await made.replica("leader", flags)
         await until(lambda: "became leader" in leader.process.output, "the first leads")
-        standby = await made.replica("standby", [])
+        standby = await made.replica("standby", flags)
         await until(lambda: "another leads" in standby.process.output, "the second waits")
         leases, numbers = Leases(), itertools.count()
         tasks = [
