@@ -9,7 +9,9 @@ from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
 from berth.explain.funnel import funnel
 from berth.explain.obstacles import Obstacles
+from berth.explain.verification import MOST_TRIED, Misses, nearest_misses
 from berth.framework.cycle_state import Gang
+from berth.framework.explanation import counted
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
@@ -82,12 +84,15 @@ def evaluate_in_steps(
     for verdict in _fitting(outcome, found, cycle, wanted):
         reported.append(verdict)
         yield
-    misses_told = MISSES_TOLD if is_refused else 0
-    rejected = yield from obstacles.nearest(max(wanted - num_feasible, misses_told))
+    is_to_be_met = is_refused and obstacles.can_be_met
+    tried = MOST_TRIED if is_to_be_met else 0
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, tried))
     for row, held_against in rejected[: max(wanted - len(reported), 0)]:
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
-    misses = [obstacles.miss(*each) for each in rejected[:misses_told]]
+    misses = Misses((), 0)
+    if is_to_be_met:
+        misses = yield from nearest_misses(cycle, rejected, obstacles, count=MISSES_TOLD)
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
@@ -99,11 +104,11 @@ def evaluate_in_steps(
         num_not_evaluated=_num_not_evaluated(found, cycle) if error and not num_feasible else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
-        notes=(*notes, *_notes(outcome, gang)),
+        notes=(*notes, *_notes(outcome, gang), *_in_vain(misses)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
         funnel=() if error else funnel(cycle, found, obstacles),
-        nearest_miss=misses[0] if misses else None,
-        next_misses=tuple(filter(None, misses[1:])),
+        nearest_miss=misses.found[0] if misses.found else None,
+        next_misses=misses.found[1:],
         nodes=tuple(reported[:wanted]),
     )
 
@@ -158,6 +163,13 @@ def _rejected(
         obstacles=obstacles,
         beside=found.beside(row),
     )
+
+
+def _in_vain(misses: Misses) -> Iterator[str]:
+    """Say why nothing is advised though some objections could be met."""
+    if misses.num_dropped and not misses.found:
+        tried = counted(misses.num_dropped, "node")
+        yield f"no change helps on the {tried} that came nearest: each puts others in the way"
 
 
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:

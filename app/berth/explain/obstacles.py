@@ -1,7 +1,7 @@
 """All that stands between a pod and each node, which one goes first and which is nearest."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from operator import itemgetter
@@ -10,10 +10,18 @@ from typing import Final
 import numpy as np
 
 from berth.explain.distances import Columns, Distance, Hold, distance_of
-from berth.explain.explanation import NearestMiss, Obstacle
+from berth.explain.explanation import Obstacle
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import PluginVerdict
-from berth.framework.explanation import Detail, Explains, ExplainsColumns, SumsUp
+from berth.framework.explanation import (
+    Change,
+    Detail,
+    Explains,
+    ExplainsColumns,
+    Move,
+    MovesPods,
+    SumsUp,
+)
 from berth.framework.interface import FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.overlay import Overlay
@@ -148,13 +156,25 @@ class Obstacles:
         nearest = nsmallest(count, found, key=itemgetter(0, 1))
         return [(row, obstacles) for *_, row, obstacles in nearest]
 
-    def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
-        """Say what the nearest node would need; None if nobody could change it."""
-        if not self._were_filtered or self._found.diagnosis.error() is not None:
+    @property
+    def can_be_met(self) -> bool:
+        """Whether filters were asked and none failed, so that all objections are known."""
+        return self._were_filtered and self._found.diagnosis.error() is None
+
+    def moves(self, plugin: str, change: Change, row: int) -> Sequence[Move] | None:
+        """Return the pods that would have to move for *change*, which *plugin* tells of *row*.
+
+        None if it cannot say.
+        """
+        moving: object = self._filters.get(plugin)
+        if not isinstance(moving, MovesPods):
             return None
-        if distance_of(obstacles).hold is Hold.FIXED:
+        try:
+            moves = moving.moves(change, self._state, self._pod, self._nodes, row)
+            return None if moves is None else list(moves)
+        except Exception:  # a plugin's bug costs the verification only
+            log.exception("a plugin cannot say which pods to move", extra={"plugin": plugin})
             return None
-        return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
 
     def beside(self, row: int) -> tuple[str, ...]:
         """Return the nominated pods that room is left for on *row*, which they keep this pod off.
@@ -280,30 +300,3 @@ def _details(
     except Exception:  # a plugin's bug costs the details only
         log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
         return ()
-
-
-def _miss(node: str, obstacles: tuple[Obstacle, ...], *, beside: tuple[str, ...]) -> NearestMiss:
-    changes = []
-    words = []
-    is_complete = True
-    for obstacle in obstacles:
-        for detail in obstacle.details:
-            if detail.change is not None:
-                changes.append(detail.change)
-                words.append(detail.change.words)
-            else:
-                is_complete = False
-                words.append(detail.message)
-        if not obstacle.details:
-            is_complete = False
-            words.append(f"{obstacle.plugin or 'PreFilter'} says {', '.join(obstacle.reasons)!r}")
-    return NearestMiss(
-        node=node,
-        changes=tuple(changes),
-        is_complete=is_complete,
-        words=f"{node}{_beside_in_words(beside)}: {'; '.join(words)}",
-    )
-
-
-def _beside_in_words(pods: tuple[str, ...]) -> str:
-    return f", beside {', '.join(pods)} nominated there" if pods else ""
