@@ -319,10 +319,11 @@ class Operator:
         key, _, value = change.what.partition("=")
         if change.words.startswith("have a pod to be near"):
             wanted = self.waiting.spec.affinity
-            assert wanted is not None and wanted.pod_affinity is not None
-            about = wanted.pod_affinity.required[0].label_selector
-            assert about is not None
-            new = pod("near", labels=about.match_labels, node=self.name)
+            assert wanted is not None
+            assert wanted.pod_affinity is not None
+            near = wanted.pod_affinity.required[0].label_selector
+            assert near is not None
+            new = pod("near", labels=near.match_labels, node=self.name)
             self.pods[new.key] = new
             return
         inside = [
@@ -389,5 +390,4 @@ async def test_all_advice_for_random_causes_helps_or_says_that_it_may_not() -> N
             fits = {each.node for each in found.nodes if each.fits}
             assert miss.node in fits, (seed, miss.words, found.message)
             counts["helps"] += 1
-    print(dict(counts))
-    assert counts["helps"] > CLUSTERS
+    assert counts["helps"] > CLUSTERS, counts

@@ -134,14 +134,14 @@ class Choice(Told):
 
 
 class NearestMiss(Told):
-    """The node that needs the smallest change (the order is told in ``berth.explain``)."""
+    """A node that needs little to take the pod (the order is told in ``berth.explain``)."""
 
     node: str
     changes: tuple[Change, ...]
     """All of them together."""
     is_complete: bool
-    """Whether every objection has a change that meets it. A changed label may call up others, for
-    it changes which pods are counted together by topology spread and pod affinity."""
+    """Whether all filters let the pod onto the node with these changes, which was tried. False:
+    the changes could not all be tried, and may not be enough; the words say so."""
     words: str
     """The same for people: "node-7: free 180m more cpu"."""
 

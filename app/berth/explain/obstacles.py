@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nsmallest
+from itertools import islice
 from operator import itemgetter
 from typing import Final
 
@@ -35,6 +36,8 @@ from berth.tasks import Steps
 
 log = logging.getLogger(__name__)
 
+MOST_MOVED: Final = 200
+"""Pods that are moved to try out a change; nobody moves more to make room for one."""
 MORE_KEPT: Final = 256
 """Rows that are kept beside twice the number of nearest ones, before others are forgotten."""
 
@@ -164,14 +167,15 @@ class Obstacles:
     def moves(self, plugin: str, change: Change, row: int) -> Sequence[Move] | None:
         """Return the pods that would have to move for *change*, which *plugin* tells of *row*.
 
-        None if it cannot say.
+        None if it cannot say, or they are too many to be moved.
         """
         moving: object = self._filters.get(plugin)
         if not isinstance(moving, MovesPods):
             return None
         try:
             moves = moving.moves(change, self._state, self._pod, self._nodes, row)
-            return None if moves is None else list(moves)
+            found = None if moves is None else list(islice(moves, MOST_MOVED + 1))
+            return None if found is None or len(found) > MOST_MOVED else found
         except Exception:  # a plugin's bug costs the verification only
             log.exception("a plugin cannot say which pods to move", extra={"plugin": plugin})
             return None

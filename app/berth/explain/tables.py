@@ -71,7 +71,7 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
     if evaluation.choice is None and evaluation.funnel:
         yield "filters", _funnel(evaluation)
     for finding in evaluation.findings:
-        yield "there is", finding
+        yield "overall", finding
     if evaluation.nearest_miss is not None:
         yield "nearest miss", evaluation.nearest_miss.words
 

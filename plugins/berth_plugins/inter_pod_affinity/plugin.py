@@ -1,7 +1,8 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -257,26 +258,28 @@ class InterPodAffinity(
 
     def moves(
         self, change: Change, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
-    ) -> Sequence[Move] | None:
-        """Name the pods of the domain that keep the pod away, and one that it may be near."""
+    ) -> Iterable[Move] | None:
+        """Name a pod that it may be near, and the pods of the domain that keep it away."""
         required: Required = state.read(self.NAME)
         terms = required.terms
         key = change.what.partition("=")[0]
-        ids = nodes.labels.ids(key)
+        near: list[Move] = []
+        if key in terms.affinity_keys and required.affinity.of_rows(nodes, key)[row] <= 0:
+            found = _to_be_near(terms, nodes)
+            if found is None:
+                return None
+            near.append(Move(row, found, comes=True))
         avoided = [matcher for of_key, matcher in terms.anti_affinity if of_key == key]
-        found = [
+        ids = nodes.labels.ids(key)
+        inside = np.flatnonzero((ids == ids[row]) & nodes.exists)
+        in_the_way = (
             Move(each, info)
-            for each in np.flatnonzero((ids == ids[row]) & nodes.exists).tolist()
+            for each in inside.tolist()
             for info in nodes.pods[each].values()
             if self._num_repelling(pod, key, info.template)
             or any(_matches(matcher, info.template) for matcher in avoided)
-        ]
-        if key in terms.affinity_keys and required.affinity.of_rows(nodes, key)[row] <= 0:
-            near = _to_be_near(terms, nodes)
-            if near is None:
-                return None
-            found.append(Move(row, near, comes=True))
-        return found
+        )
+        return chain(near, in_the_way)
 
     # Scoring.
 
