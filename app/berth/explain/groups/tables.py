@@ -63,7 +63,7 @@ def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
         for note in found.evaluation.notes:
             yield "note", note
         for finding in found.evaluation.findings:
-            yield "there is", finding
+            yield "overall", finding
         if found.evaluation.nearest_miss is not None:
             yield "nearest miss", found.evaluation.nearest_miss.words
 
