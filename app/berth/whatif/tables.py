@@ -74,6 +74,8 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         bare = answer.removable.without_controller
         if bare:
             yield "but", f"nobody makes {_some(bare)} again: no controller owns them"
+    if answer.admission:
+        yield "admission", answer.admission
     for note in answer.notes:
         yield "note", note
 
