@@ -187,6 +187,8 @@ TABLE = """\
 snapshot of   2026-01-01T00:00:00Z
 fits          no: 4 of 6 pods have a node
 nodes needed  1 more
+admission     excludes webhooks and admission policies, and PriorityClasses, LimitRanges and \
+ResourceQuotas, which could not be read
 
 resource                 allocatable      before       after
 cpu                              4.0    0.0 (0%)  4.0 (100%)

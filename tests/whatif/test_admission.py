@@ -66,8 +66,8 @@ def test_a_quota_lets_some_replicas_be_created_and_the_answer_says_why_no_more()
     assert left.message == f'pods "web-8" is forbidden: {EXCEEDED}'
     assert len(left.pods) == 4
     assert found.admission == (
-        "PriorityClasses, LimitRanges and ResourceQuotas count; webhooks and admission policies"
-        " are left out"
+        "includes PriorityClasses, LimitRanges and ResourceQuotas; excludes webhooks and"
+        " admission policies"
     )
 
 
@@ -209,7 +209,7 @@ def test_what_nobody_could_read_is_told() -> None:
 
     assert found.fits
     assert found.admission == (
-        "webhooks and admission policies are left out, and so are PriorityClasses, LimitRanges and"
+        "excludes webhooks and admission policies, and PriorityClasses, LimitRanges and"
         " ResourceQuotas, which could not be read"
     )
     assert not ask(taken).admission

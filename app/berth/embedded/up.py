@@ -31,6 +31,7 @@ from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
 from berth.embedded.progress import Observer, Progress, count_states
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
+from berth.embedded.scheduler_rights import scheduler_rights
 from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
 from berth.framework.explanation import counted
@@ -138,7 +139,8 @@ class Up:
                 from berth.embedded import autoscaling  # here: it takes 0.1 s to load
 
                 rights += autoscaling.access_rights()
-            await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
+            objects = [default_storage_class(), *scheduler_rights(), *rights]
+            await cluster.start(self._options.port, objects=objects)
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
             service = SchedulerService(

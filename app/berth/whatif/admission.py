@@ -69,6 +69,11 @@ def read_policies(kind: Kind[Any], items: Sequence[bytes | msgspec.Raw]) -> list
     return found
 
 
+async def nothing_known() -> Policies:
+    """Read nothing, for who has nobody to ask."""
+    return {}
+
+
 class AdmissionError(Exception):
     """The API server would refuse all pods like this; the message is its own."""
 
@@ -125,10 +130,10 @@ class Admission:
         """Say what counts and what does not."""
         counts = [plural for name, plural in _PLURALS.items() if name in self.policies]
         missing = [plural for name, plural in _PLURALS.items() if name not in self.policies]
-        left_out = f"{LEFT_OUT} are left out"
+        left_out = f"excludes {LEFT_OUT}"
         if missing:
-            left_out += f", and so are {listed(missing)}, which could not be read"
-        return f"{listed(counts)} count; {left_out}" if counts else left_out
+            left_out += f", and {listed(missing)}, which could not be read"
+        return f"includes {listed(counts)}; {left_out}" if counts else left_out
 
     # What is written into pods.
 

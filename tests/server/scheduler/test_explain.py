@@ -76,6 +76,8 @@ async def test_json_is_in_camel_case(client: httpx.AsyncClient) -> None:
                 "words": "request 12000m cpu less, or have a larger node",
                 "amount": 12000,
                 "shortfall": 0.75,
+                "values": [],
+                "removes": False,
             }
         ],
     }

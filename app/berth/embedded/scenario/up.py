@@ -25,6 +25,7 @@ from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.runner import Result, Runner
 from berth.embedded.scenario.simulation import Simulation, running
 from berth.embedded.scheduler_port import scheduler_port
+from berth.embedded.scheduler_rights import scheduler_rights
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import kinds_of_plugins
 from berth.terminal import typed
@@ -74,7 +75,7 @@ async def run_scenario(
         groups = file.node_groups()
         rights = read_by_plugins(kinds_of_plugins(config, plugins.registry))
         rights += access_rights() if groups else []
-        await cluster.start(port, objects=[default_storage_class(), *rights])
+        await cluster.start(port, objects=[default_storage_class(), *scheduler_rights(), *rights])
         cleanup.push_async_callback(cluster.stop)
         simulation = await cleanup.enter_async_context(
             running(
