@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from berth.assembly import simulation_worker
+from berth.assembly.missing_pods import MissingPods
 from berth.assembly.policies import LivePolicies
 from berth.assembly.scheduler_service import SchedulerService
 from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
@@ -76,7 +77,7 @@ def scheduler_application(
             clock=service.clock,
             gates=service.gates,
         ),
-        explain_endpoints(explainer),
+        explain_endpoints(explainer, why_missing=MissingPods(service.client).why),
         debug_endpoints(_debugged(service, explainer)),
         overview_endpoints(service.overview),
         snapshot_endpoints(take, is_synced=lambda: service.is_synced, policies=policies),

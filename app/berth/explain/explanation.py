@@ -324,6 +324,9 @@ class WorkloadExplanation(Told):
     """Those that have not finished."""
     num_pending: int
     """Those without a node."""
+    why_missing: str = ""
+    """Why it has no pods, or fewer than it wants, as its controller tells, in a sentence; empty if
+    it has them all, or nobody says why."""
     pods: tuple[Explanation, ...]
     """One pod for each signature of pending ones, the most frequent first."""
     num_left_out: int = 0

@@ -11,6 +11,7 @@ from berth.explain.explanation import (
     PodState,
     Whereabouts,
 )
+from berth.explain.workload import Workload
 from berth.extender.result import EXTENDER
 from berth.framework.explanation import counted, listed
 
@@ -163,3 +164,11 @@ def _remedy(evaluation: Evaluation) -> str:
     if evaluation.nearest_miss is not None:
         found.append(f"nearest is {evaluation.nearest_miss.words}")
     return "".join(f"; {each}" for each in found)
+
+
+def without_pods(workload: Workload, namespace: str, why: str, *, num_pods: int) -> str:
+    """Say that *workload* has no pods, or not as many as it wants."""
+    subject = f"{workload} in namespace {namespace}"
+    if num_pods:
+        return f"{subject} has only {counted(num_pods, 'pod')}: {why}"
+    return f"{subject} has no pods: {why}" if why else f"{subject} has no pods that run or wait"

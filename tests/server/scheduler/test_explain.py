@@ -213,7 +213,7 @@ async def test_many_replicas_keep_nobody_waiting(
         pytest.param(
             "?workload=sts/db",
             404,
-            "statefulset/db in namespace default: no pod of it is known",
+            "statefulset/db in namespace default: neither it nor a pod of it is known",
             id="not known",
         ),
     ],
