@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.assembly.missing_pods import MissingPods
+from berth.assembly.missing_pods import COMBINED, MissingPods
 from berth.client.errors import ForbiddenError
 from berth.explain.workload import Workload
 
@@ -79,7 +79,7 @@ def failing(message: str) -> Any:
             id="the last event of its ReplicaSet",
         ),
         pytest.param(
-            {"statefulsets": [{}], "events": [event("StatefulSet", "db", EXCEEDED)]},
+            {"statefulsets": [{}], "events": [event("StatefulSet", "db", COMBINED + EXCEEDED)]},
             "sts/db",
             0,
             EXCEEDED,

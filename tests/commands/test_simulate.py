@@ -251,7 +251,7 @@ REMOVABLE = """
 can go  pods  to
 two        0
 
-without them: 1 nodes, use of cpu 50%, memory 0%, pods 1%
+without them: 1 node, use of cpu 50%, memory 0%, pods 1%
 
 stays  nodes  why
 one        1  the other nodes have too little cpu left
@@ -269,10 +269,10 @@ def test_what_moves_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 REPACKED = """
-from              moved  to
-two   empty then      2  one (2)
+from                  moved  to
+two   would be empty      2  one (2)
 
-empty then: two
+would be empty: two
 """
 
 
@@ -373,7 +373,7 @@ def test_the_scheduler_is_found_as_by_explain(
 
     assert cli.run(["simulate", "--template", "web.yaml", *flags]) == 0
     assert [(each.url, each.authorization) for each in asked] == [(url, "Bearer sesame")]
-    assert "yes: 1 of 1 pods have a node" in capsys.readouterr().out
+    assert "yes: 1 of 1 pod has a node" in capsys.readouterr().out
 
 
 def test_without_a_scheduler_it_is_told_what_else_to_ask(

@@ -240,7 +240,7 @@ def test_who_may_not_be_evicted_stays() -> None:
     assert found.repacked.pods == 1
     assert (found.repacked.nodes_before, found.repacked.nodes_after) == (2, 1)
     assert found.placements == {"default/y": "a"}
-    assert found.notes == ("not moved: 1 pods, for a PodDisruptionBudget allows no eviction",)
+    assert found.notes == ("not moved: 1 pod, because a PodDisruptionBudget allows no eviction",)
 
 
 def test_too_many_to_be_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:

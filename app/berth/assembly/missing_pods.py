@@ -33,6 +33,7 @@ MOST_SECONDS: Final = 5.0
 """How long one list may take: without it there is an answer, too."""
 MOST_EVENTS: Final = "500"
 FAILED_CREATE: Final = "FailedCreate"
+COMBINED: Final = "(combined from similar events): "
 REPLICA_FAILURE: Final = "ReplicaFailure"
 MAKERS: Final[Mapping[str, str]] = {"deployment": "ReplicaSet", "cronjob": "Job"}
 """Kinds whose pods another kind creates for them, which is called after them."""
@@ -72,7 +73,8 @@ class MissingPods:
         events = await self._list(EVENTS.format(namespace), params)
         about = [each for each in events or () if _is_about(each, workload)]
         last = max(about, key=_time_of, default={})
-        return str(last.get("message") or "")
+        message = str(last.get("message") or "")
+        return message.removeprefix(COMBINED).removeprefix("Error creating: ")
 
     async def _list(self, path: str, params: Mapping[str, str]) -> list[Object] | None:
         """Return the objects at *path*; None if they cannot be listed."""

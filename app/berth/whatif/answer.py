@@ -108,6 +108,12 @@ class Victim(Told):
     node: str
     priority: int
     preemptor: str
+    target: str = Field(
+        default="",
+        description="Where its controller's next pod would go, after everything else was placed,"
+        " evicting others if it may; empty if nowhere",
+    )
+    why: str = Field(default="", description="Why it would go nowhere")
 
 
 class Move(Told):

@@ -22,6 +22,7 @@ from berth.whatif.repacking import repacked, spare_moves
 from berth.whatif.snapshot import Snapshot
 from berth.whatif.typical_pods import TypicalPods
 from berth.whatif.usage import NodesThen, changed_nodes, nothing
+from berth.whatif.victims import victims_then
 from berth.whatif.world import World
 
 
@@ -120,6 +121,8 @@ async def _simulate(
     try:
         if course.is_cut and (placed.undecided or placed.refusals):  # who might be tried again
             raise CutShortError
+        if placed.victims:
+            outcome = outcome.model_copy(update={"victims": await victims_then(placed, placing)})
         if question.find_nodes is not None:
             course.begin("findNodes", sum(1 for _ in world.waiting))
             if question.preemption:  # who was evicted must be there again

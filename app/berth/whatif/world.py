@@ -13,6 +13,7 @@ import msgspec
 from berth.config.feature_gates import enabled_features
 from berth.core.scheduler_state import SchedulerState
 from berth.core.simulated_cluster import SimulatedCluster
+from berth.framework.explanation import counted
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.node import Node
@@ -281,7 +282,9 @@ class World:
                 continue
             self.moving[info.key] = info.node_name
             self._ask_for(unplaced(info.pod), template=_origin(info.pod))
-        self.notes += (f"not moved: {count} pods, for {why}" for why, count in stay.items())
+        self.notes += (
+            f"not moved: {counted(count, 'pod')}, because {why}" for why, count in stay.items()
+        )
         if len(self.moving) > MOST_PODS:
             raise QuestionError(f"repack: {len(self.moving)}: more than {MOST_PODS} pods")
 
