@@ -181,6 +181,11 @@ class Evaluation(Told):
     findings: tuple[str, ...] = ()
     """What plugins say of all nodes together, such as how many devices there are and who holds
     them."""
+    refused_by: tuple[str, ...] = ()
+    """The PreFilter plugins that reject the pod whatever the nodes are like. All nodes are charged
+    to them, and none was looked at."""
+    advice: tuple[str, ...] = ()
+    """What helps a pod that is refused so, where that is known."""
     gang: str = ""
     """Of a pod that gets a node only if the others of a gang do: its name. All else that is said
     here is about the pod alone."""

@@ -160,7 +160,7 @@ def _refusal(evaluation: Evaluation) -> str:
 
 
 def _remedy(evaluation: Evaluation) -> str:
-    found = [*evaluation.findings[:FINDINGS_TOLD]]
+    found = [*evaluation.findings[:FINDINGS_TOLD], *evaluation.advice]
     if evaluation.nearest_miss is not None:
         found.append(f"nearest is {evaluation.nearest_miss.words}")
     return "".join(f"; {each}" for each in found)
