@@ -16,6 +16,7 @@ twenty times as much in memory. Decision (2026-11): a pod that a preemption remo
 afterwards; where the next pod of its controller would go is told beside it, found after everything
 else is placed. Decision (2026-11): what admission goes by is listed when somebody asks and is no
 declared kind; because deciding does not need it, and a scheduler that may not read it must start.
-Decision (2026-11): DaemonSets are known by the pods they run, and by their manifests where a list or a
-question brings them; instead of a watch, for which every installation would need one more right.
+Decision (2026-11): DaemonSets are known by the pods they run, and by their manifests where a list
+or a question brings them; instead of a watch, for which every installation would need one more
+right.
 """
