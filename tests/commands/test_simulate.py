@@ -218,7 +218,8 @@ def test_a_render_may_come_through_a_pipe(
     monkeypatch.setattr("sys.stdin", StringIO((folder / "render.yaml").read_text()))
     assert simulate(folder, "--template", "-") == 0
     assert (
-        "note         passed over, for they make no pods: 1 ConfigMap\n" in capsys.readouterr().out
+        "note         ignored, because they create no pods: 1 ConfigMap\n"
+        in capsys.readouterr().out
     )
     monkeypatch.setattr("sys.stdin", StringIO("{"))
     assert simulate(folder, "--template", "-") == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.embedded.scheduler_rights import RULES
+from berth.embedded.access_rights import LISTED
 from berth.framework.listers import KINDS
 from berth.whatif import admission
 from tests.helm.cases import of_mode
@@ -19,7 +19,7 @@ def test_every_kind_may_be_listed_and_watched(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_asked_for_explanations_may_be_listed(mode: str) -> None:
-    asked = {(group, resource) for group, resources in RULES for resource in resources}
+    asked = {(group, resource) for group, resources in LISTED for resource in resources}
     assert {(kind.group, kind.resource) for kind in admission.KINDS.values()} <= asked
     assert asked <= allowed(mode, {"list"})
 

@@ -99,7 +99,7 @@ def test_only_the_chosen_go_and_none_that_are_added() -> None:
     found = can_go(*cluster, choice={"names": ["old-*", "new"]}, addNodes=[new])
     assert names(found) == ["old-1", "old-2"]
     assert [(each.nodes, each.why) for each in found.stays] == [
-        (("new",), "it is one of those that are added")
+        (("new",), "it is one of the added nodes")
     ]
 
 

@@ -164,7 +164,7 @@ def asked(**template: Any) -> dict[str, Any]:
     [
         pytest.param(
             asked(manifest={"kind": "Deploy"}),
-            "templates: none of them makes pods: 1 Deploy",
+            "templates: none of them creates pods: 1 Deploy",
             id="a kind that makes no pods",
         ),
         pytest.param(

@@ -265,7 +265,7 @@ def test_victims_leave_for_good() -> None:
             node="one",
             priority=1,
             preemptor="default/new",
-            why="nobody makes it again: no controller owns it",
+            why="lost, because no controller replaces it",
         ),
     )
     assert found.after.pods == 1

@@ -58,5 +58,5 @@ def test_a_pod_that_has_a_node_is_evaluated_as_if_it_had_none() -> None:
 def test_pods_that_are_not_there(key: str) -> None:
     taken = snapshot(*NODES, pod("done", node="n1", phase="Succeeded"))
 
-    with pytest.raises(SnapshotError, match=f"pod {key}: there is none, or it has finished"):
+    with pytest.raises(SnapshotError, match=f"pod {key}: not found, or it has finished"):
         explain_pod(taken, key, IN_TREE, limit=None)

@@ -22,7 +22,7 @@ from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
 from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
-from berth.embedded.access_rights import read_by_plugins
+from berth.embedded.access_rights import listed_to_explain, read_by_plugins
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import Title, display
 from berth.embedded.idleness import Idleness
@@ -31,7 +31,6 @@ from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
 from berth.embedded.progress import Observer, Progress, count_states
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
-from berth.embedded.scheduler_rights import scheduler_rights
 from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
 from berth.framework.explanation import counted
@@ -139,7 +138,7 @@ class Up:
                 from berth.embedded import autoscaling  # here: it takes 0.1 s to load
 
                 rights += autoscaling.access_rights()
-            objects = [default_storage_class(), *scheduler_rights(), *rights]
+            objects = [default_storage_class(), *listed_to_explain(), *rights]
             await cluster.start(self._options.port, objects=objects)
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")

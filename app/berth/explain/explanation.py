@@ -158,7 +158,7 @@ class FilterStep(Told):
     num_against: int
     """All nodes that it objects to, those that a plugin before it has rejected included."""
     num_only: int
-    """Of these, the nodes that nothing else stands in the way on."""
+    """Of these, the nodes that nothing else objects to."""
     reasons: dict[str, int]
     """Reason to the number of nodes it is counted for, of those that are charged to it."""
 

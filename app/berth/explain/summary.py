@@ -125,7 +125,8 @@ def _preempting(state: PodState) -> str:
 def _alone(evaluation: Evaluation) -> str:
     if evaluation.choice is None:
         return f"alone it would fit nowhere now: {_refusal(evaluation)}{_remedy(evaluation)}"
-    return f"alone {evaluation.num_feasible} of {evaluation.num_nodes} nodes could take it now"
+    nodes = counted(evaluation.num_nodes, "node")
+    return f"alone {evaluation.num_feasible} of {nodes} could take it now"
 
 
 def _unschedulable(evaluation: Evaluation, state: PodState) -> str:

@@ -29,7 +29,7 @@ def explain_pod(
     cluster = snapshot.scenario()
     pod = cluster.pods.get(key)
     if pod is None or pod.is_terminated:
-        raise SnapshotError(f"pod {key}: there is none, or it has finished")
+        raise SnapshotError(f"pod {key}: not found, or it has finished")
     config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
     nodes, asked, notes = cluster.cache.table, PodInfo(pod), []
     handle = Handle(nodes, listers=cluster.listers, pod=cluster.pods.get)

@@ -91,11 +91,11 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         else:
             skipped[kind] += 1
     if skipped and not (render.workloads or render.copies or taken):
-        raise QuestionError(f"templates: none of them makes pods: {_counted(skipped)}")
+        raise QuestionError(f"templates: none of them creates pods: {_counted(skipped)}")
     if taken:
         render.notes.append(f"taken into account: {_counted(taken)}")
     if skipped:
-        render.notes.append(f"passed over, for they make no pods: {_counted(skipped)}")
+        render.notes.append(f"ignored, because they create no pods: {_counted(skipped)}")
     return render
 
 

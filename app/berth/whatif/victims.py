@@ -7,7 +7,7 @@ from berth.whatif.answer import Victim
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.world import unplaced
 
-NO_CONTROLLER: Final = "nobody makes it again: no controller owns it"
+NO_CONTROLLER: Final = "lost, because no controller replaces it"
 NOT_TRIED: Final = "not tried: the time was over"
 
 

@@ -97,7 +97,7 @@ async def test_an_unknown_pod_is_refused_with_a_reason(client: httpx.AsyncClient
     answer = await client.get("/explain/pods/default/nobody")
 
     assert answer.status_code == 404
-    assert answer.json() == {"detail": "pod default/nobody: there is none, or it has finished"}
+    assert answer.json() == {"detail": "pod default/nobody: not found, or it has finished"}
 
 
 @pytest.mark.parametrize("nodes", ["-1", "some", ""])

@@ -95,7 +95,7 @@ def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) 
             key = f"{namespace}/{name}"
             found = await answers.explain_in_turns(key, limit=_limit(nodes), evaluates=evaluate)
             if found is None:
-                reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
+                reason = f"pod {key[:LONGEST_KEY]}: not found, or it has finished"
                 raise HTTPException(404, reason)
             return Response(await _encoded(found), media_type="application/json")
 
