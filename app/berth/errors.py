@@ -9,5 +9,9 @@ UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 for brackets within brackets within brackets."""
 
 
+MISSHAPEN: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, LookupError)
+"""What is raised over JSON that is not the object it should be."""
+
+
 class UserError(Exception):
     """Input that cannot be used; the message says which and why. Ends a command with status 2."""

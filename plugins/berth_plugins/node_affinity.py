@@ -1,6 +1,6 @@
 """NodeAffinity: a pod goes where its nodeSelector and node affinity say, or would like."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -51,6 +51,7 @@ from berth.objects.selectors import (
     Requirement,
     compile_node_selector,
     compile_node_selector_term,
+    parse_int64,
     required_node_affinity,
 )
 from berth_plugins.shared.node_rows import rows_of_any_term, rows_of_term, rows_required
@@ -156,12 +157,17 @@ class NodeAffinity(
         node = nodes.nodes[row]
         assert node is not None, f"row {row} is empty"
         required = pod.template.required_node_affinity
-        if self._added is not None:
-            yield from _unmet_by_terms(self._added, node)
+        demands: list[Requirement] = []
+        others: list[Detail] = []
         if required is not None:
-            yield from _unmet(required.selector.requirements, node)
-            if required.affinity is not None:
-                yield from _unmet_by_terms(required.affinity, node)
+            demands += required.selector.requirements
+        for matcher in (self._added, None if required is None else required.affinity):
+            if matcher is not None:
+                labels, problems = _nearest_term(matcher, node)
+                demands += labels
+                others += problems
+        yield from _unmet(demands, node)
+        yield from others
 
     def objections(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Iterator[Objection]:
         """Tell of labels that every node must have; of several terms, each node has its nearest."""
@@ -174,9 +180,10 @@ class NodeAffinity(
             if len(terms) != 1 or terms[0].fields or terms[0].error:
                 return
             demands += terms[0].labels
-        for demand in demands:
-            change = label_change(demand.key, "")
-            unmet = ~nodes.labels.where(demand.key, demand.matches)
+        for key, asked in _by_key(demands).items():
+            change = label_change(key, "") if _label(key, asked) is not None else None
+            met = [nodes.labels.where(key, demand.matches) for demand in asked]
+            unmet = ~np.logical_and.reduce(met)
             yield Objection(unmet, None if change is None else change.kind)
 
     def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
@@ -267,22 +274,82 @@ def _names_in(term: NodeSelectorTerm) -> set[str] | None:
 # What a node lacks.
 
 
-def _unmet_by_terms(matcher: NodeSelectorMatcher, node: Node) -> Iterator[Detail]:
-    """Tell what the term that is nearest to matching asks for beyond what *node* is."""
-    if matcher.matches(node.labels, node.name):
-        return
-    unmet = [[*_unmet(t.labels, node), *_misnamed(t, node)] for t in matcher.terms if not t.error]
-    wrong = [Detail(f"a term is wrong: {term.error}") for term in matcher.terms if term.error]
-    yield from min(unmet, key=len, default=wrong or [Detail("there is no term that could match")])
+def _nearest_term(
+    matcher: NodeSelectorMatcher, node: Node
+) -> tuple[Sequence[Requirement], Sequence[Detail]]:
+    """Return what the term that is nearest to matching asks of labels, and other objections."""
+    terms = [term for term in matcher.terms if not term.error]
+    if not terms:
+        wrong = [Detail(f"a term is wrong: {term.error}") for term in matcher.terms]
+        return (), wrong or [Detail("there is no term that could match")]
+
+    def distance(term: CompiledTerm) -> int:
+        return len([*_unmet(term.labels, node), *_misnamed(term, node)])
+
+    nearest = min(terms, key=distance)
+    return nearest.labels, [*_misnamed(nearest, node)]
 
 
 def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
-    for requirement in requirements:
-        key, value = requirement.key, node.labels.get(requirement.key)
-        if not requirement.matches(value):
-            must, words = _demand(requirement)
-            has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
-            yield Detail(f"{has}, {must}", label_change(key, words))
+    """Tell which labels the node lacks; all that is asked of one label is met by one value."""
+    for key, demands in _by_key(requirements).items():
+        value = node.labels.get(key)
+        unmet = [each for each in demands if not each.matches(value)]
+        if not unmet:
+            continue
+        has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
+        must = " and ".join(_must(each) for each in unmet)
+        change = _label(key, demands)
+        if change is None:
+            yield Detail(f"{has}, {must}, which its other demands on {key} rule out")
+        else:
+            words, values, removes = change
+            yield Detail(f"{has}, {must}", label_change(key, words, values=values, removes=removes))
+
+
+def _by_key(requirements: Iterable[Requirement]) -> Mapping[str, Sequence[Requirement]]:
+    found: dict[str, list[Requirement]] = {}
+    for requirement in dict.fromkeys(requirements):
+        found.setdefault(requirement.key, []).append(requirement)
+    return found
+
+
+def _label(key: str, demands: Sequence[Requirement]) -> tuple[str, Sequence[str], bool] | None:
+    """Return in words what meets all *demands* on a label, the values that do, or that it must go.
+
+    None: nothing does.
+    """
+
+    def meets(value: str | None) -> bool:
+        return all(each.matches(value) for each in demands)
+
+    listed = [each.values for each in demands if each.operator is Operator.IN]
+    if listed:
+        values = [value for value in listed[0] if meets(value)]
+        return (f"label it {key}={' or '.join(values)}", values, False) if values else None
+    if meets(None):
+        asks_for_others = all(each.operator is Operator.NOT_IN for each in demands)
+        names = [value for each in demands for value in each.values]
+        other = f", or give it another value than {' or '.join(names)}" if asks_for_others else ""
+        return f"remove label {key}{other}", (), True
+    bounds = [
+        parse_int64(each.values[0]) or 0
+        for each in demands
+        if each.operator in (Operator.GT, Operator.LT)
+    ]
+    tried = [str(bound + step) for bound in bounds for step in (1, -1)]
+    tried += ["true", *(f"value-{number}" for number in range(len(demands)))]
+    values = [value for value in tried if meets(value)][:1]
+    if not values:
+        return None
+    if len(demands) > 1:
+        return f"label it {key}={values[0]}", values, False
+    match demands[0].operator:
+        case Operator.GT:
+            return f"give label {key} a value above {demands[0].values[0]}", values, False
+        case Operator.LT:
+            return f"give label {key} a value below {demands[0].values[0]}", values, False
+    return f"label it {key}", (), False
 
 
 def _met_nowhere(requirement: Requirement) -> str:
@@ -302,22 +369,22 @@ def _met_nowhere(requirement: Requirement) -> str:
             return f"no node has {key} below {values}"
 
 
-def _demand(requirement: Requirement) -> tuple[str, str]:
-    """Return what must be, and what to do about it."""
-    key, values = requirement.key, " or ".join(requirement.values)
+def _must(requirement: Requirement) -> str:
+    """Say what must be."""
+    values = " or ".join(requirement.values)
     match requirement.operator:
         case Operator.IN:
-            return f"must be {values}", f"label it {key}={values}"
+            return f"must be {values}"
         case Operator.NOT_IN:
-            return f"must not be {values}", f"give label {key} another value than {values}"
+            return f"must not be {values}"
         case Operator.EXISTS:
-            return "must have it", f"label it {key}"
+            return "must have it"
         case Operator.DOES_NOT_EXIST:
-            return "must not have it", f"remove label {key}"
+            return "must not have it"
         case Operator.GT:
-            return f"must be above {values}", f"give label {key} a value above {values}"
+            return f"must be above {values}"
         case Operator.LT:
-            return f"must be below {values}", f"give label {key} a value below {values}"
+            return f"must be below {values}"
 
 
 def _misnamed(term: CompiledTerm, node: Node) -> Iterator[Detail]:

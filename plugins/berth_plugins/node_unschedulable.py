@@ -11,7 +11,7 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.explanation import Detail, Explains, uncordon
 from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -40,12 +40,7 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
     ) -> Iterator[Detail]:
-        change = Change(
-            kind=ChangeKind.UNCORDON,
-            what="spec.unschedulable",
-            words=f"uncordon it, or tolerate {UNSCHEDULABLE_TAINT.key}",
-        )
-        yield Detail("is cordoned: spec.unschedulable is true", change)
+        yield Detail("is cordoned: spec.unschedulable is true", uncordon())
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)

@@ -12,7 +12,7 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains, uncordon
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     NOTHING_ELSE,
@@ -29,7 +29,13 @@ from berth.framework.status import Status
 from berth.framework.verdict import PASS, Verdict
 from berth.objects.node import Node, Taint
 from berth.objects.pod import Pod, Toleration
-from berth.objects.taints import COMPARISONS, PREFER_NO_SCHEDULE, tolerates
+from berth.objects.taints import (
+    COMPARISONS,
+    PREFER_NO_SCHEDULE,
+    UNSCHEDULABLE_TAINT,
+    tolerates,
+    written,
+)
 from berth_plugins.shared.node_rows import has_untolerated, rows_repelling, taint_answers
 
 UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")
@@ -62,7 +68,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     ) -> Iterator[Detail]:
         for taint in nodes.taint_sets[nodes.taint_set[row]]:
             if self._is_repelled((taint,), pod.pod.spec.tolerations):
-                yield Detail(f"taint {_written(taint)} is not tolerated", _change(taint))
+                yield Detail(f"taint {written(taint)} is not tolerated", _change(taint))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips, as in kube-scheduler: without any taints every node gets 100."""
@@ -108,17 +114,13 @@ _NOT_FOR_PODS: Final = (
 
 
 def _change(taint: Taint) -> Change | None:
+    if taint == UNSCHEDULABLE_TAINT:
+        return uncordon()
     if taint.key.startswith(_NOT_FOR_PODS):
         return None
-    name = _written(taint)
+    name = written(taint)
     words = f"remove taint {name}, or tolerate it"
     return Change(kind=ChangeKind.REMOVE_TAINT, what=name, words=words)
-
-
-def _written(taint: Taint) -> str:
-    """Write *taint* as kubectl does: ``key=value:effect``."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 def count_intolerable(

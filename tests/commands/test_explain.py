@@ -121,7 +121,9 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
         pytest.param(["p", "--nodes", "-1"], "must be a number or all", id="nodes"),
         pytest.param(["-f", "IN", "-n", "x"], "-n requires a pod", id="-n of scenarios"),
         pytest.param(
-            ["shop/p", "-n", "x"], "shop/p is in namespace shop, -n says x", id="two namespaces"
+            ["shop/p", "-n", "x"],
+            "shop/p: shop is neither the namespace of -n nor a kind that can be explained: pod,",
+            id="two namespaces",
         ),
         pytest.param(
             ["-f", "IN", "--pod", "deploy/x"],
@@ -246,8 +248,8 @@ async def test_the_pods_of_a_workload(capsys: pytest.CaptureFixture[str]) -> Non
         " nearest is n1: request 1000m cpu less, or have a larger node"
     )
     assert json.loads(as_json)["numPending"] == 3
-    assert placed == "job/done in namespace ml: no pod is pending, 1 have a node\n"
-    refusal = "job/sums in namespace default: no pod of it is known"
+    assert placed == "job/done in namespace ml: no pod is pending, 1 pod has a node\n"
+    refusal = "job/sums in namespace default: neither it nor a pod of it is known"
     assert (unknown, why) == (2, f"berth explain: {refusal}\n")
 
 

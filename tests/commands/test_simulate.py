@@ -187,6 +187,8 @@ TABLE = """\
 snapshot of   2026-01-01T00:00:00Z
 fits          no: 4 of 6 pods have a node
 nodes needed  1 more
+admission     excludes webhooks and admission policies, and PriorityClasses, LimitRanges and \
+ResourceQuotas, which could not be read
 
 resource                 allocatable      before       after
 cpu                              4.0    0.0 (0%)  4.0 (100%)
@@ -216,7 +218,8 @@ def test_a_render_may_come_through_a_pipe(
     monkeypatch.setattr("sys.stdin", StringIO((folder / "render.yaml").read_text()))
     assert simulate(folder, "--template", "-") == 0
     assert (
-        "note         passed over, for they make no pods: 1 ConfigMap\n" in capsys.readouterr().out
+        "note         ignored, because they create no pods: 1 ConfigMap\n"
+        in capsys.readouterr().out
     )
     monkeypatch.setattr("sys.stdin", StringIO("{"))
     assert simulate(folder, "--template", "-") == 2
@@ -249,7 +252,7 @@ REMOVABLE = """
 can go  pods  to
 two        0
 
-without them: 1 nodes, use of cpu 50%, memory 0%, pods 1%
+without them: 1 node, use of cpu 50%, memory 0%, pods 1%
 
 stays  nodes  why
 one        1  the other nodes have too little cpu left
@@ -267,10 +270,10 @@ def test_what_moves_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 REPACKED = """
-from              moved  to
-two   empty then      2  one (2)
+from                  moved  to
+two   would be empty      2  one (2)
 
-empty then: two
+would be empty: two
 """
 
 
@@ -371,7 +374,7 @@ def test_the_scheduler_is_found_as_by_explain(
 
     assert cli.run(["simulate", "--template", "web.yaml", *flags]) == 0
     assert [(each.url, each.authorization) for each in asked] == [(url, "Bearer sesame")]
-    assert "yes: 1 of 1 pods have a node" in capsys.readouterr().out
+    assert "yes: 1 of 1 pod has a node" in capsys.readouterr().out
 
 
 def test_without_a_scheduler_it_is_told_what_else_to_ask(

@@ -38,8 +38,15 @@ class Case(NamedTuple):
     details: list[Detail]
 
 
-def change(kind: ChangeKind, what: str, words: str, amount: int = 0, of: float = 1.0) -> Change:
-    return Change(kind=kind, what=what, words=words, amount=amount, shortfall=of)
+def change(
+    kind: ChangeKind,
+    what: str,
+    words: str,
+    amount: int = 0,
+    of: float = 1.0,
+    values: tuple[str, ...] = (),
+) -> Change:
+    return Change(kind=kind, what=what, words=words, amount=amount, shortfall=of, values=values)
 
 
 def like(name: str, *, node: str = "") -> Pod:
@@ -112,7 +119,7 @@ CASES = [
             [
                 Detail(
                     "has 2 pods, takes 1",
-                    change(ChangeKind.FREE_POD_SLOT, "pods", "take 2 pod(s) away", 2),
+                    change(ChangeKind.FREE_POD_SLOT, "pods", "take 2 pods away", 2),
                 )
             ],
         ),
@@ -186,11 +193,11 @@ CASES = [
             [
                 Detail(
                     "label disk is 'hdd', must be ssd",
-                    change(ChangeKind.LABEL_NODE, "disk", "label it disk=ssd"),
+                    change(ChangeKind.LABEL_NODE, "disk", "label it disk=ssd", values=("ssd",)),
                 ),
                 Detail(
                     "has no label os, must be linux",
-                    change(ChangeKind.LABEL_NODE, "os", "label it os=linux"),
+                    change(ChangeKind.LABEL_NODE, "os", "label it os=linux", values=("linux",)),
                 ),
             ],
         ),
@@ -212,7 +219,12 @@ CASES = [
             [
                 Detail(
                     "label cores is '4', must be above 8",
-                    change(ChangeKind.LABEL_NODE, "cores", "give label cores a value above 8"),
+                    change(
+                        ChangeKind.LABEL_NODE,
+                        "cores",
+                        "give label cores a value above 8",
+                        values=("9",),
+                    ),
                 )
             ],
         ),
@@ -243,7 +255,7 @@ CASES = [
             "InterPodAffinity",
             [
                 Detail(
-                    f"{ZONE}=a has 2 pod(s) to keep away from",
+                    f"{ZONE}=a has 2 pods to keep away from",
                     change(
                         ChangeKind.MOVE_PODS,
                         f"{ZONE}=a",
@@ -269,7 +281,7 @@ CASES = [
             "InterPodAffinity",
             [
                 Detail(
-                    f"{ZONE}=a has 1 pod(s) with anti-affinity to this one",
+                    f"{ZONE}=a has 1 pod with anti-affinity to this one",
                     change(
                         ChangeKind.MOVE_PODS,
                         f"{ZONE}=a",

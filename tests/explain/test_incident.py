@@ -199,7 +199,7 @@ QUESTIONS: dict[Callable[[], Awaitable[str]], str] = {
         "ml/train has been pending for 12m: 0/4 nodes are available: 4 cannot allocate all "
         "claims; claim ml/wanted asks for 2 devices of class gpu: 4 devices on 2 nodes match,"
         " 1 free, the others held by ml/train-a and ml/train-b; nearest is n2: free 1 device "
-        "for claim ml/wanted, held by ml/train-b"
+        "for claim ml/wanted, held by ml/train-b; that may not be enough"
     ),
     ports: (
         "shop/web has been pending for 12m: 0/3 nodes are available: 3 node(s) didn't have "

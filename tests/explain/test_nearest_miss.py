@@ -235,7 +235,7 @@ def test_nodes_that_prefilter_leaves_out_come_last() -> None:
     evaluated = evaluation(pod(cpu=1, affinity=only_n2), node("n1"), *full("n2", "500m"))
 
     assert [each.node for each in evaluated.nodes] == ["n2", "n1"]
-    assert evaluated.notes == ("NodeAffinity leaves 1 nodes in question",)
+    assert evaluated.notes == ("NodeAffinity leaves 1 node in question",)
     assert verdict(evaluated).reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
     assert evaluated.nearest_miss is not None
     assert evaluated.nearest_miss.words == "n2: free 500m more cpu"
@@ -250,7 +250,8 @@ def test_when_the_pod_as_such_is_refused_no_node_is_near() -> None:
     assert evaluated.nearest_miss is None
     assert evaluated.message == "0/2 nodes are available: pod affinity terms conflict."
     assert evaluated.reasons == {"pod affinity terms conflict": 2}
-    assert evaluated.notes == ("NodeAffinity rejects the pod as such: no node was looked at",)
+    assert evaluated.notes == ("NodeAffinity rejects the pod whatever the nodes are like",)
+    assert evaluated.refused_by == ("NodeAffinity",)
     assert [each.reasons for each in evaluated.nodes] == [("pod affinity terms conflict",)] * 2
 
 

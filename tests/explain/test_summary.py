@@ -67,7 +67,7 @@ async def test_members_of_a_gang_tell_who_blocks_it() -> None:
 
     fits, blocks = explain(harness, "default/p"), explain(harness, "default/q")
     assert fits.summary == (
-        f"default/p is pending: {GANG_WAITS}; alone 1 of 1 nodes could take it now"
+        f"default/p is pending: {GANG_WAITS}; alone 1 of 1 node could take it now"
     )
     assert blocks.summary == (
         f"default/q is pending: {GANG_WAITS}; alone it would fit nowhere now: 0/1 nodes are"

@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
+from berth.embedded import access_rights
 from berth.framework import kind as kinds
 from berth.framework.listers import KINDS
+from berth.whatif import admission
 from tests.embedded.test_scenarios import (
     CLAIMS,
     DEVICE_CLASSES,
@@ -78,9 +80,24 @@ READS_GATED: Final = {
     Right("list", "scheduling.volcano.sh", "podgroups"): OTHERS,
     Right("watch", "scheduling.volcano.sh", "podgroups"): OTHERS,
 }
+ASKED: Final = "asked for when somebody asks why a workload has no pods, or what if"
+WORKLOADS: Final = {
+    Right("list", group, resource): ASKED
+    for group, resources in access_rights.LISTED
+    for resource in resources
+    if resource not in {kind.resource for kind in admission.KINDS.values()}
+}
+EXPLAINED: Final = {
+    **WORKLOADS,
+    **{
+        Right("list", kind.group, kind.resource): ASKED  # by GET /snapshot, where that is tried
+        for kind in admission.KINDS.values()
+    },
+}
 UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     "scheduler": {
         **READS,
+        **WORKLOADS,
         **REVIEWS,
         **READS_GATED,
         Right("patch", "scheduling.k8s.io", "podgroups/status"): GATED,
@@ -90,14 +107,16 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     },
     "extender": {
         **READS,
+        **EXPLAINED,
         **READS_GATED,
         Right("list", "", "nodes"): NO_STREAM,
         Right("list", "", "pods"): NO_STREAM,
         Right("get", "", "pods"): LOST_ANSWER,
     },
-    "simulator": {**READS, **REVIEWS, **READS_GATED},
+    "simulator": {**READS, **REVIEWS, **READS_GATED, **WORKLOADS},
     "shadow": {
         **READS,
+        **EXPLAINED,
         **REVIEWS,
         **READS_GATED,
         Right("list", "", "nodes"): NO_STREAM,

@@ -31,7 +31,7 @@ async def test_a_pod_is_explained_over_http() -> None:
         told = await asyncio.to_thread(
             ask_about_pod, RunningScheduler(server.url), "default/p", nodes="all"
         )
-        with pytest.raises(AskError, match="pod default/q: there is none, or it has finished"):
+        with pytest.raises(AskError, match="pod default/q: not found, or it has finished"):
             await asyncio.to_thread(
                 ask_about_pod, RunningScheduler(server.url), "default/q", nodes="all"
             )

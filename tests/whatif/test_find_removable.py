@@ -99,7 +99,7 @@ def test_only_the_chosen_go_and_none_that_are_added() -> None:
     found = can_go(*cluster, choice={"names": ["old-*", "new"]}, addNodes=[new])
     assert names(found) == ["old-1", "old-2"]
     assert [(each.nodes, each.why) for each in found.stays] == [
-        (("new",), "it is one of those that are added")
+        (("new",), "it is one of the added nodes")
     ]
 
 
@@ -240,7 +240,7 @@ def test_who_may_not_be_evicted_stays() -> None:
     assert found.repacked.pods == 1
     assert (found.repacked.nodes_before, found.repacked.nodes_after) == (2, 1)
     assert found.placements == {"default/y": "a"}
-    assert found.notes == ("not moved: 1 pods, for a PodDisruptionBudget allows no eviction",)
+    assert found.notes == ("not moved: 1 pod, because a PodDisruptionBudget allows no eviction",)
 
 
 def test_too_many_to_be_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,17 @@ import pytest
 from pydantic import ValidationError
 
 from berth.objects.storage import PersistentVolumeClaim
+from berth.whatif.admission import Admission
 from berth.whatif.manifests import QuestionError, pod, replicas
-from tests.builders import node
+from tests.builders import node, priority_class
 from tests.whatif.asking import ask, deployment, snapshot
 
 ONE = node("one", cpu="1")
+ADMISSION = Admission({"PriorityClass": [priority_class("gold", 7)]})
 
 
 def made(manifest: dict[str, Any], number: int | None = None, **more: Any) -> Any:
-    options = {"at": "t", "priorities": {"gold": 7}, "taken": (), "most": 10, **more}
+    options = {"at": "t", "admission": ADMISSION, "taken": (), "most": 10, **more}
     return replicas(manifest, number, **options)
 
 
@@ -149,7 +151,7 @@ def test_label_keys_that_are_no_list_of_names_are_named(keys: Any) -> None:
 
 def test_a_pod_is_asked_about_as_if_it_had_no_node() -> None:
     running = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}, "status": {"phase": "Failed"}}
-    (only,) = pod(running, at="t", priorities={}).pods
+    (only,) = pod(running, at="t", admission=Admission()).pods
     assert (only.key, only.spec.node_name, only.status.phase) == ("default/p", "", "Pending")
 
 
@@ -162,7 +164,7 @@ def asked(**template: Any) -> dict[str, Any]:
     [
         pytest.param(
             asked(manifest={"kind": "Deploy"}),
-            "templates: none of them makes pods: 1 Deploy",
+            "templates: none of them creates pods: 1 Deploy",
             id="a kind that makes no pods",
         ),
         pytest.param(

@@ -260,9 +260,33 @@ def test_victims_leave_for_good() -> None:
     found = ask(taken, pods=[manifest(big("new", priority=2))], preemption=True)
     assert found.placements == {"default/new": "one"}
     assert found.victims == (
-        Victim(pod="default/old", node="one", priority=1, preemptor="default/new"),
+        Victim(
+            pod="default/old",
+            node="one",
+            priority=1,
+            preemptor="default/new",
+            why="lost, because no controller replaces it",
+        ),
     )
     assert found.after.pods == 1
+
+
+def test_whether_victims_find_a_place_again_is_told() -> None:
+    large = node("large", cpu="2")
+    old = [big(name, node="large", priority=1, owner="web") for name in ("a", "b")]
+    taken = snapshot(large, TWO, *old)
+    asked = manifest(pod("new", cpu="2", priority=2))
+    found = ask(taken, pods=[asked], preemption=True)
+
+    assert found.placements == {"default/new": "large"}
+    assert {victim.pod: victim.target for victim in found.victims} == {
+        "default/a": "two",
+        "default/b": "",
+    }
+    whys = {victim.pod: victim.why for victim in found.victims}
+    assert whys["default/a"] == ""
+    assert whys["default/b"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert found.after.pods == 1  # told of, not counted
 
 
 def test_an_eviction_uses_up_a_disruption_budget() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from berth.explain.explanation import Whereabouts
 from berth.explain.unplaced import AS_IF_UNPLACED
 from berth.objects.pod import Pod
 from berth.whatif.reasons import explain_pod
@@ -33,13 +34,22 @@ def test_the_same_as_of_a_running_scheduler(asked: Pod) -> None:
     told = explain_pod(reread(snapshot(*objects)), "default/p", IN_TREE, limit=None)
     live = explain(harness, "default/p")
     assert (told.evaluation, told.uid, told.profile) == (live.evaluation, live.uid, live.profile)
-    assert (told.state, told.history) == (None, ())
+    assert told.history == ()
+    assert live.state is not None
+    if told.state is None:
+        assert not asked.spec.node_name
+    else:
+        assert (told.state.where, told.state.node) == (live.state.where, live.state.node)
 
 
 def test_a_pod_that_has_a_node_is_evaluated_as_if_it_had_none() -> None:
     taken = snapshot(*NODES, pod("p", cpu=2, node="n2"))
 
-    evaluated = explain_pod(taken, "default/p", IN_TREE, limit=0).evaluation
+    told = explain_pod(taken, "default/p", IN_TREE, limit=0)
+    assert told.state is not None
+    assert (told.state.where, told.state.node) == (Whereabouts.BOUND, "n2")
+    assert told.summary == "default/p is bound to n2"
+    evaluated = told.evaluation
     assert evaluated is not None
     assert (evaluated.notes, evaluated.num_feasible) == ((AS_IF_UNPLACED,), 1)
 
@@ -48,5 +58,5 @@ def test_a_pod_that_has_a_node_is_evaluated_as_if_it_had_none() -> None:
 def test_pods_that_are_not_there(key: str) -> None:
     taken = snapshot(*NODES, pod("done", node="n1", phase="Succeeded"))
 
-    with pytest.raises(SnapshotError, match=f"pod {key}: there is none, or it has finished"):
+    with pytest.raises(SnapshotError, match=f"pod {key}: not found, or it has finished"):
         explain_pod(taken, key, IN_TREE, limit=None)

@@ -74,7 +74,7 @@ def test_what_makes_no_pods_is_noted() -> None:
     assert list(found.placements) == ["shop/web-0"]
     assert found.notes == (
         "taken into account: 1 Namespace, 1 Service",
-        "passed over, for they make no pods: 2 ConfigMap, 1 CustomResourceDefinition, 1 Job,"
+        "ignored, because they create no pods: 2 ConfigMap, 1 CustomResourceDefinition, 1 Job,"
         " 1 Service, 1 ServiceAccount",
     )
 
@@ -86,7 +86,7 @@ def test_tests_of_a_chart_are_not_installed() -> None:
     upgrade["metadata"]["annotations"] = {"helm.sh/hook": "pre-install,pre-upgrade"}
     found = ask(snapshot(ONE), templates=render(test, upgrade))
     assert list(found.placements) == ["default/upgrade-0"]
-    assert found.notes == ("passed over, for they make no pods: 1 Pod of a helm test",)
+    assert found.notes == ("ignored, because they create no pods: 1 Pod of a helm test",)
 
 
 def test_priority_classes_come_along_in_any_order() -> None:
@@ -129,7 +129,7 @@ def test_what_is_of_the_whole_cluster_has_no_namespace() -> None:
         ),
         pytest.param(
             [thing("ConfigMap"), manifest(ONE)],
-            "templates: none of them makes pods: 1 ConfigMap, 1 Node",
+            "templates: none of them creates pods: 1 ConfigMap, 1 Node",
             id="nothing that matters",
         ),
         pytest.param([{"metadata": {}}], "templates[0].manifest.kind: None: needed", id="no kind"),

@@ -9,6 +9,8 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from berth.assembly import simulation_worker
+from berth.assembly.missing_pods import MissingPods
+from berth.assembly.policies import LivePolicies
 from berth.assembly.scheduler_service import SchedulerService
 from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
 from berth.explain.explainer import Explainer
@@ -65,6 +67,7 @@ def scheduler_application(
         schedules=service.schedules,
     )
     take = LiveSnapshots(service.core).take
+    policies = LivePolicies(service.client, clock=service.clock).read
     routers = [
         health_endpoints(_probes(service)),
         zpages(
@@ -74,14 +77,15 @@ def scheduler_application(
             clock=service.clock,
             gates=service.gates,
         ),
-        explain_endpoints(explainer),
+        explain_endpoints(explainer, why_missing=MissingPods(service.client).why),
         debug_endpoints(_debugged(service, explainer)),
         overview_endpoints(service.overview),
-        snapshot_endpoints(take, is_synced=lambda: service.is_synced),
+        snapshot_endpoints(take, is_synced=lambda: service.is_synced, policies=policies),
         simulate_endpoints(
             take,
             SimulationProcesses(SIMULATION_WORKER, more=lambda: service.plugins.as_flags).simulate,
             is_synced=lambda: service.is_synced,
+            policies=policies,
         ),
         _metrics(service),
     ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from berth.assembly.policies import list_policies
 from berth.client.api import Api
 from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
@@ -44,6 +45,7 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
         time=time,
         objects={kind: objects[kind] for kind in KINDS if kind in objects},
         daemon_sets=await _daemon_sets(client),
+        policies=await list_policies(client),
     )
 
 

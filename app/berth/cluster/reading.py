@@ -17,12 +17,13 @@ from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.structs import struct_type
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Stored
+from berth.errors import MISSHAPEN
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-UNREADABLE: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, LookupError)
+UNREADABLE: Final = MISSHAPEN
 """What is raised over an object that is not what it should be."""
 
 

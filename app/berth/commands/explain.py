@@ -16,6 +16,7 @@ from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.groups.tables import render_group
 from berth.explain.tables import render
 from berth.explain.workload import POD, POD_GROUP, Workload
+from berth.framework.explanation import counted
 from berth.objects.pod_group import GroupKey
 from berth.offline.explain import explain
 from berth.offline.files import answer_all, opened, scenarios
@@ -125,17 +126,21 @@ def _tell_workload(found: WorkloadExplanation, *, as_json: bool) -> None:
     if as_json:
         say_json(found.model_dump_json(by_alias=True))
         return
-    if not found.num_pending:
+    if found.why_missing:
+        say(found.why_missing)
+    if found.num_pods and not found.num_pending:
         where = f"{found.workload} in namespace {found.namespace}"
-        say(f"{where}: no pod is pending, {found.num_pods} have a node")
+        pods = counted(found.num_pods, "pod")
+        say(f"{where}: no pod is pending, {pods} {'has' if found.num_pods == 1 else 'have'} a node")
+    elif found.why_missing and found.num_pods:
+        say("")
     for number, explanation in enumerate(found.pods):
         if number:
             say("")
         _print(explanation)
     if found.num_left_out:
-        say(
-            f"and {found.num_left_out} more pending pods of {found.workload}, with other signatures"
-        )
+        more = counted(found.num_left_out, "more pending pod")
+        say(f"and {more} of {found.workload}, unlike those above")
 
 
 def _print(explanation: Explanation) -> None:

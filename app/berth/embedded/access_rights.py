@@ -11,6 +11,16 @@ from berth.framework.kind import Kind
 RBAC: Final = "rbac.authorization.k8s.io"
 PLUGINS: Final = "berth-plugins"
 """Name of the role for what plugins read."""
+EXPLAIN: Final = "berth-explain"
+"""Name of the role for what is listed when somebody asks why, or what if."""
+LISTED: Final = (
+    ("", ["events", "limitranges", "resourcequotas"]),
+    ("apps", ["daemonsets", "deployments"]),
+    ("batch", ["cronjobs", "jobs"]),
+    ("scheduling.k8s.io", ["priorityclasses"]),
+)
+"""These are, by group."""
+_SCHEDULER: Final = {"kind": "User", "apiGroup": RBAC, "name": SCHEDULER.name}
 
 
 def granted(
@@ -38,4 +48,13 @@ def read_by_plugins(kinds: Iterable[Kind[Any]]) -> list[tuple[ResourceType, Obje
     ]
     if not rules:
         return []
-    return granted(PLUGINS, rules, {"kind": "User", "apiGroup": RBAC, "name": SCHEDULER.name})
+    return granted(PLUGINS, rules, _SCHEDULER)
+
+
+def listed_to_explain() -> list[tuple[ResourceType, Object]]:
+    """Return what lets the scheduler list what no decision needs."""
+    rules = [
+        {"apiGroups": [group], "resources": resources, "verbs": ["list"]}
+        for group, resources in LISTED
+    ]
+    return granted(EXPLAIN, rules, _SCHEDULER)

@@ -22,7 +22,7 @@ from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
 from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
-from berth.embedded.access_rights import read_by_plugins
+from berth.embedded.access_rights import listed_to_explain, read_by_plugins
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import Title, display
 from berth.embedded.idleness import Idleness
@@ -138,7 +138,8 @@ class Up:
                 from berth.embedded import autoscaling  # here: it takes 0.1 s to load
 
                 rights += autoscaling.access_rights()
-            await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
+            objects = [default_storage_class(), *listed_to_explain(), *rights]
+            await cluster.start(self._options.port, objects=objects)
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
             service = SchedulerService(

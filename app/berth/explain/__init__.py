@@ -12,7 +12,9 @@ changed, then those where a plugin does not say, before those where something co
 hardware that they lack); fewer reasons first; then nodes where evicting pods can help before those
 where it cannot; then by the hardest change, room before a taint before a label before the pod
 itself; then by how much is missing in proportion to what is needed, summed over all objections;
-then by name. A node that nobody can change is never called the nearest miss.
+then by name. A node that nobody can change is never called the nearest miss. The nearest nodes are
+changed in thought and asked again before anything is advised (:mod:`berth.explain.verification`):
+nodes where that does not help are dropped, and those where it could not be tried come last.
 
 Everything here only reads: neither the scheduler's rotation over nodes nor its random sources
 change. Pod groups are tried on the live table, which is as before when the step ends

@@ -9,7 +9,10 @@ from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
 from berth.explain.funnel import funnel
 from berth.explain.obstacles import Obstacles
+from berth.explain.pod_advice import advice
+from berth.explain.verification import MOST_TRIED, Misses, nearest_misses
 from berth.framework.cycle_state import Gang
+from berth.framework.explanation import counted
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
@@ -82,12 +85,15 @@ def evaluate_in_steps(
     for verdict in _fitting(outcome, found, cycle, wanted):
         reported.append(verdict)
         yield
-    misses_told = MISSES_TOLD if is_refused else 0
-    rejected = yield from obstacles.nearest(max(wanted - num_feasible, misses_told))
+    is_to_be_met = is_refused and obstacles.can_be_met
+    tried = MOST_TRIED if is_to_be_met else 0
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, tried))
     for row, held_against in rejected[: max(wanted - len(reported), 0)]:
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
-    misses = [obstacles.miss(*each) for each in rejected[:misses_told]]
+    misses = Misses((), 0)
+    if is_to_be_met:
+        misses = yield from nearest_misses(cycle, rejected, obstacles, count=MISSES_TOLD)
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
@@ -99,11 +105,13 @@ def evaluate_in_steps(
         num_not_evaluated=_num_not_evaluated(found, cycle) if error and not num_feasible else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
-        notes=(*notes, *_notes(outcome, gang)),
+        refused_by=_refused_by(found),
+        advice=tuple(advice(tuple(found.diagnosis.reasons()), pod)) if _refused_by(found) else (),
+        notes=(*notes, *_notes(outcome, gang), *_in_vain(misses)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
         funnel=() if error else funnel(cycle, found, obstacles),
-        nearest_miss=misses[0] if misses else None,
-        next_misses=tuple(filter(None, misses[1:])),
+        nearest_miss=misses.found[0] if misses.found else None,
+        next_misses=misses.found[1:],
         nodes=tuple(reported[:wanted]),
     )
 
@@ -160,13 +168,31 @@ def _rejected(
     )
 
 
+def _in_vain(misses: Misses) -> Iterator[str]:
+    """Say why nothing is advised though some objections could be met."""
+    if misses.num_dropped and not misses.found:
+        tried = counted(misses.num_dropped, "node")
+        yield f"no change helps on the {tried} that came nearest: each puts others in the way"
+
+
+def _refused_by(found: FeasibleNodes) -> tuple[str, ...]:
+    """Return the PreFilter plugins that reject the pod as such."""
+    status = found.pre_filter.status
+    is_refused = status is not None and status.code is not Code.ERROR
+    return tuple(found.pre_filter.authors) if is_refused else ()
+
+
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
     pre_filter = outcome.found.pre_filter
-    if pre_filter.status is not None and pre_filter.status.code is not Code.ERROR:
-        yield f"{' and '.join(pre_filter.authors)} rejects the pod as such: no node was looked at"
-    elif pre_filter.node_names is not None:
-        names = " and ".join(pre_filter.plugins_with_nodes)
-        yield f"{names} leaves {len(pre_filter.node_names)} nodes in question"
+    refused_by = _refused_by(outcome.found)
+    if refused_by:
+        reject = "rejects" if len(refused_by) == 1 else "reject"
+        yield f"{' and '.join(refused_by)} {reject} the pod whatever the nodes are like"
+    elif pre_filter.status is None and pre_filter.node_names is not None:
+        plugins = pre_filter.plugins_with_nodes
+        leave = "leaves" if len(plugins) == 1 else "leave"
+        nodes = counted(len(pre_filter.node_names), "node")
+        yield f"{' and '.join(plugins)} {leave} {nodes} in question"
     if gang is not None:
         others = len(set(gang.pods) - {outcome.pod.key})
         which = f"{others} other pod{'' if others == 1 else 's'} of {gang.name}"

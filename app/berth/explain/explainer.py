@@ -139,7 +139,7 @@ class Explainer:
         """
         pod, scheduler = self._pods.get(key), self._scheduler
         if pod is None:
-            return "there is none, or it has finished"
+            return "not found, or it has finished"
         placed = scheduler.cache.pod(pod.metadata.uid)
         if placed is not None:
             return f"it is not pending, it has the node {placed.node_name}"

@@ -134,14 +134,14 @@ class Choice(Told):
 
 
 class NearestMiss(Told):
-    """The node that needs the smallest change (the order is told in ``berth.explain``)."""
+    """A node that needs little to take the pod (the order is told in ``berth.explain``)."""
 
     node: str
     changes: tuple[Change, ...]
     """All of them together."""
     is_complete: bool
-    """Whether every objection has a change that meets it. A changed label may call up others, for
-    it changes which pods are counted together by topology spread and pod affinity."""
+    """Whether all filters let the pod onto the node with these changes, which was tried. False:
+    the changes could not all be tried, and may not be enough; the words say so."""
     words: str
     """The same for people: "node-7: free 180m more cpu"."""
 
@@ -158,7 +158,7 @@ class FilterStep(Told):
     num_against: int
     """All nodes that it objects to, those that a plugin before it has rejected included."""
     num_only: int
-    """Of these, the nodes that nothing else stands in the way on."""
+    """Of these, the nodes that nothing else objects to."""
     reasons: dict[str, int]
     """Reason to the number of nodes it is counted for, of those that are charged to it."""
 
@@ -181,6 +181,11 @@ class Evaluation(Told):
     findings: tuple[str, ...] = ()
     """What plugins say of all nodes together, such as how many devices there are and who holds
     them."""
+    refused_by: tuple[str, ...] = ()
+    """The PreFilter plugins that reject the pod whatever the nodes are like. All nodes are charged
+    to them, and none was looked at."""
+    advice: tuple[str, ...] = ()
+    """What helps a pod that is refused so, where that is known."""
     gang: str = ""
     """Of a pod that gets a node only if the others of a gang do: its name. All else that is said
     here is about the pod alone."""
@@ -324,6 +329,9 @@ class WorkloadExplanation(Told):
     """Those that have not finished."""
     num_pending: int
     """Those without a node."""
+    why_missing: str = ""
+    """Why it has no pods, or fewer than it wants, as its controller tells, in a sentence; empty if
+    it has them all, or nobody says why."""
     pods: tuple[Explanation, ...]
     """One pod for each signature of pending ones, the most frequent first."""
     num_left_out: int = 0

@@ -1,19 +1,28 @@
 """All that stands between a pod and each node, which one goes first and which is nearest."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nsmallest
+from itertools import islice
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
 from berth.explain.distances import Columns, Distance, Hold, distance_of
-from berth.explain.explanation import NearestMiss, Obstacle
+from berth.explain.explanation import Obstacle
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import PluginVerdict
-from berth.framework.explanation import Detail, Explains, ExplainsColumns, SumsUp
+from berth.framework.explanation import (
+    Change,
+    Detail,
+    Explains,
+    ExplainsColumns,
+    Move,
+    MovesPods,
+    SumsUp,
+)
 from berth.framework.interface import FilterPlugin
 from berth.framework.node_table import NodeTable
 from berth.framework.overlay import Overlay
@@ -27,6 +36,8 @@ from berth.tasks import Steps
 
 log = logging.getLogger(__name__)
 
+MOST_MOVED: Final = 200
+"""Pods that are moved to try out a change; nobody moves more to make room for one."""
 MORE_KEPT: Final = 256
 """Rows that are kept beside twice the number of nearest ones, before others are forgotten."""
 
@@ -148,13 +159,26 @@ class Obstacles:
         nearest = nsmallest(count, found, key=itemgetter(0, 1))
         return [(row, obstacles) for *_, row, obstacles in nearest]
 
-    def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
-        """Say what the nearest node would need; None if nobody could change it."""
-        if not self._were_filtered or self._found.diagnosis.error() is not None:
+    @property
+    def can_be_met(self) -> bool:
+        """Whether filters were asked and none failed, so that all objections are known."""
+        return self._were_filtered and self._found.diagnosis.error() is None
+
+    def moves(self, plugin: str, change: Change, row: int) -> Sequence[Move] | None:
+        """Return the pods that would have to move for *change*, which *plugin* tells of *row*.
+
+        None if it cannot say, or they are too many to be moved.
+        """
+        moving: object = self._filters.get(plugin)
+        if not isinstance(moving, MovesPods):
             return None
-        if distance_of(obstacles).hold is Hold.FIXED:
+        try:
+            moves = moving.moves(change, self._state, self._pod, self._nodes, row)
+            found = None if moves is None else list(islice(moves, MOST_MOVED + 1))
+            return None if found is None or len(found) > MOST_MOVED else found
+        except Exception:  # a plugin's bug costs the verification only
+            log.exception("a plugin cannot say which pods to move", extra={"plugin": plugin})
             return None
-        return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
 
     def beside(self, row: int) -> tuple[str, ...]:
         """Return the nominated pods that room is left for on *row*, which they keep this pod off.
@@ -280,30 +304,3 @@ def _details(
     except Exception:  # a plugin's bug costs the details only
         log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
         return ()
-
-
-def _miss(node: str, obstacles: tuple[Obstacle, ...], *, beside: tuple[str, ...]) -> NearestMiss:
-    changes = []
-    words = []
-    is_complete = True
-    for obstacle in obstacles:
-        for detail in obstacle.details:
-            if detail.change is not None:
-                changes.append(detail.change)
-                words.append(detail.change.words)
-            else:
-                is_complete = False
-                words.append(detail.message)
-        if not obstacle.details:
-            is_complete = False
-            words.append(f"{obstacle.plugin or 'PreFilter'} says {', '.join(obstacle.reasons)!r}")
-    return NearestMiss(
-        node=node,
-        changes=tuple(changes),
-        is_complete=is_complete,
-        words=f"{node}{_beside_in_words(beside)}: {'; '.join(words)}",
-    )
-
-
-def _beside_in_words(pods: tuple[str, ...]) -> str:
-    return f", beside {', '.join(pods)} nominated there" if pods else ""

@@ -11,6 +11,7 @@ from berth.explain.explanation import (
     PodState,
     Whereabouts,
 )
+from berth.explain.workload import Workload
 from berth.extender.result import EXTENDER
 from berth.framework.explanation import counted, listed
 
@@ -124,7 +125,8 @@ def _preempting(state: PodState) -> str:
 def _alone(evaluation: Evaluation) -> str:
     if evaluation.choice is None:
         return f"alone it would fit nowhere now: {_refusal(evaluation)}{_remedy(evaluation)}"
-    return f"alone {evaluation.num_feasible} of {evaluation.num_nodes} nodes could take it now"
+    nodes = counted(evaluation.num_nodes, "node")
+    return f"alone {evaluation.num_feasible} of {nodes} could take it now"
 
 
 def _unschedulable(evaluation: Evaluation, state: PodState) -> str:
@@ -159,7 +161,15 @@ def _refusal(evaluation: Evaluation) -> str:
 
 
 def _remedy(evaluation: Evaluation) -> str:
-    found = [*evaluation.findings[:FINDINGS_TOLD]]
+    found = [*evaluation.findings[:FINDINGS_TOLD], *evaluation.advice]
     if evaluation.nearest_miss is not None:
         found.append(f"nearest is {evaluation.nearest_miss.words}")
     return "".join(f"; {each}" for each in found)
+
+
+def without_pods(workload: Workload, namespace: str, why: str, *, num_pods: int) -> str:
+    """Say that *workload* has no pods, or not as many as it wants."""
+    subject = f"{workload} in namespace {namespace}"
+    if num_pods:
+        return f"{subject} has only {counted(num_pods, 'pod')}: {why}"
+    return f"{subject} has no pods: {why}" if why else f"{subject} has no pods that run or wait"

@@ -68,10 +68,12 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "would go to", evaluation.choice.words
     else:
         yield "fits nowhere", evaluation.message
-    if evaluation.choice is None and evaluation.funnel:
+    if evaluation.choice is None and evaluation.funnel and not evaluation.refused_by:
         yield "filters", _funnel(evaluation)
     for finding in evaluation.findings:
-        yield "there is", finding
+        yield "overall", finding
+    for each in evaluation.advice:
+        yield "advice", each
     if evaluation.nearest_miss is not None:
         yield "nearest miss", evaluation.nearest_miss.words
 
@@ -113,7 +115,7 @@ def _score(score: PluginScore) -> str:
 
 def nodes_table(evaluation: Evaluation) -> Iterator[Content]:
     """Yield the nodes with what is held against each, below an empty line."""
-    if not evaluation.nodes:
+    if not evaluation.nodes or evaluation.refused_by:
         return
     table = Table("node", "verdict", "why")
     for verdict in evaluation.nodes:
@@ -132,7 +134,7 @@ def nodes_table(evaluation: Evaluation) -> Iterator[Content]:
     yield table
     left = evaluation.num_nodes - len(evaluation.nodes)
     if left > 0:
-        yield f"and {left} more of {evaluation.num_nodes} nodes"
+        yield f"and {left} more of {counted(evaluation.num_nodes, 'node')}"
 
 
 def _total(score: NodeScore | None) -> str:

@@ -1,5 +1,6 @@
 """A controller of pods, as kubectl names it: ``deployment/web``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,12 +16,23 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "statefulset": ("statefulsets", "sts"),
     "daemonset": ("daemonsets", "ds"),
     "job": ("jobs",),
+    "cronjob": ("cronjobs", "cj"),
     "replicationcontroller": ("replicationcontrollers", "rc"),
 }
 _KIND_OF: Final = {name: kind for kind, others in _KINDS.items() for name in (kind, *others)}
 POD: Final = "pod"
 POD_GROUP: Final = "podgroup"
 WORKLOADS: Final = tuple(kind for kind in _KINDS if kind not in (POD, POD_GROUP))
+
+
+_OF_CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8,}")
+"""How the CronJob controller calls a Job: by the minute that it is for."""
+
+
+def cron_job_of(job: str) -> str:
+    """Return the CronJob that a Job of this name is of, empty if of none."""
+    found = _OF_CRON_JOB.fullmatch(job)
+    return found[1] if found else ""
 
 
 def kind_named(word: str) -> str | None:
@@ -66,11 +78,14 @@ class Workload:
     def has(self, pod: "Pod", namespace: str) -> bool:
         """Whether *pod* is one of the workload's in *namespace*, and has not finished.
 
-        The ReplicaSet of a Deployment has it, too.
+        The ReplicaSet of a Deployment has it, too; so has the CronJob of a Job, which is told by
+        the Job's name.
         """
         if pod.metadata.namespace != namespace or pod.is_terminated:
             return False
         owner = pod.metadata.controller
         if owner is not None and self.kind == "replicaset":
             return owner.kind == "ReplicaSet" and owner.name == self.name
+        if owner is not None and self.kind == "cronjob":
+            return owner.kind == "Job" and cron_job_of(owner.name) == self.name
         return Workload.of(pod) == self

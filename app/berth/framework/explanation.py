@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from berth.framework.interface import Plugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Mask
+from berth.objects.taints import UNSCHEDULABLE_TAINT
 
 
 class ChangeKind(StrEnum):
@@ -54,6 +55,10 @@ class Change:
     """Of resources in the units of :class:`~berth.framework.node_table.NodeTable`."""
     shortfall: float = 1.0
     """How far off the node is: what is missing, as a part of what is needed; 1: all of it."""
+    values: tuple[str, ...] = ()
+    """Of LabelNode: the values that the label may get; empty: any."""
+    removes: bool = False
+    """Of LabelNode: whether the label is to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,27 @@ class Explains(Plugin):
 
         Called when somebody asks, never in a scheduling attempt, with the *state* that PreFilter
         of the same question has written. As in Filter, the table that is given is evaluated.
+        """
+
+
+class Move(NamedTuple):
+    """A pod that leaves a node, or comes to it."""
+
+    row: int
+    pod: PodInfo
+    comes: bool = False
+
+
+class MovesPods(Explains):
+    """A Filter plugin whose MovePods changes can be tried out before they are advised."""
+
+    @abstractmethod
+    def moves(
+        self, change: Change, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterable[Move] | None:
+        """Name pods that are to move for *change*, which :meth:`explain` told of *row*.
+
+        A pod that comes may be one that there is not yet. None if nobody can tell.
         """
 
 
@@ -154,7 +180,9 @@ _GIVEN_PREFIXES: Final = (
 (https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
 
 
-def label_change(key: str, words: str) -> Change | None:
+def label_change(
+    key: str, words: str, *, values: Sequence[str] = (), removes: bool = False
+) -> Change | None:
     """Return what a label of a node would have to become; None if it states a fact.
 
     Another name or zone in a label moves no machine: volumes, and pods that are spread, would end
@@ -162,7 +190,18 @@ def label_change(key: str, words: str) -> Change | None:
     """
     if key in _GIVEN_LABELS or key.startswith(_GIVEN_PREFIXES):
         return None
-    return Change(kind=ChangeKind.LABEL_NODE, what=key, words=words)
+    return Change(
+        kind=ChangeKind.LABEL_NODE, what=key, words=words, values=tuple(values), removes=removes
+    )
+
+
+def uncordon() -> Change:
+    """Return what a cordoned node needs, which has the field set and, soon after, the taint."""
+    return Change(
+        kind=ChangeKind.UNCORDON,
+        what="spec.unschedulable",
+        words=f"uncordon it, or tolerate {UNSCHEDULABLE_TAINT.key}",
+    )
 
 
 NAMED: Final = 3

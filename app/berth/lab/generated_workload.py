@@ -14,6 +14,7 @@ from berth.lab.workload import MEASUREMENTS, Arrival, Change, ticks
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.whatif import manifests
+from berth.whatif.admission import Admission
 
 
 class GeneratedWorkload:
@@ -32,10 +33,10 @@ class GeneratedWorkload:
         render = rendered(read(beside, source.objects)) if source.objects else None
         self.nodes: Sequence[Node] = list(self._nodes())
         self.objects: Sequence[Any] = render.objects if render else ()
-        priorities = render.priorities if render else {}
+        admission = render.admission() if render else Admission()
         self.pods: Sequence[Pod] = [
             manifests.replicas(
-                group.manifest, 1, at=f"pods[{i}].manifest", priorities=priorities, taken=(), most=1
+                group.manifest, 1, at=f"pods[{i}].manifest", admission=admission, taken=(), most=1
             ).pods[0]
             for i, group in enumerate(source.pods)
         ]

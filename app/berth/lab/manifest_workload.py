@@ -69,12 +69,13 @@ def rendered(objects: Iterable[dict[str, Any]]) -> Render:
 def pods_of(render: Render) -> Sequence[Pod]:
     """Return the pods of all workloads, and add what comes to be with them to the objects."""
     pods: dict[str, Pod] = {}
+    admission = render.admission()
     for each in render.workloads:
         made = manifests.replicas(
             each.manifest,
             None,
             at=each.at,
-            priorities=render.priorities,
+            admission=admission,
             taken=pods,
             most=MOST_PODS - len(pods),
         )

@@ -16,6 +16,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.offline.files import lines_of, opened
 from berth.whatif import manifests
+from berth.whatif.admission import Admission
 
 MILLI_PER_GPU: Final = 1000
 PODS_PER_NODE: Final = 1001
@@ -82,7 +83,7 @@ class Trace:
             required = {"requiredDuringSchedulingIgnoredDuringExecution": term}
             spec["affinity"] = {"nodeAffinity": required}
         manifest = {"metadata": {"name": "pod"}, "spec": spec}
-        return manifests.pod(manifest, at=where, priorities={}).pods[0]
+        return manifests.pod(manifest, at=where, admission=Admission()).pods[0]
 
 
 def called(pod: Pod, name: str) -> Pod:

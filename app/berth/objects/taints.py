@@ -19,6 +19,12 @@ COMPARISONS: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators ``Lt`` and ``Gt`` (spec G11)."""
 
 
+def written(taint: Taint) -> str:
+    """Write *taint* as kubectl does: ``key=value:effect``."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
 def tolerates(toleration: Toleration, taint: Taint, *, comparisons: bool = False) -> bool:
     """Whether *toleration* puts up with *taint* (spec §5.5).
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.explain.workload import POD, POD_GROUP, kind_named
+from berth.explain.workload import POD, POD_GROUP, WORKLOADS, kind_named
 from berth.flags import running_scheduler
 from berth.flags.configuration import add_plugin_flags
 from berth.terminal import program
@@ -50,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
         help="a pod; or pod/NAME; or podgroup/NAME; or deployment/NAME and so on: the pending pods"
-        " of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job",
+        " of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job or"
+        " CronJob",
     )  # fmt: skip
     parser.add_argument(
         "-n",
@@ -104,5 +105,8 @@ def _asked(
     if kind is not None:
         return namespace or DEFAULT_NAMESPACE, kind, name
     if namespace not in (None, first):
-        parser.error(f"{text} is in namespace {first}, -n says {namespace}")
+        parser.error(
+            f"{text}: {first} is neither the namespace of -n nor a kind that can be explained:"
+            f" {', '.join((POD, POD_GROUP, *WORKLOADS))}"
+        )
     return first, POD, name

@@ -12,8 +12,11 @@ memory that it works on), ``berth.server`` (asks for others, in a process of its
 
 Decision (2026-11): a snapshot has what berth reads of an object, not the whole object; because that
 is what decisions follow from and all that the scheduler keeps; instead of raw JSON, which would be
-twenty times as much in memory. Decision (2026-11): a pod that a preemption removes does not come
-back, for nobody can tell whether its owner makes another; it is told among the victims. Decision
-(2026-11): DaemonSets are known by the pods they run, and by their manifests where a list or a
-question brings them; instead of a watch, for which every installation would need one more right.
+twenty times as much in memory. Decision (2026-11): a pod that a preemption removes does not count
+afterwards; where the next pod of its controller would go is told beside it, found after everything
+else is placed. Decision (2026-11): what admission goes by is listed when somebody asks and is no
+declared kind; because deciding does not need it, and a scheduler that may not read it must start.
+Decision (2026-11): DaemonSets are known by the pods they run, and by their manifests where a list
+or a question brings them; instead of a watch, for which every installation would need one more
+right.
 """

@@ -75,7 +75,10 @@ class Unplaced(Told):
     """Pods of one template that fit nowhere for the same reason."""
 
     template: str = Field(description="What they were made from, as in Deployment default/web")
-    message: str = Field(description="As in the FailedScheduling event")
+    message: str = Field(
+        description="As in the FailedScheduling event; of pods that are not created, as the API"
+        " server refuses them"
+    )
     pods: tuple[str, ...]
     asked: bool = Field(description="Whether the question is about them; else they waited before")
 
@@ -105,6 +108,12 @@ class Victim(Told):
     node: str
     priority: int
     preemptor: str
+    target: str = Field(
+        default="",
+        description="Where its controller's next pod would go, after everything else was placed,"
+        " evicting others if it may; empty if nowhere",
+    )
+    why: str = Field(default="", description="Why it would go nowhere")
 
 
 class Move(Told):
@@ -211,6 +220,11 @@ class Answer(Outcome):
     snapshot_time: str = Field(description="When the snapshot was taken; empty if it does not say")
     notes: tuple[str, ...] = Field(
         default=(), description="What was passed over, assumed or not known"
+    )
+    admission: str = Field(
+        default="",
+        description="Of a question that creates pods: which rules of the API server they were held"
+        " to, and which are left out. A pod that it would refuse is among the unplaced",
     )
     nodes_needed: NodesNeeded | None = None
     removable: Removable | None = None

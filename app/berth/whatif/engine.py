@@ -22,6 +22,7 @@ from berth.whatif.repacking import repacked, spare_moves
 from berth.whatif.snapshot import Snapshot
 from berth.whatif.typical_pods import TypicalPods
 from berth.whatif.usage import NodesThen, changed_nodes, nothing
+from berth.whatif.victims import victims_then
 from berth.whatif.world import World
 
 
@@ -60,6 +61,7 @@ async def _answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
         notes=found.notes if left is None else (*found.notes, note_on(left)),
+        admission=found.admission,
         nodes_needed=found.nodes_needed,
         removable=found.removable,
         partial=left,
@@ -72,6 +74,7 @@ class _Found(NamedTuple):
     """What is found out beside the outcome."""
 
     notes: tuple[str, ...]
+    admission: str
     nodes_needed: NodesNeeded | None
     removable: Removable | None
     partial: Partial | None
@@ -105,16 +108,21 @@ async def _simulate(
 
     world, placing = begin(preempts=question.preemption)
     typical = TypicalPods(chain(world.cluster.cache.pods(), world.waiting))
-    goal = {pod.key for pod in world.asked or world.pending}
+    goal = {pod.key for pod in world.asked}
+    if not goal and not world.refused:
+        goal = {pod.key for pod in world.pending}
     course.begin(stage, sum(1 for _ in world.waiting))
     placed = await placing.place(world.waiting, explains=True)
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, typical, goal=goal, question=question)
     needed = can_go = None
+    admission = world.admission.in_words if world.creates else ""
     try:
         if course.is_cut and (placed.undecided or placed.refusals):  # who might be tried again
             raise CutShortError
+        if placed.victims:
+            outcome = outcome.model_copy(update={"victims": await victims_then(placed, placing)})
         if question.find_nodes is not None:
             course.begin("findNodes", sum(1 for _ in world.waiting))
             if question.preemption:  # who was evicted must be there again
@@ -131,8 +139,8 @@ async def _simulate(
                 raise CutShortError
     except CutShortError:
         left = partial(course, question, world, tuple(placed.undecided))
-        return outcome, _Found(tuple(world.notes), needed, can_go, left)
-    return outcome, _Found(tuple(world.notes), needed, can_go, None)
+        return outcome, _Found(tuple(world.notes), admission, needed, can_go, left)
+    return outcome, _Found(tuple(world.notes), admission, needed, can_go, None)
 
 
 def _outcome(
@@ -140,7 +148,9 @@ def _outcome(
 ) -> Outcome:
     after = NodesThen.of(world.cluster.cache.table)
     return Outcome(
-        fits=not goal & placed.refusals.keys() and not goal.intersection(placed.undecided),
+        fits=not (
+            goal & placed.refusals.keys() or goal.intersection(placed.undecided) or world.refused
+        ),
         placements=placed.nodes,
         unplaced=_unplaced(world, placed),
         pending=tuple(pod.key for pod in world.pending),
@@ -177,18 +187,21 @@ def _groups(label: str, placed: Placed, before: NodesThen, after: NodesThen) -> 
 def _unplaced(world: World, placed: Placed) -> tuple[Unplaced, ...]:
     """Group who has no node by what it was made from and why, in the order of the question."""
 
-    def grouped(pods: Iterable[PodInfo], *, asked: bool) -> list[Unplaced]:
+    def grouped(refusals: Iterable[tuple[str, str]], *, asked: bool) -> Iterator[Unplaced]:
         alike: dict[tuple[str, str], list[str]] = {}
-        for pod in pods:
-            if pod.key in placed.refusals:
-                kind = (world.template_of[pod.key], placed.refusals[pod.key])
-                alike.setdefault(kind, []).append(pod.key)
-        return [
-            Unplaced(template=template, message=message, pods=tuple(keys), asked=asked)
-            for (template, message), keys in alike.items()
-        ]
+        for key, message in refusals:
+            alike.setdefault((world.template_of[key], message), []).append(key)
+        for (template, message), keys in alike.items():
+            yield Unplaced(template=template, message=message, pods=tuple(keys), asked=asked)
 
-    return (*grouped(world.asked, asked=True), *grouped(world.pending, asked=False))
+    def of(pods: Iterable[PodInfo]) -> Iterator[tuple[str, str]]:
+        refusals = placed.refusals
+        return ((pod.key, refusals[pod.key]) for pod in pods if pod.key in refusals)
+
+    return (
+        *grouped(chain(of(world.asked), world.refused.items()), asked=True),
+        *grouped(of(world.pending), asked=False),
+    )
 
 
 def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> int:

@@ -94,9 +94,9 @@ class _Search:
         for name in self._world.chosen_nodes(choice, at="findRemovable"):
             labels = self._world.node(name).labels
             if name in self._world.added:
-                self.keep(name, "it is one of those that are added")
+                self.keep(name, "it is one of the added nodes")
             elif name not in choice.names and any(label in labels for label in CONTROL_PLANE):
-                self.keep(name, "it is of the control plane")
+                self.keep(name, "it is a control plane node")
             elif why := self._why_not(table.pods[table.row_of[name]].values()):
                 self.keep(name, why)
             else:

@@ -1,8 +1,9 @@
 """From manifests to what a cluster would have: pods of templates, nodes of types.
 
 What an API server and controllers fill in and scheduling reads is filled in here: namespace,
-priority of a class, claims of a StatefulSet, and all of :mod:`berth.objects.pod_defaults`. Webhooks
-and LimitRanges are not known, nor the labels that a controller adds to its pods.
+claims of a StatefulSet, all of :mod:`berth.objects.pod_defaults`, and what
+:mod:`berth.whatif.admission` says of priorities and LimitRanges. The labels that a controller adds
+to its pods are not known.
 """
 
 from collections.abc import Container as Names
@@ -26,9 +27,10 @@ from berth.objects.meta import KubeStruct, OwnerReference
 from berth.objects.names import MAX_SUBDOMAIN
 from berth.objects.node import Node
 from berth.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
-from berth.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
+from berth.objects.pod_defaults import default_pod, merge_match_label_keys
 from berth.objects.storage import PersistentVolumeClaim
 from berth.offline.scenario import ScenarioError, read
+from berth.whatif.admission import Admission, AdmissionError
 from berth.whatif.daemons import DaemonSet, declared
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -57,20 +59,24 @@ class Made:
     """As in ``Deployment default/web``."""
     pods: tuple[Pod, ...]
     objects: tuple[KubeStruct, ...] = ()
+    written: Mapping[str, Any] | None = None
+    """The JSON of one of the pods, as admission has left it; None: of the first."""
+    claims: tuple[Mapping[str, Any], ...] = ()
+    """The JSON of the claims that each of them gets."""
 
 
-def pod(manifest: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]) -> Made:
+def pod(manifest: Mapping[str, Any], *, at: str, admission: Admission) -> Made:
     """Return the one pod that *manifest* describes, as it is before it has a node.
 
     *at* names the field in errors. Raises QuestionError.
     """
     if manifest.get("kind", "Pod") != "Pod":
         raise QuestionError(f"{at}.kind: {manifest['kind']!r}: must be Pod")
-    made = _pod(manifest, manifest, at=at, priorities=priorities)
+    made, written = _pod(manifest, manifest, at=at, admission=admission)
     name = _name(manifest, at=at)
     if not name:
         raise QuestionError(f"{at}.metadata.name: needed")
-    return Made(f"Pod {made.key}", (_called(made, name),))
+    return Made(f"Pod {made.key}", (_called(made, name),), written=written)
 
 
 def replicas(
@@ -78,7 +84,7 @@ def replicas(
     number: int | None,
     *,
     at: str,
-    priorities: Mapping[str, int],
+    admission: Admission,
     taken: Names[str],
     most: int,
 ) -> Made:
@@ -90,18 +96,20 @@ def replicas(
     kind = manifest.get("kind")
     if kind not in _TEMPLATES:
         raise QuestionError(f"{at}.kind: {kind!r}: must be one of {', '.join(_TEMPLATES)}")
-    base = _pod(_template(manifest, at=at), manifest, at=at, priorities=priorities)
+    base, written = _pod(_template(manifest, at=at), manifest, at=at, admission=admission)
     base = _owned(base, manifest, at=at)
     wanted = _number(manifest, at=at) if number is None else number
     name = _name(manifest, at=at) or "what-if"
     namespace = base.metadata.namespace
     pods = _numbered(base, name, wanted, at=at, taken=taken, most=most)
     objects: list[KubeStruct] = list(_owner(manifest, namespace))
+    claims: Sequence[Any] = ()
     if kind == "StatefulSet":
         claims = _section(manifest, "spec", at=at).get("volumeClaimTemplates") or ()
         pods, made = _with_claims(pods, claims, at=f"{at}.spec.volumeClaimTemplates")
         objects += made
-    return Made(f"{kind} {namespace}/{name}", pods, tuple(objects))
+    template = f"{kind} {namespace}/{name}"
+    return Made(template, pods, tuple(objects), written=written, claims=tuple(claims))
 
 
 def copies(model: Pod, number: int, *, at: str, taken: Names[str], most: int) -> Made:
@@ -117,15 +125,15 @@ def copies(model: Pod, number: int, *, at: str, taken: Names[str], most: int) ->
 
 
 def daemon_set(
-    manifest: Mapping[str, Any], *, at: str, priorities: Mapping[str, int] | None
-) -> DaemonSet:
-    """Return the DaemonSet that *manifest* describes; *priorities* None: no matter which it has.
+    manifest: Mapping[str, Any], *, at: str, admission: Admission | None
+) -> tuple[DaemonSet, Mapping[str, Any]]:
+    """Return the DaemonSet that *manifest* describes, and the JSON of its pods.
 
-    Raises QuestionError.
+    *admission* None: they are there already. Raises QuestionError.
     """
-    base = _pod(_template(manifest, at=at), manifest, at=at, priorities=priorities)
+    base, written = _pod(_template(manifest, at=at), manifest, at=at, admission=admission)
     name = _name(manifest, at=at) or "what-if"
-    return declared(f"{base.metadata.namespace}/{name}", base)
+    return declared(f"{base.metadata.namespace}/{name}", base), written
 
 
 def companion(manifest: Mapping[str, Any], *, at: str) -> KubeStruct:
@@ -149,12 +157,12 @@ def companion(manifest: Mapping[str, Any], *, at: str) -> KubeStruct:
     return found
 
 
-def priority_class(manifest: Mapping[str, Any], *, at: str) -> tuple[str, int]:
-    """Return name and value of a PriorityClass. Raises QuestionError."""
+def priority_class(manifest: Mapping[str, Any], *, at: str) -> PriorityClass:
+    """Return the PriorityClass that *manifest* describes. Raises QuestionError."""
     made: PriorityClass = _read(manifest, PriorityClass, at=at)
     if not made.metadata.name:
         raise QuestionError(f"{at}.metadata.name: needed")
-    return made.metadata.name, made.value
+    return made
 
 
 def _template(manifest: Mapping[str, Any], *, at: str) -> Mapping[str, Any]:
@@ -192,52 +200,31 @@ def _pod(
     manifest: Mapping[str, Any],
     *,
     at: str,
-    priorities: Mapping[str, int] | None,
-) -> Pod:
-    made = _defaulted(template, at=at)
-    written = _section(template, "spec", at=at)
-    namespace = made.metadata.namespace
+    admission: Admission | None,
+) -> tuple[Pod, Mapping[str, Any]]:
+    """Return the pod of *template* as the API server would store it, and its JSON."""
+    plain: Pod = _read(template, Pod, at=at)  # what is filled in follows from what can be read
+    namespace = plain.metadata.namespace
     if not namespace:
         namespace = str(_section(manifest, "metadata", at=at).get("namespace") or "default")
     if len(namespace) > MAX_SUBDOMAIN:
         raise QuestionError(f"{at}.metadata.namespace: no more than {MAX_SUBDOMAIN} characters")
-    spec = _replace(
-        made.spec,
-        node_name="",
-        priority=_priority(written, at=at, priorities=priorities),
-    )
-    meta = _replace(
-        made.metadata, namespace=namespace, deletion_timestamp=None, creation_timestamp=None
-    )
-    return Pod(meta, spec, PodStatus(phase="Pending"))
-
-
-def _priority(
-    spec: Mapping[str, Any], *, at: str, priorities: Mapping[str, int] | None
-) -> int | None:
-    name, value = spec.get("priorityClassName"), spec.get("priority")
-    if value is not None or not name or priorities is None:
-        return value if isinstance(value, int) else None
-    known = {**SYSTEM_PRIORITIES, **priorities}
-    if name not in known:
-        raise QuestionError(
-            f"{at}: priorityClassName: {name!r}: not known; give spec.priority, or the class"
-            " in priorityClasses"
-        )
-    return known[name]
-
-
-def _defaulted(template: Mapping[str, Any], *, at: str) -> Pod:
-    """Read the pod of *template* with what the API server fills in."""
-    _read(template, Pod, at=at)  # what is filled in follows from fields that can be read
     written = {name: deepcopy(template[name]) for name in ("metadata", "spec") if name in template}
     default_pod(written.setdefault("spec", {}))
     try:
+        if admission is not None:
+            admission.admit(written, namespace=namespace)
         merge_match_label_keys(written)
-    except ValueError as exc:
+    except (AdmissionError, ValueError) as exc:
         raise QuestionError(f"{at}: {exc}") from exc
     made: Pod = _read(written, Pod, at=at)
-    return made
+    spec = _replace(made.spec, node_name="")
+    meta = _replace(
+        made.metadata, namespace=namespace, deletion_timestamp=None, creation_timestamp=None
+    )
+    written["metadata"] = {**(written.get("metadata") or {}), "namespace": namespace}
+    written["metadata"].pop("deletionTimestamp", None)
+    return Pod(meta, spec, PodStatus(phase="Pending")), written
 
 
 def _numbered(

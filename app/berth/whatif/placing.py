@@ -10,6 +10,7 @@ from berth.explain.groups.explainer import PodGroupExplainer
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
 from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
@@ -31,6 +32,8 @@ class Placed:
     victims: list[Victim] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
     """Who was not tried, because the time was over."""
+    evicted: dict[str, Pod] = field(default_factory=dict)
+    """The victims as they were, by key."""
     groups: dict[GroupKey, PodGroupExplanation] = field(default_factory=dict)
     """Why pod groups are where they are, or wait; empty unless that was asked for."""
 
@@ -99,6 +102,7 @@ class Placing:
         for victim in cluster.victims[evicted:]:
             if placed.nodes.pop(victim.pod.key, None) is not None:
                 placed.refusals[victim.pod.key] = f"evicted for {victim.preemptor.key}"
+            placed.evicted[victim.pod.key] = victim.pod.pod
             placed.victims.append(
                 Victim(
                     pod=victim.pod.key,

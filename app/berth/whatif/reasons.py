@@ -2,13 +2,14 @@
 
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
 from berth.explain.evaluation import evaluate
-from berth.explain.explanation import Explanation
+from berth.explain.explanation import Explanation, PodState, Whereabouts
 from berth.explain.groups.explainer import NO_GROUP, PodGroupExplainer
 from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
 from berth.objects.pod_group import GroupKey
 from berth.offline.explain import configuration
 from berth.profile.build import Registry, build_profiles
@@ -28,7 +29,7 @@ def explain_pod(
     cluster = snapshot.scenario()
     pod = cluster.pods.get(key)
     if pod is None or pod.is_terminated:
-        raise SnapshotError(f"pod {key}: there is none, or it has finished")
+        raise SnapshotError(f"pod {key}: not found, or it has finished")
     config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
     nodes, asked, notes = cluster.cache.table, PodInfo(pod), []
     handle = Handle(nodes, listers=cluster.listers, pod=cluster.pods.get)
@@ -38,6 +39,7 @@ def explain_pod(
         notes.append(AS_IF_UNPLACED)
         nodes = nodes.detached()
         asked = as_if_unplaced(pod, placed, nodes)
+    state = _state(pod)
     evaluation = None
     if profile is not None:
         evaluation = evaluate(
@@ -47,8 +49,23 @@ def explain_pod(
         pod=key,
         uid=asked.uid,
         profile=pod.spec.scheduler_name,
-        summary=summarize(Subject(key), None, evaluation),
+        summary=summarize(Subject(key), state, evaluation),
+        state=state,
         evaluation=evaluation,
+    )
+
+
+def _state(pod: Pod) -> PodState | None:
+    """Say where *pod* is; None if it waits: a snapshot does not tell for what."""
+    node = pod.spec.node_name
+    if not node:
+        return None
+    since = next((c for c in pod.status.conditions if c.type == "PodScheduled"), None)
+    return PodState(
+        where=Whereabouts.BOUND,
+        words=f"bound to {node}",
+        node=node,
+        since=since.last_transition_time if since and since.status == "True" else None,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from berth import manifests
 from berth.framework.listers import KINDS
+from berth.objects.cluster import PriorityClass
 from berth.objects.meta import KubeStruct
+from berth.whatif.admission import Admission
 from berth.whatif.daemons import DAEMON_SET
 from berth.whatif.manifests import QuestionError, companion, priority_class
 from berth.whatif.question import Replicas
@@ -53,8 +55,15 @@ class Render:
     copies: list[tuple[str, Replicas]] = field(default_factory=list)
     """What is like a pod of the snapshot, with the name of the field."""
     objects: list[KubeStruct] = field(default_factory=list)
-    priorities: dict[str, int] = field(default_factory=dict)
+    priority_classes: list[PriorityClass] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def admission(self) -> Admission:
+        """Return what becomes of pods where nothing but the PriorityClasses is known."""
+        admission = Admission()
+        for each in self.priority_classes:
+            admission.add_class(each)
+        return admission
 
 
 def sort_out(templates: Iterable[Replicas]) -> Render:
@@ -74,8 +83,7 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         elif group in (None, _WORKLOADS.get(kind)) and kind in _WORKLOADS:
             render.workloads.append(Workload(at, manifest, replicas))
         elif kind == PRIORITY_CLASS:
-            name, value = priority_class(manifest, at=at)
-            render.priorities[name] = value
+            render.priority_classes.append(priority_class(manifest, at=at))
             taken[kind] += 1
         elif kind in _COMPANIONS and _is_kubernetes(group):
             render.objects.append(companion(manifest, at=at))
@@ -83,11 +91,11 @@ def sort_out(templates: Iterable[Replicas]) -> Render:
         else:
             skipped[kind] += 1
     if skipped and not (render.workloads or render.copies or taken):
-        raise QuestionError(f"templates: none of them makes pods: {_counted(skipped)}")
+        raise QuestionError(f"templates: none of them creates pods: {_counted(skipped)}")
     if taken:
         render.notes.append(f"taken into account: {_counted(taken)}")
     if skipped:
-        render.notes.append(f"passed over, for they make no pods: {_counted(skipped)}")
+        render.notes.append(f"ignored, because they create no pods: {_counted(skipped)}")
     return render
 
 

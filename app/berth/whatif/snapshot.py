@@ -12,8 +12,8 @@
 Objects have the fields that berth reads, see :mod:`berth.framework.exports`, and are in the order
 that matters: nodes as scheduling goes round them, pods as they came. A kind may come in several
 lists. What ``kubectl get ... -o json`` prints is read as well: a List of whole objects of any
-kinds, of which others than ours are passed over; it has no configuration. DaemonSets are read where
-a List has them.
+kinds, of which others than ours are passed over; it has no configuration. DaemonSets,
+PriorityClasses, ResourceQuotas and LimitRanges are read where a List has them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,8 @@ from berth.framework.listers import Listers, kinds_of
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import PodSpec
 from berth.offline.scenario import Scenario
+from berth.whatif.admission import KINDS as ADMISSION_KINDS
+from berth.whatif.admission import Policies, read_policies
 from berth.whatif.daemons import DAEMON_SET, DAEMON_SET_VERSION
 
 API_VERSION: Final = "berth/v1"
@@ -70,6 +72,8 @@ class Snapshot:
     """What the scheduler knew beside the objects; of a running one."""
     annotations: Collection[str] = DECIDING_ANNOTATIONS
     """Those that are written; all others are left out."""
+    policies: Policies = field(default_factory=dict)
+    """What admission goes by, where it could be read."""
 
     @property
     def now(self) -> float:
@@ -105,6 +109,10 @@ class Snapshot:
                 ]
                 yield separator + msgspec.json.encode(typed | {"items": batch})
                 separator = b",\n"
+        for name, policies in self.policies.items():
+            typed = {"apiVersion": ADMISSION_KINDS[name].api_version, "kind": f"{name}List"}
+            yield separator + msgspec.json.encode(typed | {"items": policies})
+            separator = b",\n"
         if self.daemon_sets:
             typed = {"apiVersion": DAEMON_SET_VERSION, "kind": f"{DAEMON_SET}List"}
             yield separator + msgspec.json.encode(
@@ -178,6 +186,7 @@ class _Item(msgspec.Struct):
 _decode_document = msgspec.json.Decoder(_Document).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
 _decode_one = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_raw = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 _decode_all = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
 
 
@@ -207,10 +216,11 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
     for kind, found in _read_all(document, source, kinds_of(listers)):
         objects.setdefault(kind, []).extend(found)
     daemon_sets = tuple(objects.pop(DAEMON_SET))
+    policies = {kind: objects.pop(kind) for kind in ADMISSION_KINDS if kind in objects}
     time = (document.metadata or {}).get("time", "") if is_ours else ""
     config = document.config if is_ours else None
     scheduler = document.scheduler if is_ours else None
-    return Snapshot(str(time), config, objects, daemon_sets, listers, scheduler)
+    return Snapshot(str(time), config, objects, daemon_sets, listers, scheduler, policies=policies)
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -234,6 +244,9 @@ def _read_all(
             if kind is not None:
                 found = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
                 yield name, found or ()
+            elif name in ADMISSION_KINDS:
+                each = _decode_raw(item.items) if is_list else [raw]
+                yield name, read_policies(ADMISSION_KINDS[name], each or ())
             elif name == DAEMON_SET:
                 yield name, (_decode_all(item.items) if is_list else [_decode_one(raw)]) or ()
         except UNREADABLE as exc:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from berth.framework.explanation import counted
 from berth.tables import Content, Stack, Table
 from berth.whatif.answer import (
     Answer,
@@ -61,11 +62,15 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
     if answer.snapshot_time:
         yield "snapshot of", answer.snapshot_time
     undecided = len(answer.partial.undecided) if answer.partial is not None else 0
-    yield "fits", _fit(answer, undecided=undecided)
+    if _num_pods(answer) + undecided:
+        yield "fits", _fit(answer, undecided=undecided)
+    elif answer.removable is None and answer.repacked is None:
+        yield "fits", "yes: there is no pod to place"
     if answer.nodes_needed is not None:
         yield "nodes needed", _needed(answer.nodes_needed)
     if answer.compared is not None:
-        yield "compared", f"{_fit(answer.compared)}; {answer.moved} pods placed differently"
+        moved = f"{counted(answer.moved or 0, 'pod')} placed differently"
+        yield "compared", f"{_fit(answer.compared)}; {moved}"
     if answer.repacked is not None:
         yield "nodes in use", _in_use(answer)
     if answer.removable is not None:
@@ -73,28 +78,37 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "can go", _some(names, most=NODES_NAMED) if names else "no node"
         bare = answer.removable.without_controller
         if bare:
-            yield "but", f"nobody makes {_some(bare)} again: no controller owns them"
+            yield "but", f"{_some(bare)} would be lost: no controller makes them again"
+    if answer.admission:
+        yield "admission", answer.admission
     for note in answer.notes:
         yield "note", note
 
 
+def _num_pods(outcome: Outcome) -> int:
+    """Return how many pods there were to place, of which it is known what became of them."""
+    return len(outcome.placements) + sum(len(group.pods) for group in outcome.unplaced)
+
+
 def _fit(outcome: Outcome, *, undecided: int = 0) -> str:
-    without = sum(len(group.pods) for group in outcome.unplaced)
-    total = len(outcome.placements) + without + undecided
-    said = f"{len(outcome.placements)} of {total} pods have a node"
+    found, total = len(outcome.placements), counted(_num_pods(outcome) + undecided, "pod")
+    said = f"{found} of {total} {'has' if found == 1 else 'have'} a node"
     if outcome.victims:
         said += f", {len(outcome.victims)} evicted"
+        lost = sum(not victim.target for victim in outcome.victims)
+        said += f", {lost} of them without a new node" if lost else ", all of them have a new node"
     return f"{'yes' if outcome.fits else 'no'}: {said}"
 
 
 def _needed(needed: NodesNeeded) -> str:
     if needed.count is None:
-        return f"{needed.most} more are not enough"
+        return f"even {needed.most} more are not enough"
     if not needed.count:
         return "none"
     if needed.count == 1:
         return "1 more"
-    return f"{needed.count} more; {needed.count - 1} are not enough"
+    fewer = needed.count - 1
+    return f"{needed.count} more; {fewer} {'is' if fewer == 1 else 'are'} not enough"
 
 
 def _usage(answer: Answer) -> Table:
@@ -137,7 +151,7 @@ def _placements(answer: Answer) -> Iterator[Content]:
         table.add_row(node, str(number), _some(pods))
     yield table
     if len(count) > NODES_NAMED:
-        yield f"and {len(count) - NODES_NAMED} more nodes"
+        yield f"and {counted(len(count) - NODES_NAMED, 'more node')}"
 
 
 def _pod_groups(answer: Answer) -> Table:
@@ -160,9 +174,10 @@ def _unplaced(answer: Answer) -> Table:
 
 
 def _victims(answer: Answer) -> Table:
-    table = Table("evicted", "priority", "node", "for", right=(1,))
+    table = Table("evicted", "priority", "node", "for", "then", right=(1,))
     for victim in answer.victims:
-        table.add_row(victim.pod, str(victim.priority), victim.node, victim.preemptor)
+        then = f"to {victim.target}" if victim.target else victim.why
+        table.add_row(victim.pod, str(victim.priority), victim.node, victim.preemptor, then)
     return table
 
 
@@ -172,7 +187,7 @@ def _in_use(answer: Answer) -> str:
     said = f"{found.nodes_before} before, {found.nodes_after} after"
     if answer.compared is not None and answer.compared.repacked is not None:
         said += f" ({answer.compared.repacked.nodes_after} compared)"
-    return f"{said}; {len(found.moves)} of {found.pods} pods moved"
+    return f"{said}; {len(found.moves)} of {counted(found.pods, 'pod')} moved"
 
 
 def _repacked(found: Repacked) -> Iterator[Content]:
@@ -183,13 +198,15 @@ def _repacked(found: Repacked) -> Iterator[Content]:
     table = Table("from", "", "moved", "to", right=(2,))
     for source, moves in islice(sorted(by_source.items()), NODES_NAMED):
         targets = _targets(move.target for move in moves)
-        table.add_row(source, "empty then" if source in emptied else "", str(len(moves)), targets)
+        table.add_row(
+            source, "would be empty" if source in emptied else "", str(len(moves)), targets
+        )
     yield table
     if len(by_source) > NODES_NAMED:
-        yield f"and {len(by_source) - NODES_NAMED} more nodes"
+        yield f"and {counted(len(by_source) - NODES_NAMED, 'more node')}"
     if found.emptied:
         yield ""
-        yield f"empty then: {_some(found.emptied, most=NODES_NAMED)}"
+        yield f"would be empty: {_some(found.emptied, most=NODES_NAMED)}"
 
 
 def _removable(found: Removable) -> Iterator[Content]:
@@ -200,14 +217,14 @@ def _removable(found: Removable) -> Iterator[Content]:
         yield ""
         yield table
         if len(found.nodes) > NODES_NAMED:
-            yield f"and {len(found.nodes) - NODES_NAMED} more nodes"
+            yield f"and {counted(len(found.nodes) - NODES_NAMED, 'more node')}"
         yield ""
         shares = (
             f"{name} {found.after.resources[name].share:.0%}"
             for name in (*BALANCED, PODS)
             if name in found.after.resources
         )
-        yield f"without them: {found.after.nodes} nodes, use of {', '.join(shares)}"
+        yield f"without them: {counted(found.after.nodes, 'node')}, use of {', '.join(shares)}"
     if found.stays:
         table = Table("stays", "nodes", "why", right=(1,))
         for stays in found.stays[:NODES_NAMED]:
@@ -215,7 +232,8 @@ def _removable(found: Removable) -> Iterator[Content]:
         yield ""
         yield table
         if len(found.stays) > NODES_NAMED:
-            yield f"and {sum(len(each.nodes) for each in found.stays[NODES_NAMED:])} more nodes"
+            left = sum(len(each.nodes) for each in found.stays[NODES_NAMED:])
+            yield f"and {counted(left, 'more node')}"
 
 
 def _targets(nodes: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from berth.config.feature_gates import enabled_features
 from berth.core.scheduler_state import SchedulerState
 from berth.core.simulated_cluster import SimulatedCluster
+from berth.framework.explanation import counted
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.node import Node
@@ -22,6 +23,7 @@ from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.objects.storage import BETA_CLASS, DEFAULT_CLASS, PersistentVolumeClaim
 from berth.objects.taints import COMPARISONS
+from berth.whatif.admission import Admission
 from berth.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from berth.whatif.filling import fill
 from berth.whatif.manifests import (
@@ -64,9 +66,15 @@ class World:
     cluster: SimulatedCluster
     before: NodesThen
     """As the snapshot has them."""
+    admission: Admission
+    """What the API server does with pods that the question creates."""
     profile: str = ""
     """Which one places the pods that are asked for; empty: the one that each names."""
     asked: list[PodInfo] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Who of those that are asked for is not created, and why; by key."""
+    creates: bool = False
+    """Whether the question is about pods that there are not yet."""
     pending: list[PodInfo] = field(default_factory=list)
     """Those that wait in the snapshot and are to be placed."""
     template_of: dict[str, str] = field(default_factory=dict)
@@ -98,7 +106,8 @@ class World:
         *state* is that of the scheduler which goes on in the simulation; None: it begins anew.
         """
         fill(cluster, snapshot, state, with_waiting=question.include_pending)
-        world = cls(cluster, NodesThen.of(cluster.cache.table), question.profile)
+        admission = Admission(snapshot.policies, snapshot.now)
+        world = cls(cluster, NodesThen.of(cluster.cache.table), admission, question.profile)
         if question.add_nodes or question.find_nodes is not None:
             running = by_their_pods(cluster.cache.pods())
             world._daemon_sets = {**running, **_written(snapshot.daemon_sets, running)}
@@ -239,6 +248,7 @@ class World:
 
     def forget(self, key: str) -> None:
         """Take a pod out of the cluster, bound or not; it is not placed either."""
+        self.admission.release(self.cluster.pods[key])
         self.cluster.delete(self.cluster.pods[key])
         if self.template_of.pop(key, None) is not None:
             self.asked = [info for info in self.asked if info.key != key]
@@ -272,31 +282,37 @@ class World:
                 continue
             self.moving[info.key] = info.node_name
             self._ask_for(unplaced(info.pod), template=_origin(info.pod))
-        self.notes += (f"not moved: {count} pods, for {why}" for why, count in stay.items())
+        self.notes += (
+            f"not moved: {counted(count, 'pod')}, because {why}" for why, count in stay.items()
+        )
         if len(self.moving) > MOST_PODS:
             raise QuestionError(f"repack: {len(self.moving)}: more than {MOST_PODS} pods")
 
     def _add_pods(self, question: Question) -> None:
         render = sort_out(question.templates)
         self.notes += render.notes
-        priorities = {**render.priorities, **question.priority_classes}
+        admission = self.admission
+        for found in render.priority_classes:
+            admission.add_class(found)
+        for name, value in question.priority_classes.items():
+            admission.set_priority(name, value)
         for obj in render.objects:
             self.cluster.put(self._with_default_class(obj))
         for i, manifest in enumerate(question.pods):
-            made = pod(manifest, at=f"pods[{i}]", priorities=priorities)
+            made = pod(manifest, at=f"pods[{i}]", admission=admission)
             if made.pods[0].key in self.cluster.pods:  # as if it were created anew
                 self.forget(made.pods[0].key)
             self._take_in(made)
         left = MOST_PODS - len(question.pods)
         for each in render.workloads:
             if each.manifest["kind"] == DAEMON_SET:
-                made = self._daemons(each, priorities=priorities, most=left)
+                made = self._daemons(each, most=left)
             else:
                 made = replicas(
                     each.manifest,
                     each.replicas,
                     at=each.at,
-                    priorities=priorities,
+                    admission=admission,
                     taken=self.cluster.pods,
                     most=left,
                 )
@@ -315,12 +331,12 @@ class World:
         number = 1 if asked.replicas is None else asked.replicas
         return copies(model, number, at=at, taken=self.cluster.pods, most=most)
 
-    def _daemons(self, asked: Workload, *, priorities: Mapping[str, int], most: int) -> Made:
+    def _daemons(self, asked: Workload, *, most: int) -> Made:
         """Return the pods of a DaemonSet, one for each node that runs it; those it has go."""
         at = asked.at
         if asked.replicas is not None:
             raise QuestionError(f"{at}.replicas: a DaemonSet has a pod for each node")
-        found = daemon_set(asked.manifest, at=at, priorities=priorities)
+        found, written = daemon_set(asked.manifest, at=at, admission=self.admission)
         self._asked_daemon_sets[found.key] = found
         pods = self.cluster.pods
         for key in [key for key, each in pods.items() if owner_of(each) == found.key]:
@@ -331,13 +347,28 @@ class World:
         if len(here) > most:
             raise QuestionError(f"{at}: {len(here)} pods: must be at most {most}, with the others")
         made = tuple(found.pod_on(name, taken=pods) for name in here)
-        return Made(f"{DAEMON_SET} {found.key}", made)
+        return Made(f"{DAEMON_SET} {found.key}", made, written=written)
 
     def _take_in(self, made: Made) -> None:
+        """Create what was made, as far as the API server would."""
+        self.creates = True
         for obj in made.objects:
             self.cluster.put(self._with_default_class(obj))
-        for each in made.pods:
+        if not made.pods:
+            return
+        first = made.pods[0]
+        written = self.admission.written(first) if made.written is None else made.written
+        number, why = self.admission.create(
+            dict(written),
+            [each.metadata.name for each in made.pods],
+            namespace=first.metadata.namespace,
+            claims=[{**each, "metadata": each.get("metadata") or {}} for each in made.claims],
+        )
+        for each in made.pods[:number]:
             self._ask_for(each, template=made.template)
+        for each in made.pods[number:]:
+            self.refused[each.key] = why
+            self.template_of[each.key] = made.template
 
     def _with_default_class(self, obj: KubeStruct) -> KubeStruct:
         """Let a claim without a class have the default one, as admission does."""
@@ -393,7 +424,7 @@ def _written(
     found = {}
     for i, manifest in enumerate(manifests):
         at = f"DaemonSet[{i}] of the snapshot"
-        made = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, priorities=None)
+        made, _ = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, admission=None)
         if made.key in running:
             priority = running[made.key].pod.spec.priority
             spec = _replace(made.pod.spec, priority=priority)

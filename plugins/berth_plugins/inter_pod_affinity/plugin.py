@@ -1,7 +1,8 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -24,7 +25,15 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
+from berth.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Move,
+    MovesPods,
+    counted,
+    label_change,
+)
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     MAX_NODE_SCORE,
@@ -104,7 +113,7 @@ class InterPodAffinity(
     PreScorePlugin,
     ScorePlugin,
     EnqueueExtensions,
-    Explains,
+    MovesPods,
 ):
     """Rejects nodes by required (anti)affinity, of the pod and of running pods (spec §5.11).
 
@@ -243,9 +252,34 @@ class InterPodAffinity(
         required: Required = state.read(self.NAME)
         if required.terms.affinity is not None:
             yield from _too_far(required, pod, nodes, row)
-        yield from _too_near(required.anti_affinity, "pod(s) to keep away from", nodes, row)
-        whom = "pod(s) with anti-affinity to this one"
+        yield from _too_near(required.anti_affinity, "to keep away from", nodes, row)
+        whom = "with anti-affinity to this one"
         yield from _too_near(required.existing_anti_affinity, whom, nodes, row)
+
+    def moves(
+        self, change: Change, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterable[Move] | None:
+        """Name a pod that it may be near, and the pods of the domain that keep it away."""
+        required: Required = state.read(self.NAME)
+        terms = required.terms
+        key = change.what.partition("=")[0]
+        near: list[Move] = []
+        if key in terms.affinity_keys and required.affinity.of_rows(nodes, key)[row] <= 0:
+            found = _to_be_near(terms, nodes)
+            if found is None:
+                return None
+            near.append(Move(row, found, comes=True))
+        avoided = [matcher for of_key, matcher in terms.anti_affinity if of_key == key]
+        ids = nodes.labels.ids(key)
+        inside = np.flatnonzero((ids == ids[row]) & nodes.exists)
+        in_the_way = (
+            Move(each, info)
+            for each in inside.tolist()
+            for info in nodes.pods[each].values()
+            if self._num_repelling(pod, key, info.template)
+            or any(_matches(matcher, info.template) for matcher in avoided)
+        )
+        return chain(near, in_the_way)
 
     # Scoring.
 
@@ -373,6 +407,25 @@ def _too_far(required: Required, pod: PodInfo, nodes: NodeTable, row: int) -> It
             yield Detail(f"{key}={value} has none of the pods to be near", change)
 
 
+def _to_be_near(terms: RequiredTerms, nodes: NodeTable) -> PodInfo | None:
+    """Return another pod like one to be near, which takes no room; None: there is none to copy."""
+    wanted = terms.affinity
+    assert wanted is not None, "there are affinity keys"
+    for row in np.flatnonzero(nodes.exists).tolist():
+        for info in nodes.pods[row].values():
+            if wanted.matches(info.namespace, info.labels):
+                return _as_another(info.pod)
+    return None
+
+
+def _as_another(model: Pod) -> PodInfo:
+    meta = msgspec.structs.replace(model.metadata, uid=f"{model.metadata.uid}:another")
+    spec = msgspec.structs.replace(
+        model.spec, containers=(), init_containers=(), overhead={}, resources=None
+    )
+    return PodInfo(msgspec.structs.replace(model, metadata=meta, spec=spec))
+
+
 def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell in which domains of *row* there are pods that must not be near."""
     for key in found.keys:
@@ -385,7 +438,7 @@ def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Ite
                 amount=count,
                 words=f"take what keeps it away ({count}) out of {domain}",
             )
-            yield Detail(f"{domain} has {count} {whom}", change)
+            yield Detail(f"{domain} has {counted(count, 'pod')} {whom}", change)
 
 
 def stretched(scores: Scores) -> Scores:

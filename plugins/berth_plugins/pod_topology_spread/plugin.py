@@ -1,6 +1,7 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -15,7 +16,14 @@ from berth.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
+from berth.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Move,
+    MovesPods,
+    label_change,
+)
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     MAX_NODE_SCORE,
@@ -170,7 +178,7 @@ class PodTopologySpread(
     PreScorePlugin,
     ScorePlugin,
     EnqueueExtensions,
-    Explains,
+    MovesPods,
 ):
     """Keeps the skew of topology spread constraints within bounds (spec §5.12).
 
@@ -290,6 +298,28 @@ class PodTopologySpread(
         spread: HardSpread = state.read(self.NAME)
         for domains in spread:
             yield from _objections(domains, nodes, row)
+
+    def moves(
+        self, change: Change, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Move]:
+        """Name pods of the domain that count, as many as are too many."""
+        spread: HardSpread = state.read(self.NAME)
+        keys = _keys(domains.constraint for domains in spread)
+        for domains in spread:
+            constraint = domains.constraint
+            key = constraint.topology_key
+            ids = nodes.labels.ids(key)
+            if change.what != f"{key}={nodes.labels.values(key)[ids[row]]}":
+                continue
+            counts = self._included(nodes, pod, constraint, keys) & (ids == ids[row])
+            over = int(domains.skews(nodes, slice(row, row + 1))[0]) - constraint.max_skew
+            counted = (
+                Move(each, info)
+                for each in np.flatnonzero(counts & nodes.exists).tolist()
+                for info in nodes.pods[each].values()
+                if not info.is_terminating and constraint.is_about(info.template)
+            )
+            yield from islice(counted, max(over, 0))
 
     # Scoring.
 

@@ -37,7 +37,9 @@ def too_many_pods(count: int, allowed: int) -> Detail:
         kind=ChangeKind.FREE_POD_SLOT,
         what="pods",
         amount=missing,
-        words=f"take {missing} pod(s) away" if allowed else f"let it take {missing} pod(s) more",
+        words=f"take {counted(missing, 'pod')} away"
+        if allowed
+        else f"let it take {counted(missing, 'more pod')}",
     )
     return Detail(f"has {count} pods, takes {allowed}", change)
 

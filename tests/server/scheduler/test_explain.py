@@ -76,6 +76,8 @@ async def test_json_is_in_camel_case(client: httpx.AsyncClient) -> None:
                 "words": "request 12000m cpu less, or have a larger node",
                 "amount": 12000,
                 "shortfall": 0.75,
+                "values": [],
+                "removes": False,
             }
         ],
     }
@@ -95,7 +97,7 @@ async def test_an_unknown_pod_is_refused_with_a_reason(client: httpx.AsyncClient
     answer = await client.get("/explain/pods/default/nobody")
 
     assert answer.status_code == 404
-    assert answer.json() == {"detail": "pod default/nobody: there is none, or it has finished"}
+    assert answer.json() == {"detail": "pod default/nobody: not found, or it has finished"}
 
 
 @pytest.mark.parametrize("nodes", ["-1", "some", ""])
@@ -211,7 +213,7 @@ async def test_many_replicas_keep_nobody_waiting(
         pytest.param(
             "?workload=sts/db",
             404,
-            "statefulset/db in namespace default: no pod of it is known",
+            "statefulset/db in namespace default: neither it nor a pod of it is known",
             id="not known",
         ),
     ],

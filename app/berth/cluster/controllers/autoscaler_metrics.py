@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from berth.cluster.amounts import Amount
 from berth.cluster.controllers import replica_calculator
 from berth.cluster.controllers.replica_calculator import (
     MetricError,
@@ -17,6 +16,7 @@ from berth.cluster.controllers.replica_calculator import (
     Tolerances,
 )
 from berth.cluster.resources import Object
+from berth.objects.amounts import Amount
 from berth.objects.quantity import NANO, milli_value, parse
 
 NO_RESOURCE_METRICS: Final = "unable to fetch metrics from resource metrics API"

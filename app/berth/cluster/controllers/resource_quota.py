@@ -12,18 +12,18 @@ from typing import Any, Final
 import msgspec
 
 from berth.clock import Clock
-from berth.cluster import amounts
 from berth.cluster.actions import Action, Get, Patch
-from berth.cluster.amounts import ZERO, Amounts, count
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.table import Listener, Table
 from berth.cluster.controllers.views import ObjectView, PodView, ResourceView, metadata_of
-from berth.cluster.quota.evaluators import SPECIAL, counted_by, evaluator_of
-from berth.cluster.quota.scopes import requirements_of
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
+from berth.objects import amounts
+from berth.objects.amounts import ZERO, Amounts, count
+from berth.objects.quota.evaluators import SPECIAL, counted_by, evaluator_of
+from berth.objects.quota.scopes import requirements_of
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ class ResourceQuotaController:
 
     def _used(self, spec: Object, resource: ResourceType, hard: Amounts, found: _List) -> Amounts:
         """Return what the objects of a kind use of what is limited."""
-        evaluator = evaluator_of(resource)
+        evaluator = evaluator_of(resource.qualified_plural)
         total: Amounts = {name: ZERO for name in hard if evaluator.counts(name)}
         requirements = requirements_of(spec)
         objects = found.items or []
@@ -186,7 +186,7 @@ class ResourceQuotaController:
 
     def _listener(self, resource: ResourceType) -> Listener[Any]:
         """Return what hears of the objects of a kind, and counts who limits it."""
-        evaluator = evaluator_of(resource)
+        evaluator = evaluator_of(resource.qualified_plural)
         shrinks = resource.storage_key in CHANGED
 
         def changed(old: ObjectView | None, new: ObjectView | None) -> None:

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 
 from berth.clock import rfc3339
 from berth.cluster import errors
-from berth.cluster.amounts import Amount
 from berth.cluster.http import reads
 from berth.cluster.http.call import Call
 from berth.cluster.http.subresources.kubelets import HOLLOW, NODES
@@ -32,6 +31,7 @@ from berth.cluster.kubelet.usage import (
 )
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.objects.amounts import Amount
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Container
 from berth.objects.quantity import NANO, Quantities, check_quantities

@@ -6,11 +6,11 @@ Source: ``k8s.io/metrics/pkg/apis/metrics/v1beta1``.
 from collections.abc import Mapping
 from typing import Final
 
-from berth.cluster.amounts import ZERO, Amount, amount
 from berth.cluster.columns.cells import Cell
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Scalar, Schema
+from berth.objects.amounts import ZERO, Amount, amount
 
 GROUP: Final = "metrics.k8s.io"
 TYPES: Final = "io.k8s.metrics.pkg.apis.metrics.v1beta1."

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from berth import manifests
-from berth.cluster.amounts import Amount
 from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.thresholds import (
     DEFAULT_HARD,
@@ -26,6 +25,7 @@ from berth.cluster.kubelet.eviction.thresholds import (
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.duration import Duration
 from berth.errors import UserError
+from berth.objects.amounts import Amount
 from berth.objects.quantity import check_quantity, parse, value
 from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from berth.clock import rfc3339
-from berth.cluster.amounts import Amount, amount
 from berth.cluster.resources import Object
+from berth.objects.amounts import Amount, amount
 from berth.objects.quantity import Quantity
 
 VERSION = "v1.36.0-berth"

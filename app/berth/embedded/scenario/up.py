@@ -17,7 +17,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import Clock, RealClock
 from berth.cluster.bootstrap import default_storage_class
 from berth.duration import Duration
-from berth.embedded.access_rights import read_by_plugins
+from berth.embedded.access_rights import listed_to_explain, read_by_plugins
 from berth.embedded.autoscaling import access_rights
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
@@ -74,7 +74,7 @@ async def run_scenario(
         groups = file.node_groups()
         rights = read_by_plugins(kinds_of_plugins(config, plugins.registry))
         rights += access_rights() if groups else []
-        await cluster.start(port, objects=[default_storage_class(), *rights])
+        await cluster.start(port, objects=[default_storage_class(), *listed_to_explain(), *rights])
         cleanup.push_async_callback(cluster.stop)
         simulation = await cleanup.enter_async_context(
             running(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from berth.explain.groups.explanation import Blocked, PlacementVerdict, PodGroupExplanation
 from berth.explain.tables import nodes_table
-from berth.framework.explanation import amount_in_words
+from berth.framework.explanation import amount_in_words, counted
 from berth.tables import Content, Stack, Table
 
 PODS_NAMED = 3
@@ -44,7 +44,7 @@ def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
         message = f": {found.status.message}" if found.status.message else ""
         yield "last cycle", f"{reason}{message}"
     if found.num_tried:
-        yield "now", f"{found.num_fit} of {found.num_tried} pods can get nodes together"
+        yield "now", f"{found.num_fit} of {counted(found.num_tried, 'pod')} can get nodes together"
     if found.choice:
         yield "goes to", found.choice
     if found.obstacle:
@@ -63,7 +63,7 @@ def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
         for note in found.evaluation.notes:
             yield "note", note
         for finding in found.evaluation.findings:
-            yield "there is", finding
+            yield "overall", finding
         if found.evaluation.nearest_miss is not None:
             yield "nearest miss", found.evaluation.nearest_miss.words
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, NonNegativeInt
 from berth.explain.explanation import Explanation, WorkloadExplanation
 from berth.explain.groups.explainer import NO_GROUP
 from berth.explain.groups.explanation import PodGroupExplanation
+from berth.explain.summary import without_pods
 from berth.explain.workload import WORKLOADS, Workload
 from berth.objects.names import MAX_SUBDOMAIN
 from berth.objects.pod_group import GroupKey
@@ -54,8 +55,21 @@ class Answers(Protocol):
     ) -> PodGroupExplanation | None: ...
 
 
-def explain_endpoints(answers: Answers) -> APIRouter:
-    """Return the endpoints that ask *answers*."""
+class Missing(Protocol):
+    """Who knows why a workload has no pods: ``MissingPods.why`` in :mod:`berth.assembly`."""
+
+    async def __call__(
+        self, namespace: str, workload: Workload, /, *, num_pods: int
+    ) -> str | None: ...
+
+
+async def nobody_knows(_namespace: str, _workload: Workload, /, *, num_pods: int) -> str | None:
+    """Answer for who has no API server to ask: there are those whose pods are known."""
+    return "" if num_pods else None
+
+
+def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) -> APIRouter:
+    """Return the endpoints that ask *answers*, and *why_missing* of pods that there are not."""
     router = APIRouter(tags=["explain"], dependencies=[ONLY_KNOWN])
     queue = _Queue()
 
@@ -81,7 +95,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
             key = f"{namespace}/{name}"
             found = await answers.explain_in_turns(key, limit=_limit(nodes), evaluates=evaluate)
             if found is None:
-                reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
+                reason = f"pod {key[:LONGEST_KEY]}: not found, or it has finished"
                 raise HTTPException(404, reason)
             return Response(await _encoded(found), media_type="application/json")
 
@@ -106,9 +120,19 @@ def explain_endpoints(answers: Answers) -> APIRouter:
         asked = Workload.parse(workload)
         async with queue.turn():
             found = await answers.explain_workload_in_turns(namespace, asked, limit=_limit(nodes))
+            num_pods = 0 if found is None else found.num_pods
+            where = namespace[:LONGEST_KEY]
+            why = await why_missing(namespace, asked, num_pods=num_pods)
+            if found is None and why is None:
+                reason = f"{asked} in namespace {where}: neither it nor a pod of it is known"
+                raise HTTPException(404, reason)
             if found is None:
-                where = namespace[:LONGEST_KEY]
-                raise HTTPException(404, f"{asked} in namespace {where}: no pod of it is known")
+                found = WorkloadExplanation(
+                    workload=str(asked), namespace=namespace, num_pods=0, num_pending=0, pods=()
+                )
+            if why or not num_pods:
+                words = without_pods(asked, namespace, why or "", num_pods=num_pods)
+                found = found.model_copy(update={"why_missing": words})
             pods = [msgspec.Raw(await _encoded(each)) for each in found.pods]
             shown = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
             body = msgspec.json.encode({**shown, "pods": pods})

@@ -7,6 +7,7 @@ its own, which asks for the state of the cluster if the question brings none.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -25,6 +26,7 @@ from berth.server.scheduler.simulation_process import (
     SimulationTooLargeError,
     TooManySimulationsError,
 )
+from berth.whatif.admission import Policies, nothing_known
 from berth.whatif.answer import Answer
 from berth.whatif.question import Question
 from berth.whatif.snapshot import Snapshot
@@ -127,15 +129,22 @@ _BODY: Final[dict[str, Any]] = {
 
 
 def simulate_endpoints(
-    take: Callable[[], Snapshot], simulate: Simulate, *, is_synced: Callable[[], bool]
+    take: Callable[[], Snapshot],
+    simulate: Simulate,
+    *,
+    is_synced: Callable[[], bool],
+    policies: Callable[[], Awaitable[Policies]] = nothing_known,
 ) -> APIRouter:
-    """Return the endpoint that has questions answered by *simulate*."""
+    """Return the endpoint that has questions answered by *simulate*.
+
+    They are about what *take* returns, with the *policies* that admission goes by.
+    """
     router = APIRouter(tags=["what if"])
 
-    def live() -> Iterable[bytes]:
+    def live(known: Policies) -> Iterable[bytes]:
         if not is_synced():
             raise HTTPException(503, "the state of the cluster is not known yet")
-        return take().encode()
+        return replace(take(), policies=known).encode()
 
     @router.post(
         "/simulate",
@@ -161,9 +170,10 @@ def simulate_endpoints(
         },
     )
     async def what_if(request: Request) -> Response:
+        known = await policies()
         lines: asyncio.Queue[bytes] = asyncio.Queue()
         answering = asyncio.create_task(
-            _answer(request, simulate, live, lines.put_nowait), name="simulation"
+            _answer(request, simulate, lambda: live(known), lines.put_nowait), name="simulation"
         )
         try:
             if LINES in request.headers.get("accept", ""):

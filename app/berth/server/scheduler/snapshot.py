@@ -1,7 +1,7 @@
 """``/snapshot``: the state of the cluster as a file."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 from fastapi import APIRouter, HTTPException
@@ -9,11 +9,17 @@ from fastapi.responses import StreamingResponse
 
 from berth.redaction import redacted_object
 from berth.server.refusal import Refusal
+from berth.whatif.admission import Policies, nothing_known
 from berth.whatif.snapshot import Snapshot
 
 
-def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], bool]) -> APIRouter:
-    """Return the endpoint that serves the snapshot of *take*."""
+def snapshot_endpoints(
+    take: Callable[[], Snapshot],
+    *,
+    is_synced: Callable[[], bool],
+    policies: Callable[[], Awaitable[Policies]] = nothing_known,
+) -> APIRouter:
+    """Return the endpoint that serves the snapshot of *take*, with what admission goes by."""
     router = APIRouter(tags=["what if"])
 
     @router.get(
@@ -31,8 +37,9 @@ def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], 
     async def snapshot() -> StreamingResponse:
         if not is_synced():
             raise HTTPException(503, "the state of the cluster is not known yet")
+        known = await policies()
         taken = take()
-        shown = replace(taken, config=redacted_object(taken.config))
+        shown = replace(taken, config=redacted_object(taken.config), policies=known)
         return StreamingResponse(_in_turns(shown), media_type="application/json")
 
     return router

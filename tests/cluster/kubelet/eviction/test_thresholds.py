@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.amounts import amount
 from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.thresholds import (
     DEFAULT_HARD,
@@ -15,6 +14,7 @@ from berth.cluster.kubelet.eviction.thresholds import (
     in_force,
     parse_thresholds,
 )
+from berth.objects.amounts import amount
 
 GI = 2**30
 

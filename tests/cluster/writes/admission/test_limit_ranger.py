@@ -6,7 +6,7 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.writes.admission.limit_ranger import ANNOTATION
+from berth.objects.limit_ranges import ANNOTATION
 from tests.cluster.writes.booted import PODS, Booted
 
 LIMIT_RANGES = find("", "v1", "limitranges")

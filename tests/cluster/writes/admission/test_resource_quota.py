@@ -6,8 +6,8 @@ import pytest
 
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
-from berth.cluster.quota.evaluators import evaluator_of
 from berth.cluster.resources import Object
+from berth.objects.quota.evaluators import evaluator_of
 from tests.cluster.serving import NOW
 from tests.cluster.writes.booted import PODS, Booted
 
@@ -269,7 +269,7 @@ def test_a_service_is_charged_for_what_it_becomes(cluster: Booted) -> None:
     ],
 )  # fmt: skip
 def test_what_an_object_counts_for(resource: Any, obj: Object, want: Object) -> None:
-    evaluator = evaluator_of(resource)
+    evaluator = evaluator_of(resource.qualified_plural)
     got = {name: str(each) for name, each in evaluator.usage(obj, NOW).items()}
     assert got == want
     assert all(evaluator.counts(name) for name in want)

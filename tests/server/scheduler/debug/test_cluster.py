@@ -165,7 +165,7 @@ async def test_filters_are_those_that_an_explanation_names(pods: tuple[Pod, ...]
     [
         pytest.param("?groupBy=nothing", 404, "no node has the label 'nothing'", id="a label"),
         pytest.param("/use?resource=tpu", 404, "no node has 'tpu'", id="a resource"),
-        pytest.param("/filters?pod=default/x", 404, "'default/x': there is none", id="a pod"),
+        pytest.param("/filters?pod=default/x", 404, "'default/x': not found", id="a pod"),
         pytest.param("/filters?pod=default/a", 404, "it has the node n1", id="not pending"),
         pytest.param("/filters?pod=default/else", 404, "for the scheduler other", id="foreign"),
         pytest.param("/filters?pod=x", 422, "pattern", id="not the name of a pod"),

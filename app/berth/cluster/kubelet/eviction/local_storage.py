@@ -1,8 +1,8 @@
 """Pods that use more local storage than their own limits allow (``localStorageEviction``)."""
 
-from berth.cluster.amounts import Amount, amount
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
+from berth.objects.amounts import Amount, amount
 from berth.objects.pod import Pod
 from berth.objects.quantity import NANO, parse
 from berth.objects.resources import EPHEMERAL_STORAGE, pod_limits

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from berth.cluster.amounts import Amount, amount
 from berth.cluster.kubelet.eviction.observations import Observations
 from berth.cluster.kubelet.eviction.signals import RESOURCES
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Threshold
+from berth.objects.amounts import Amount, amount
 from berth.objects.quantity import NANO
 from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY
 

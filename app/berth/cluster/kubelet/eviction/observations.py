@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from berth.cluster.amounts import Amount
 from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.stats import NodeStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.usage import INODES, PIDS
+from berth.objects.amounts import Amount
 from berth.objects.quantity import NANO
 from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY
 

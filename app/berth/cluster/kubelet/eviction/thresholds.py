@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from berth.cluster.amounts import Amount, amount
 from berth.cluster.kubelet.eviction.signals import Signal
 from berth.duration import Duration
+from berth.objects.amounts import Amount, amount
 from berth.objects.quantity import NANO, value
 
 Statements = Mapping[str, str]

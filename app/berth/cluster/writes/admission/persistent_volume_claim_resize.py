@@ -1,6 +1,5 @@
 """PersistentVolumeClaimResize: only bound claims grow, and only of classes that allow it."""
 
-from berth.cluster.amounts import ZERO, Amount, amounts
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
@@ -8,6 +7,7 @@ from berth.cluster.writes.admission.default_storage_class import BETA_CLASS
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
+from berth.objects.amounts import ZERO, Amount, amounts
 
 CLAIMS = find("", "v1", "persistentvolumeclaims").storage_key
 STORAGE_CLASSES = find("storage.k8s.io", "v1", "storageclasses").storage_key

@@ -1,6 +1,5 @@
 """RuntimeClass: what a pod of a class costs beside its containers, and where it can run."""
 
-from berth.cluster.amounts import amounts
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
@@ -9,6 +8,7 @@ from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.field_errors import quoted
+from berth.objects.amounts import amounts
 
 PODS = find("", "v1", "pods").storage_key
 RUNTIME_CLASSES = find("node.k8s.io", "v1", "runtimeclasses").storage_key

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from berth.cluster.resources import Object
-from berth.objects.pod_defaults import qos_class
+from berth.objects.pod_defaults import Object, qos_class
 
 
 def requirements_of(quota_spec: Object) -> list[Object]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from berth.cluster.amounts import Amount, Amounts
-from berth.cluster.resources import Object
+from berth.objects.amounts import Amount, Amounts
 from berth.objects.pod import Pod
+from berth.objects.pod_defaults import Object
 from berth.objects.quantity import is_binary
 from berth.objects.resources import pod_limits, pod_requests
 

@@ -4,13 +4,13 @@ All kinds count for ``count/<plural>.<group>``; some for more.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from datetime import datetime
+from typing import Final, Protocol, TypeVar
 
-from berth.cluster.amounts import ONE, ZERO, Amount, Amounts, amounts, count
-from berth.cluster.pod_amounts import limits_of, requests_of
-from berth.cluster.quota.scopes import pod_matches
-from berth.cluster.resources import Object, ResourceType
-from berth.cluster.times import seconds_of
+from berth.objects.amounts import ONE, ZERO, Amount, Amounts, amounts, count
+from berth.objects.pod_amounts import limits_of, requests_of
+from berth.objects.pod_defaults import Object
+from berth.objects.quota.scopes import pod_matches
 
 COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 DEMANDED: Final = (
@@ -189,7 +189,8 @@ def _runs(pod: Object, now: float) -> bool:
     end = metadata.get("deletionTimestamp")
     if end is None:
         return True
-    return now <= seconds_of(end) + (metadata.get("deletionGracePeriodSeconds") or 0)
+    ends = datetime.fromisoformat(end.upper()).timestamp()
+    return now <= ends + (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _compute_of(holder: Object) -> Amounts:
@@ -223,16 +224,27 @@ SHORT: Final = ("configmaps", "replicationcontrollers", "resourcequotas", "secre
 """Kinds that could be limited before there was ``count/``."""
 
 
-def evaluator_of(resource: ResourceType) -> Evaluator:
-    """Return what counts the objects of a namespaced kind."""
-    name = resource.qualified_plural
+class Counted(Protocol):
+    """A kind of objects, by what quotas call it."""
+
+    @property
+    def qualified_plural(self) -> str:
+        """As in ``deployments.apps``."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Counted)
+
+
+def evaluator_of(name: str) -> Evaluator:
+    """Return what counts the objects of a namespaced kind, by its qualified plural."""
     special = SPECIAL.get(name)
     return special or Evaluator(name, short=name if name in SHORT else "")
 
 
-def counted_by(names: Iterable[str], resources: Iterable[ResourceType]) -> Iterator[ResourceType]:
+def counted_by(names: Iterable[str], resources: Iterable[Kind]) -> Iterator[Kind]:
     """Yield those of *resources* whose objects use one of the resources *names*."""
     wanted = list(names)
     for each in resources:
-        if any(evaluator_of(each).counts(name) for name in wanted):
+        if any(evaluator_of(each.qualified_plural).counts(name) for name in wanted):
             yield each
