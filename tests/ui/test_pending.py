@@ -170,6 +170,33 @@ async def test_whom_a_pod_has_preempted(
         )
 
 
+WITHOUT_CLAIM = """
+apiVersion: v1
+kind: Pod
+metadata: {name: without-claim, namespace: shop}
+spec:
+  containers: [{name: main, image: registry.example.com/main:1}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: lost}}]
+"""
+
+
+async def test_what_would_help_a_pod_that_no_node_can(
+    open_page: OpenPage, sample_cluster: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    kubeconfig = sample_cluster[0]
+    manifest = tmp_path / "without-claim.yaml"
+    manifest.write_text(WITHOUT_CLAIM)
+    kubectl(kubeconfig, "apply", "-f", str(manifest))
+    try:
+        page = await open_page("#/pods/shop/without-claim")
+        section = page.get_by_role("region", name="What would help")
+        await expect(section).to_contain_text("lost", timeout=20_000)
+        await expect(page.get_by_text("What is held against")).to_have_count(0)
+        await assert_told_apart(page)
+    finally:
+        kubectl(kubeconfig, "delete", "--ignore-not-found", "-f", str(manifest))
+
+
 async def test_a_pod_that_nobody_knows(open_page: OpenPage) -> None:
     page = await open_page("#/pods/shop/nobody")
     await expect(

@@ -3,8 +3,9 @@ import { h } from "../dom.js";
 import { count } from "../format.js";
 
 /** The smallest change that would do, the nodes that come next, and what is held against each. */
-export function nearest({ nearestMiss, nextMisses, nodes, numNodes, findings, message, error }) {
+export function nearest({ nearestMiss, nextMisses, nodes, numNodes, findings, message, error, refusedBy, advice }) {
   if (error) return null;
+  if (refusedBy.length) return refused(advice, message);
   return [
     h(
       "section",
@@ -25,6 +26,20 @@ export function nearest({ nearestMiss, nextMisses, nodes, numNodes, findings, me
   ];
 }
 
+/** What would help a pod that is rejected whatever the nodes are like. */
+function refused(advice, message) {
+  return [
+    advice.length > 0 &&
+      h(
+        "section",
+        { class: "card", "aria-labelledby": "advice" },
+        h("h2", { id: "advice" }, "What would help"),
+        h("ul", { class: "notes" }, advice.map((each) => h("li", {}, each))),
+      ),
+    h("details", {}, h("summary", {}, "FailedScheduling message"), h("p", { class: "message" }, message)),
+  ];
+}
+
 function misses(all) {
   return h(
     "ol",
@@ -35,7 +50,6 @@ function misses(all) {
         {},
         nodeLink(miss.node),
         ` ${miss.words.slice(miss.node.length + (miss.words[miss.node.length] === ":" ? 2 : 0))}`,
-        !miss.isComplete && h("span", { class: "muted" }, " – and more may be needed"),
       ),
     ),
   );

@@ -160,9 +160,11 @@ function groupElement(group, { isOpen, ontoggle, signal }) {
     isDue: () => group.cause === "Rejected" && performance.now() > explainedUntil,
     explain(evaluation) {
       const miss = evaluation?.nearestMiss;
+      const advice = evaluation?.advice ?? [];
       explainedUntil = performance.now() + Math.max(LEAST_MILLISECONDS, MILLISECONDS_PER_NODE * (evaluation?.numNodes ?? 0));
-      change.hidden = !miss;
-      if (miss) fill(change, h("strong", {}, group.numPods > 1 ? "Smallest change for one of them: " : "Smallest change: "), miss.words, !miss.isComplete && " – and more may be needed");
+      change.hidden = !miss && !advice.length;
+      if (advice.length) fill(change, h("strong", {}, "What would help: "), advice.join("; "));
+      else if (miss) fill(change, h("strong", {}, group.numPods > 1 ? "Smallest change for one of them: " : "Smallest change: "), miss.words);
     },
   });
 }

@@ -17,7 +17,7 @@ import { NOTHING, weightList } from "../whatif/state.js";
 /** Names that fields suggest. */
 const MOST_SUGGESTED = 500;
 const QUIET_MILLISECONDS = 250;
-const LIMITS = "At most 20,000 pods, 10,000 nodes and 30 seconds; two simulations at once.";
+const LIMITS = "At most 20,000 pods, 10,000 nodes and 30 seconds of CPU time; two simulations at once.";
 
 /**
  * What would be: the form of `POST /simulate`, and its answer.

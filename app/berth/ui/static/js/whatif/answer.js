@@ -22,7 +22,7 @@ export function shownAnswer(answer, other) {
   return [
     answer.nodesNeeded && triedTable(answer.nodesNeeded),
     outcomeTable(outcomes, titles),
-    notes(answer.notes),
+    notes([...answer.notes, answer.admission].filter(Boolean)),
     charts(outcomes, titles),
     unplacedTable(outcomes, titles),
     useTable(outcomes, titles),
@@ -184,6 +184,7 @@ function evicted({ victims }, title, isCompared) {
       { name: "priority", title: "Priority", numeric: true, value: ({ priority }) => priority },
       { name: "node", title: "Node", value: ({ node }) => node, cell: ({ node }) => h("a", { href: nodeAddress(node) }, node) },
       { name: "preemptor", title: "For", value: ({ preemptor }) => preemptor },
+      { name: "target", title: "Then", value: ({ target, why }) => target || why, cell: ({ target, why }) => (target ? h("a", { href: nodeAddress(target) }, target) : h("span", { class: "bad" }, why)) },
     ],
     rows: victims,
     search: victims.length > 10,

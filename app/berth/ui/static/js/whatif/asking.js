@@ -1,7 +1,7 @@
 import { post } from "../api.js";
 import { fill, h } from "../dom.js";
 
-/** What the server gives one simulation. */
+/** What the server gives one simulation, of CPU time; while others run, that takes longer. */
 const MOST_SECONDS = 30;
 
 /**
@@ -22,7 +22,7 @@ export function asker(leaving) {
     const tick = () => {
       const passed = Math.floor((Date.now() - begin) / 1000);
       bar.value = passed;
-      fill(seconds, `${passed} s of at most ${MOST_SECONDS} s`);
+      fill(seconds, `${passed} s; the answer may take ${MOST_SECONDS} s of CPU time`);
     };
     root.hidden = false;
     tick();
