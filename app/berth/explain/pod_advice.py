@@ -6,44 +6,41 @@ from typing import Final
 
 from berth.framework.pod_info import PodInfo
 
-_ADVICE: Final = tuple(
-    (re.compile(pattern), text)
-    for pattern, text in (
-        (
-            r'^persistentvolumeclaim "(.+)" not found',
-            "create PersistentVolumeClaim {namespace}/{0}, or correct its name in spec.volumes",
-        ),
-        (
-            r'^persistentvolumeclaim "(.+)" is being deleted',
-            "wait until PersistentVolumeClaim {namespace}/{0} is gone, then create it again",
-        ),
-        (
-            r'bound to non-existent persistentvolume "(.+)"',
-            "create PersistentVolume {0} again, or delete the claim and create another",
-        ),
-        (
-            "^pod has unbound immediate PersistentVolumeClaims",
-            "have the claim bound: create a PersistentVolume that matches it, look at its events if"
-            " a provisioner should do so, or use a StorageClass with volumeBindingMode"
-            " WaitForFirstConsumer",
-        ),
-        (
-            r'^could not find ResourceClaim "(.+)"',
-            "create ResourceClaim {0}, or correct its name in spec.resourceClaims",
-        ),
-        (
-            r'^resourceclaim "(.+)" is being deleted',
-            "wait until ResourceClaim {namespace}/{0} is gone, then create it again",
-        ),
-        (
-            r"device class (\S+) does not exist",
-            "create DeviceClass {0}, or name another one in the claim",
-        ),
-        (
-            "^pod affinity terms conflict",
-            "change spec.affinity.nodeAffinity: no node has all the names that a term asks for",
-        ),
-    )
+_ADVICE: Final = (
+    (
+        re.compile(r'^persistentvolumeclaim "([^"]+)" not found'),
+        "create PersistentVolumeClaim {namespace}/{0}, or correct its name in spec.volumes",
+    ),
+    (
+        re.compile(r'^persistentvolumeclaim "([^"]+)" is being deleted'),
+        "wait until PersistentVolumeClaim {namespace}/{0} is gone, then create it again",
+    ),
+    (
+        re.compile(r'bound to non-existent persistentvolume "([^"]+)"'),
+        "create PersistentVolume {0} again, or delete the claim and create another",
+    ),
+    (
+        re.compile("^pod has unbound immediate PersistentVolumeClaims"),
+        "have the claim bound: create a PersistentVolume that matches it, look at its events if"
+        " a provisioner should do so, or use a StorageClass with volumeBindingMode"
+        " WaitForFirstConsumer",
+    ),
+    (
+        re.compile(r'^could not find ResourceClaim "([^"]+)"'),
+        "create ResourceClaim {0}, or correct its name in spec.resourceClaims",
+    ),
+    (
+        re.compile(r'^resourceclaim "([^"]+)" is being deleted'),
+        "wait until ResourceClaim {namespace}/{0} is gone, then create it again",
+    ),
+    (
+        re.compile(r"device class (\S+) does not exist"),
+        "create DeviceClass {0}, or name another one in the claim",
+    ),
+    (
+        re.compile("^pod affinity terms conflict"),
+        "change spec.affinity.nodeAffinity: no node has all the names that a term asks for",
+    ),
 )
 """By what plugins say, with the texts of kube-scheduler."""
 
