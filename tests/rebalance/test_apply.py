@@ -15,7 +15,7 @@ from berth.client.errors import (
     UnavailableError,
 )
 from berth.clock import FakeClock
-from berth.rebalance.apply import Applying
+from berth.rebalance.apply import WATCH_SECONDS, Applying
 from berth.rebalance.cordons import ANNOTATION, Cordons
 from berth.rebalance.patient_api import PatientApi, RebalanceStoppedError
 from berth.rebalance.proposal import Eviction, Placement, Proposal, Round, Step
@@ -38,6 +38,8 @@ class FakeApi:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.asked: list[str] = []
+        self.changed_at = 0.0
+        """When the last change was asked for."""
         self.goes_to = {"x": "b", "y": "b"}
         self.refusals = 0
         self.never_ready = False
@@ -75,6 +77,7 @@ class FakeApi:
     ) -> bytes:
         if method != "GET":
             self.asked.append(f"{method} {path}")
+            self.changed_at = self.clock.now()
         return msgspec.json.encode(self.answer(method, path, body))
 
     def answer(self, method: str, path: str, body: bytes | None) -> Any:
@@ -292,6 +295,16 @@ def test_a_node_is_uncordoned_before_the_pod_that_waits_gets_its_turn() -> None:
         "default/w goes to a",
         "default/w fits",
     ]
+
+
+def test_what_proposes_anew_has_time_to_hear_what_was_changed() -> None:
+    """Else it takes the node for cordoned, and evicts more."""
+    run = Run()
+    run.api.goes_to["x"] = "n"
+    rounds = (Round((eviction("x"),), (Placement("default/w", "a", "a, why"),)),)
+    run.apply(Proposal((Step("default/w fits", "a", uncordon=True, rounds=rounds),)))
+    assert run.told[-1] == "uncordon a"
+    assert run.clock.now() >= run.api.changed_at + WATCH_SECONDS
 
 
 # Cordons.

@@ -241,7 +241,7 @@ class LeaderElector:
             return False
 
     @property
-    def _timeout(self) -> float:
+    def _wait(self) -> float:
         """Seconds to wait for an answer: a leader's late one counts as long as the lease may hold,
         and others are tried beside it; a standby has nothing else to do meanwhile."""
         timing = self._timing
@@ -260,12 +260,14 @@ class LeaderElector:
         return True
 
     async def _look_and_claim(self) -> bool:
-        lease = await self._lock.get(timeout=self._timeout)
+        lease = await self._lock.get(timeout=self._timing.request_timeout, wait=self._wait)
         now = self._now()  # what is written counts from here, however long the look took
         if lease is None:
             spec = self._candidate.first(now)
             self._sends(spec, now)
-            created = await self._lock.create(spec, timeout=self._timeout)
+            created = await self._lock.create(
+                spec, timeout=self._timing.request_timeout, wait=self._wait
+            )
             self._wrote(created, spec, now)
             return True
         if self._saw(lease):
@@ -282,7 +284,13 @@ class LeaderElector:
 
     async def _update(self, lease: Lease, spec: LeaseSpec, now: Now) -> None:
         self._sends(spec, now)
-        self._wrote(await self._lock.update(lease, spec, timeout=self._timeout), spec, now)
+        self._wrote(
+            await self._lock.update(
+                lease, spec, timeout=self._timing.request_timeout, wait=self._wait
+            ),
+            spec,
+            now,
+        )
 
     def _sends(self, spec: LeaseSpec, now: Now) -> None:
         """Remember what is about to be written: it may be met before its answer is."""
@@ -327,13 +335,15 @@ class LeaderElector:
 
     async def _release(self) -> None:
         """Let anybody take the lease, if it is ours (spec §10.4)."""
-        lease = await self._lock.get(timeout=self._timeout)
+        lease = await self._lock.get(timeout=self._timing.request_timeout, wait=self._wait)
         if lease is None:
             return
         self._saw(lease)
         if self._candidate.is_holder:
             spec = self._candidate.released(self._now())
-            self._lease = await self._lock.update(lease, spec, timeout=self._timeout)
+            self._lease = await self._lock.update(
+                lease, spec, timeout=self._timing.request_timeout, wait=self._wait
+            )
             log.info("lease given back", extra={"lease": self._lock.key})
 
     async def _record(self, what: str) -> None:

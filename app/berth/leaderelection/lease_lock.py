@@ -19,7 +19,9 @@ API_VERSION: Final = "coordination.k8s.io/v1"
 class LeaseLock:
     """One Lease. All methods raise :class:`~berth.client.errors.ApiError`.
 
-    A *timeout* of a request is in seconds. Events are recorded in the name of *component*.
+    A *timeout* of a request is in seconds, and told to the API server as client-go does. A late
+    answer is waited for for *wait* seconds, by default as long. Events are recorded in the name of
+    *component*.
     """
 
     def __init__(
@@ -43,27 +45,30 @@ class LeaseLock:
         """``namespace/name``."""
         return f"{self._namespace}/{self._name}"
 
-    async def get(self, *, timeout: float) -> Lease | None:
+    async def get(self, *, timeout: float, wait: float | None = None) -> Lease | None:
         """Return the Lease, None when there is none."""
         try:
             path = f"{self._collection}/{self._name}"
-            return await self._request("GET", path, timeout=timeout)
+            return await self._request("GET", path, timeout=timeout, wait=wait)
         except NotFoundError:
             return None
 
-    async def create(self, spec: LeaseSpec, *, timeout: float) -> Lease:
+    async def create(self, spec: LeaseSpec, *, timeout: float, wait: float | None = None) -> Lease:
         """Create the Lease; AlreadyExistsError when somebody was quicker."""
         metadata = {"name": self._name, "namespace": self._namespace}
         body = {"kind": "Lease", "apiVersion": API_VERSION, "metadata": metadata, "spec": spec}
-        return await self._request("POST", self._collection, body, timeout=timeout)
+        return await self._request("POST", self._collection, body, timeout=timeout, wait=wait)
 
-    async def update(self, lease: Lease, spec: LeaseSpec, *, timeout: float) -> Lease:
+    async def update(
+        self, lease: Lease, spec: LeaseSpec, *, timeout: float, wait: float | None = None
+    ) -> Lease:
         """Replace the spec of *lease*; ConflictError when it changed since it was read.
 
         Everything else of the object stays as it was read.
         """
         path = f"{self._collection}/{self._name}"
-        return await self._request("PUT", path, lease.with_spec(spec), timeout=timeout)
+        body = lease.with_spec(spec)
+        return await self._request("PUT", path, body, timeout=timeout, wait=wait)
 
     async def event(self, lease: Lease, message: str, *, timeout: float) -> None:
         """Record a Normal ``LeaderElection`` event on *lease*: core/v1, as client-go does."""
@@ -103,15 +108,21 @@ class LeaseLock:
         )
 
     async def _request(
-        self, method: str, path: str, body: dict[str, Any] | None = None, *, timeout: float
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        timeout: float,
+        wait: float | None,
     ) -> Lease:
         answer = await self._client.request(
             method,
             path,
-            # sent to the server as well, so that it stops when the client has given up
+            # so that the server gives up, too
             params={"timeout": str(Duration.of(timeout))},
             body=None if body is None else msgspec.json.encode(body),
-            timeout=timeout,
+            timeout=timeout if wait is None else wait,
         )
         return decode(answer)
 

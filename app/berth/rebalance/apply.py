@@ -19,8 +19,8 @@ GRACE_SECONDS: Final = 30.0
 """How long pods may take to be made, and to get a node, before all is proposed anew. A pod that was
 refused is tried again after 10 seconds at most."""
 WATCH_SECONDS: Final = 1.0
-"""How long the scheduler may take to hear of a cordon. It hears of nodes and of pods by different
-watches, and would put a pod back on the node that it has just left."""
+"""How long the scheduler may take to hear that a node is cordoned, or is no more. It hears of nodes
+and of pods by different watches, and would put a pod back on the node that it has just left."""
 TEMPLATE_LABELS: Final = ("pod-template-hash", "controller-revision-hash")
 
 Object = dict[str, Any]
@@ -58,6 +58,7 @@ class Applying:
         await self._cordon(*proposal.emptied)
         for step in proposal.steps:
             if not await self._goes_as_proposed(step):
+                await self._clock.sleep(WATCH_SECONDS)  # who proposes anew has to hear of it
                 return
             self._tell(step.goal)
 
