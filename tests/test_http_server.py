@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -13,11 +14,19 @@ from berth.connection_limit import ConnectionLimit
 from berth.http_server import (
     CLOSE_SECONDS,
     HEAD_SECONDS,
-    HIGH_WATER,
     LARGEST_HEAD,
-    GatheringTransport,
     Protocol,
 )
+from berth.http_transport import (
+    HIGH_WATER,
+    LINGER_BYTES,
+    LINGER_SECONDS,
+    QUIET_SECONDS,
+    GatheringTransport,
+)
+
+EOF = b"<eof>"
+"""Stands for the end of what is written."""
 
 
 class Recorder(asyncio.Transport):
@@ -41,6 +50,12 @@ class Recorder(asyncio.Transport):
     def resume_reading(self) -> None:
         """The same."""
 
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.written.append(EOF)
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -55,10 +70,15 @@ def nothing(*, is_much: bool) -> None:
     raise AssertionError(f"told of little: {is_much}")
 
 
+def ends() -> bool:
+    """Tell that a connection need not linger."""
+    return False
+
+
 async def test_who_writes_much_in_one_turn_waits_for_its_end() -> None:
     told: list[bool] = []
     recorder = Recorder()
-    transport = GatheringTransport(recorder, lambda *, is_much: told.append(is_much))
+    transport = GatheringTransport(recorder, lambda *, is_much: told.append(is_much), ends)
     for _ in range(4):
         transport.write(bytes(HIGH_WATER // 2))
     assert told == [True]
@@ -81,7 +101,7 @@ async def test_a_client_that_does_not_take_the_rest_is_hung_up_on() -> None:
 
 async def test_what_is_written_in_one_turn_is_one_write() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder, nothing)
+    transport = GatheringTransport(recorder, nothing, ends)
     transport.write(b"head")
     transport.write(b"body")
     assert recorder.written == []
@@ -93,7 +113,7 @@ async def test_what_is_written_in_one_turn_is_one_write() -> None:
 
 async def test_closing_writes_the_rest_first() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder, nothing)
+    transport = GatheringTransport(recorder, nothing, ends)
     transport.write(b"last words")
     transport.close()
     await asyncio.sleep(0)
@@ -102,13 +122,15 @@ async def test_closing_writes_the_rest_first() -> None:
 
 async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
     recorder = Recorder()
-    transport = GatheringTransport(recorder, nothing)
+    transport = GatheringTransport(recorder, nothing, ends)
     transport.write(b"too late")
     recorder.close()
     await asyncio.sleep(0)
     assert recorder.written == []
 
 
+OK = PlainTextResponse("ok")
+REFUSAL = PlainTextResponse("too large", 413, headers={"Connection": "close"})
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 
 
@@ -145,10 +167,8 @@ class Loop:
 class Connection:
     """One that a client has just opened."""
 
-    def __init__(self) -> None:
-        config = Config(
-            PlainTextResponse("ok"), http=Protocol, ws="none", lifespan="off", log_config=None
-        )
+    def __init__(self, app: ASGIApp = OK) -> None:
+        config = Config(app, http=Protocol, ws="none", lifespan="off", log_config=None)
         self.loop, self.wire = Loop(), Recorder()
         loop = cast("asyncio.AbstractEventLoop", self.loop)
         seat = ConnectionLimit().enter()
@@ -235,3 +255,77 @@ async def test_a_request_to_upgrade_is_answered_without_a_warning(
 
     assert b"".join(connection.wire.written).startswith(b"HTTP/1.1 200 OK\r\n")
     assert caplog.messages == []
+
+
+UPLOAD = b"POST / HTTP/1.1\r\ncontent-length: 99999999\r\n\r\nx"
+
+
+async def refused(said: bytes = UPLOAD) -> Connection:
+    """Return a connection whose request was refused before it had ended."""
+    connection = Connection(REFUSAL)
+    connection.protocol.data_received(said)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert connection.wire.written[0].startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 400 "))
+    return connection
+
+
+def look(connection: Connection) -> None:
+    """Let the only timer that is pending go off."""
+    [timer] = connection.loop.pending
+    timer.cancel()
+    timer.go_off()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(UPLOAD, id="the body has not ended"),
+        pytest.param(b"no HTTP" * 100, id="nobody knows what it is"),
+        pytest.param(2 * b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n", id="another request"),
+    ],
+)
+async def test_after_an_early_answer_the_rest_is_discarded(said: bytes) -> None:
+    connection = await refused(said)
+    assert connection.wire.written[1:] == [EOF]
+    for _ in range(LINGER_BYTES >> 20):
+        connection.protocol.data_received(bytes(1 << 20))
+        assert not connection.wire.closed
+    connection.protocol.data_received(b"x")
+    assert connection.wire.closed
+    assert connection.wire.written[1:] == [EOF]
+    connection.protocol.connection_lost(None)
+    assert connection.patience == []
+
+
+async def test_a_client_that_goes_on_after_an_early_answer_is_hung_up_on_in_time() -> None:
+    connection = await refused()
+    for _ in range(int(LINGER_SECONDS / QUIET_SECONDS)):
+        assert not connection.wire.closed
+        assert connection.patience == [QUIET_SECONDS]
+        connection.protocol.data_received(b"x")
+        look(connection)
+    assert connection.wire.closed
+    assert connection.patience == [CLOSE_SECONDS]
+
+
+async def test_a_client_that_says_nothing_after_an_early_answer_is_not_waited_for() -> None:
+    connection = await refused()
+    look(connection)
+    assert connection.wire.closed
+
+
+async def test_a_server_that_stops_does_not_linger() -> None:
+    connection = await refused()
+    connection.protocol.shutdown()
+    assert connection.wire.closed
+    assert connection.patience == [CLOSE_SECONDS]
+
+
+async def test_a_request_that_has_ended_is_answered_and_the_connection_closed() -> None:
+    connection = Connection(REFUSAL)
+    connection.protocol.data_received(REQUEST)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert connection.wire.closed
+    assert connection.patience == []

@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
-from typing import Protocol as TypingProtocol
 
 import uvicorn
 from starlette.responses import PlainTextResponse
@@ -20,6 +19,7 @@ from uvicorn.server import ServerState
 
 from berth import open_files
 from berth.connection_limit import MOST, RESERVED, ConnectionCounts, ConnectionLimit, Seat
+from berth.http_transport import HIGH_WATER, GatheringTransport, Lingering
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,6 @@ take with Kubernetes' servers."""
 
 CLOSE_SECONDS: Final = 10.0
 """How long a client may take to take what is left when its connection is closed."""
-
-HIGH_WATER: Final = 64 << 10
-"""Bytes of an answer that are handed on before who sends it waits for the client."""
 
 SEAT: Final = "seat"
 """Where ``scope["state"]`` has the :class:`~berth.connection_limit.Seat` of the connection."""
@@ -292,6 +289,9 @@ class Protocol(HttpToolsProtocol):
 
     They may send the head of a request without an end, or not take an answer. uvicorn waits for
     ever, and keeps what has come: anybody could have us hold sockets and memory.
+
+    A connection whose last answer leaves before its request has ended lingers, so that the client
+    gets to read the answer.
     """
 
     _peer_certificate: bytes | None = None
@@ -303,6 +303,9 @@ class Protocol(HttpToolsProtocol):
     _abort_timer: asyncio.TimerHandle | None = None
     _is_stalled = False
     """Whether the transport has as much as it takes."""
+    _is_in_body = False
+    """Whether the client has more to send of its request."""
+    _lingering: Lingering | None = None
 
     def __init__(
         self,
@@ -321,7 +324,9 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         transport.set_write_buffer_limits(high=HIGH_WATER)
-        super().connection_made(GatheringTransport(transport, self._gathered))
+        self._wire = transport
+        self._gathering = GatheringTransport(transport, self._gathered, self._lingers)
+        super().connection_made(self._gathering)
         self._seat.hang_up = transport.abort
         encrypted = transport.get_extra_info("ssl_object")
         if encrypted is not None:
@@ -331,12 +336,16 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
         self._end_stall()
+        self._end_lingering()
         if self._abort_timer is not None:
             self._abort_timer.cancel()
         self._seat.leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._lingering is not None:
+            self._lingering.discard(data)
+            return
         super().data_received(data)
         if self._is_in_head:
             self._head_size += len(data)
@@ -360,28 +369,57 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        self._is_in_body = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        self._is_in_body = False
         super().on_message_complete()
         if not self.cycle.response_complete:  # it may be answered before it has come to its end
             self._has_work = True
             self._seat.works()
 
     def on_response_complete(self) -> None:
-        pipelined = bool(self.pipeline)
+        pipelined = bool(self.pipeline) and not self.transport.is_closing()
         super().on_response_complete()
         self._has_work = pipelined
         self._seat.answered(has_more=pipelined)
 
+    def send_400_response(self, msg: str) -> None:
+        self._is_in_body = True  # nobody knows where it ends
+        super().send_400_response(msg)
+
+    def shutdown(self) -> None:
+        """End the connection as the server stops, without delay if nothing is under way."""
+        if self._lingering is None:
+            super().shutdown()
+        if self._lingering is not None:
+            self._close()
+
     def timeout_keep_alive_handler(self) -> None:
         self._close()
 
+    def _lingers(self) -> bool:
+        """Begin to discard what the client still sends; return False if it has sent all."""
+        if self._lingering is not None or not (self._is_in_body or self.pipeline):
+            return False
+        self.flow.resume_reading()
+        self._end_head()
+        self._has_work = False
+        self._seat.waits()
+        self._lingering = Lingering(self._wire, self.loop, self._close)
+        return True
+
+    def _end_lingering(self) -> None:
+        if self._lingering is not None:
+            self._lingering.end()
+
     def _close(self) -> None:
         """Close the connection, soon also if the client does not take what is left for it."""
-        if not self.transport.is_closing():
-            self.transport.close()
-            self._abort_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
+        self._end_lingering()
+        if not self._wire.is_closing():
+            self._gathering.close_now()
+            self._abort_timer = self.loop.call_later(CLOSE_SECONDS, self._wire.abort)
 
     def _gathered(self, *, is_much: bool) -> None:
         """Let who sends wait for the end of the turn, when it is much that was written in it."""
@@ -439,59 +477,3 @@ def _only_first(app: ASGIApp, seat: Seat, goes_first: GoesFirst | None) -> Any:
         await refusal(scope, receive, send)
 
     return answer
-
-
-class Gathered(TypingProtocol):
-    """Hears of what is gathered."""
-
-    def __call__(self, *, is_much: bool) -> None: ...
-
-
-class GatheringTransport(asyncio.Transport):
-    """Writes once per turn of the event loop.
-
-    An answer is two writes, its head and its body, and uvloop makes each a system call at once:
-    10 µs, a quarter of what it takes to answer a GET.
-    """
-
-    def __init__(self, transport: asyncio.Transport, told: "Gathered") -> None:
-        """*told* is called when much is gathered, and when that is written."""
-        super().__init__()
-        self._transport = transport
-        self._told = told
-        self._size = 0
-        self._loop = asyncio.get_running_loop()
-        self._gathered: list[bytes] = []
-        self.is_closing = transport.is_closing  # type: ignore[method-assign]  # asked for every answer
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._transport.get_extra_info(name, default)
-
-    def write(self, data: Any) -> None:
-        if not self._gathered:
-            self._loop.call_soon(self._flush)
-        self._gathered.append(data)
-        before, self._size = self._size, self._size + len(data)
-        if before <= HIGH_WATER < self._size:
-            self._told(is_much=True)
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-    def _flush(self) -> None:
-        gathered, self._gathered = self._gathered, []
-        size, self._size = self._size, 0
-        if gathered and not self.is_closing():  # else the client has gone
-            self._transport.write(b"".join(gathered))
-        if size > HIGH_WATER:
-            self._told(is_much=False)
