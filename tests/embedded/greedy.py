@@ -22,10 +22,12 @@ BODIES: Final = 205
 """Requests without an end: more than there are slots for requests that change something."""
 WATCHES: Final = 1_005
 """More than there are connections."""
+AT_ONCE: Final = 15
+"""Of them, how many are asked for together."""
 ACCOUNTS: Final = 30
 LARGE: Final = 2_800_000
 """Bytes of an object: nearly as many as a request may have."""
-UPDATES: Final = 200
+UPDATES: Final = 40
 YAML: Final = b"\n".join(b"k%d: [1, {a: b}]" % n for n in range(50_000))
 CRON_JOBS: Final = 45
 """Requests a second."""
@@ -141,12 +143,14 @@ async def bodies_without_end(tenant: Tenant) -> None:
 
 async def many_watches(tenant: Tenant) -> None:
     path = f"GET {CORE}/configmaps?watch=1&timeoutSeconds={SECONDS_FOR_EVER}"
-    for _ in range(WATCHES):
-        tenant.keep(await tenant.connect(path))
+    for _ in range(WATCHES // AT_ONCE):
+        asking = (tenant.connect(path) for _ in range(AT_ONCE))
+        for peer in await asyncio.gather(*asking):
+            tenant.keep(peer)
     tenant.answers[0] += WATCHES
 
 
-async def costly_expressions(tenant: Tenant) -> None:
+async def costly_expressions(tenant: Tenant, *, with_pods: bool = False) -> None:
     for number, token in enumerate(await tenant.accounts(ACCOUNTS)):
         client = await tenant.client(token)
         made = iter(range(10**9))
@@ -161,10 +165,17 @@ async def costly_expressions(tenant: Tenant) -> None:
             ]
             claim = {"metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
             await tenant.ask(client, "POST", f"{DEVICES}/resourceclaims", json=claim)
+            waiting = pod(name, resourceClaims=[{"name": "d", "resourceClaimName": name}])
+            if with_pods:
+                await tenant.ask(client, "POST", f"{CORE}/pods", json=waiting)
             await asyncio.sleep(1)
 
         tenant.go_on(one)
     await tenant.until_answered()
+
+
+async def pods_with_costly_expressions(tenant: Tenant) -> None:
+    await costly_expressions(tenant, with_pods=True)
 
 
 async def large_watched(tenant: Tenant) -> None:
@@ -224,8 +235,9 @@ ATTACKS: Final[Mapping[str, Callable[[Tenant], Awaitable[None]]]] = {
     for each in (
         bodies_without_end,
         many_watches,
-        costly_expressions,
         large_watched,
+        costly_expressions,
+        pods_with_costly_expressions,
         long_yaml,
         schedules_that_never_come,
     )
