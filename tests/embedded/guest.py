@@ -56,8 +56,8 @@ class World:
     logged: io.StringIO
     trusted: ssl.SSLContext
     """Trusts the cluster."""
-    probes: list[int] = field(default_factory=list)
-    """Statuses that health checks got, one after the other."""
+    probes: list[int | str] = field(default_factory=list)
+    """What health checks got, one after the other: a status, or of a failure what was said."""
 
     async def probe(self) -> None:
         """Ask for the health of API server and scheduler, for ever."""
@@ -65,7 +65,10 @@ class World:
             for client, path in (
                 (self.scheduler, "/readyz"), (self.scheduler, "/livez"), (self.admin, "/readyz")
             ):  # fmt: skip
-                self.probes.append((await client.get(path)).status_code)
+                answer = await client.get(path, params={"verbose": ""})
+                code = answer.status_code
+                failed = f"{code} {client.base_url}{path}: {answer.text}"
+                self.probes.append(code if answer.is_success else failed)
             await asyncio.sleep(POLL_SECONDS)
 
     async def until_probed(self) -> None:

@@ -141,7 +141,9 @@ async def test_moving_on_a_large_map(open_large: OpenPage) -> None:
 async def test_an_address_that_names_what_is_not_there_says_so(open_page: OpenPage) -> None:
     page = await open_page("#/cluster?group=nothing&pod=default/nobody&node=nowhere")
     await expect(page.get_by_text("no node has the label 'nothing'")).to_be_visible()
-    await expect(page.get_by_text("'default/nobody': not found, or it has finished")).to_be_visible()
+    await expect(
+        page.get_by_text("'default/nobody': not found, or it has finished")
+    ).to_be_visible()
     await expect(page.get_by_text("The scheduler has no such node.")).to_be_visible()
 
 
