@@ -11,6 +11,7 @@ from berth.framework.node_info import NodeInfo
 from berth.framework.pod_info import PodInfo
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Status
+from berth.scheduler.schedule_one import ATTEMPTS_PER_TURN, TURN_SECONDS
 from tests.builders import node, pod, taint, toleration
 from tests.harness import Harness, RecordedEvent, with_plugins
 
@@ -296,3 +297,37 @@ async def test_what_was_fenced_off_is_done_when_writes_may_leave_again() -> None
     harness.cluster.bind_error = None
     await harness.pass_time(12)
     assert harness.placements() == {"a": "n1", "b": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"),
+    [
+        pytest.param(0.0, ATTEMPTS_PER_TURN, id="short attempts share a turn"),
+        pytest.param(2 * TURN_SECONDS, 1, id="what searches for long has a turn of its own"),
+    ],
+)
+async def test_attempts_leave_turns_of_the_event_loop_to_others(seconds: float, most: int) -> None:
+    asked: list[str] = []
+
+    class Slow(ScalarFilter):
+        NAME = "Slow"
+
+        def filter_node(
+            self, state: CycleState, pod: PodInfo, node_info: NodeInfo
+        ) -> Status | None:
+            asked.append(pod.name)
+            made.clock.advance(seconds)
+            return None
+
+    made = with_plugins(Slow)
+    made.put(node("n1"), *(pod(f"p{number}") for number in range(3 * ATTEMPTS_PER_TURN)))
+    running = asyncio.create_task(made.scheduler.run(), name="scheduling")
+    in_turns = []
+    while len(asked) < 3 * ATTEMPTS_PER_TURN:
+        before = len(asked)
+        await asyncio.sleep(0)
+        in_turns.append(len(asked) - before)
+    running.cancel()
+    await asyncio.wait([running])
+
+    assert max(in_turns) == most

@@ -57,6 +57,8 @@ from berth.scheduler.with_extenders import ExtenderRound
 
 log = logging.getLogger(__name__)
 
+TURN_SECONDS: Final = 0.01
+"""After which other tasks have their turn, however few attempts were made: some search for long."""
 ATTEMPTS_PER_TURN: Final = 4
 """Attempts made before other tasks have their turn on the event loop.
 
@@ -152,9 +154,11 @@ class Scheduler:
                 if self.apply_known_failure(queued):
                     turn += 1 / KNOWN_FAILURES_PER_TURN
                 else:
-                    turn += 1 / ATTEMPTS_PER_TURN
+                    started = self.clock.monotonic()
                     for binding in await self.schedule_one(queued):
                         self._begin_binding_cycle(binding, tasks)
+                    took = self.clock.monotonic() - started
+                    turn += max(1 / ATTEMPTS_PER_TURN, took / TURN_SECONDS)
 
     def _begin_binding_cycle(self, binding: Binding, tasks: asyncio.TaskGroup) -> None:
         tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
