@@ -150,9 +150,9 @@ async def test_others_hardly_notice(tmp_path: Path) -> None:
                 async with attacked(world, tmp_path, *names) as answers:
                     seen = await look(world, other)
                 shown = f"{'+'.join(names)}: {seen.line()}, answers {answers}, calm {calm.line()}"
-                slowest = SLOWER * max(at(calm.binds, 0.99), LEAST_SECONDS)
-                assert max(seen.writes) <= max(SLOWER * max(calm.writes), 1.0), shown
-                assert at(seen.binds, 0.5) <= slowest, shown
+                # Single ones wait for an attempt that searches for devices, which takes a second.
+                for others, before in ((seen.writes, calm.writes), (seen.binds, calm.binds)):
+                    assert at(others, 0.5) <= SLOWER * max(at(before, 0.99), LEAST_SECONDS), shown
                 assert seen.resident <= calm.resident + MOST_GROWTH, shown
                 assert not [code for code in answers if code.startswith("5")], shown
                 await world.clear()
