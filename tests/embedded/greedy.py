@@ -150,7 +150,7 @@ async def many_watches(tenant: Tenant) -> None:
     tenant.answers[0] += WATCHES
 
 
-async def costly_expressions(tenant: Tenant, *, with_pods: bool = False) -> None:
+async def costly_expressions(tenant: Tenant) -> None:
     for number, token in enumerate(await tenant.accounts(ACCOUNTS)):
         client = await tenant.client(token)
         made = iter(range(10**9))
@@ -165,17 +165,10 @@ async def costly_expressions(tenant: Tenant, *, with_pods: bool = False) -> None
             ]
             claim = {"metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
             await tenant.ask(client, "POST", f"{DEVICES}/resourceclaims", json=claim)
-            waiting = pod(name, resourceClaims=[{"name": "d", "resourceClaimName": name}])
-            if with_pods:
-                await tenant.ask(client, "POST", f"{CORE}/pods", json=waiting)
             await asyncio.sleep(1)
 
         tenant.go_on(one)
     await tenant.until_answered()
-
-
-async def pods_with_costly_expressions(tenant: Tenant) -> None:
-    await costly_expressions(tenant, with_pods=True)
 
 
 async def large_watched(tenant: Tenant) -> None:
@@ -237,7 +230,6 @@ ATTACKS: Final[Mapping[str, Callable[[Tenant], Awaitable[None]]]] = {
         many_watches,
         large_watched,
         costly_expressions,
-        pods_with_costly_expressions,
         long_yaml,
         schedules_that_never_come,
     )

@@ -4,7 +4,6 @@ Everything runs in this process, as ``berth up`` runs it: API server, controller
 scheduler share the event loop, so what blocks one blocks all and the loop's longest turn tells.
 """
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
-from berth.service.watchdog import INTERVAL, PATIENCE
 from tests.embedded.guest import World, world_with_guest
 from tests.hostile_objects import ATTACKS
 from tests.hostile_requests import CORE, Attack, Request, Want
@@ -27,9 +25,6 @@ pytestmark = [
     pytest.mark.usefixtures("root_logger"),
 ]
 
-REST_SECONDS: Final = PATIENCE * INTERVAL / 2
-"""After which a world is not used again: its loop stands still while other tests run, and its
-watchdog takes that for stuck."""
 ORDINARY: Final = 20
 """Pods that are placed to see how fast that goes."""
 SLOWER: Final = 10
@@ -96,23 +91,19 @@ class Worlds:
     def __init__(self) -> None:
         self._running = AsyncExitStack()
         self._found: tuple[World, LoopTurns] | None = None
-        self._left_at = 0.0
 
     @asynccontextmanager
     async def one(self, folder: Path) -> AsyncIterator[tuple[World, LoopTurns]]:
         """Yield a world and how the loop turns there in ordinary use."""
-        if time.monotonic() - self._left_at > REST_SECONDS:
-            await self.end()
         if self._found is None:
             world = await self._running.enter_async_context(world_with_guest(folder))
             self._found = world, await ordinary_use(world)
+        await self._found[0].until_well()
         try:
             yield self._found
         except BaseException:
             await self.end()
             raise
-        finally:
-            self._left_at = time.monotonic()
 
     async def end(self) -> None:
         self._found = None
