@@ -29,7 +29,7 @@ browser: $(READY)
 
 # Writes the pictures of docs/ui.md.
 screenshots: $(READY) browser
-	BERTH_SCREENSHOTS=1 $(BIN)/pytest -q tests/ui
+	BERTH_SCREENSHOTS=1 $(BIN)/pytest -q tests/service/ui
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

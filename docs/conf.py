@@ -1,6 +1,6 @@
 """How Sphinx builds these pages into a site (``make docs``) that needs nothing from elsewhere."""
 
-from berth.release import version as version_of
+from berth.runtime.release import version as version_of
 
 project = "berth"
 author = "the berth authors"

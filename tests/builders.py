@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from berth.objects.cluster import (
+from berth.kube.objects.cluster import (
     Lease,
     Namespace,
     PriorityClass,
@@ -20,7 +20,7 @@ from berth.objects.cluster import (
     StatefulSet,
     WorkloadSpec,
 )
-from berth.objects.meta import (
+from berth.kube.objects.meta import (
     Condition,
     KubeStruct,
     LabelSelector,
@@ -28,8 +28,8 @@ from berth.objects.meta import (
     ObjectMeta,
     OwnerReference,
 )
-from berth.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from berth.objects.pod import (
+from berth.kube.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from berth.kube.objects.pod import (
     Affinity,
     Container,
     ContainerPort,
@@ -52,12 +52,12 @@ from berth.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from berth.objects.policy import (
+from berth.kube.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from berth.objects.quantity import Quantities, Quantity
+from berth.kube.objects.quantity import Quantities, Quantity
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"

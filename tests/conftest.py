@@ -48,12 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     ``--dist worksteal`` gives each worker an equal part of the list, so each part begins so.
     """
-    for each in items:
-        if each.get_closest_marker("slow") and not _has_slow_tests(each.path):
-            raise pytest.UsageError(f"{each.nodeid} is slow: its module must say mark.slow or SLOW")
+    for item in items:
+        if item.get_closest_marker("slow") and not _has_slow_tests(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is slow: its module must say mark.slow or SLOW")
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     long = sorted(filter(_timeout, items), key=_timeout, reverse=True)
-    others = iter([each for each in items if not _timeout(each)])
+    others = iter([item for item in items if not _timeout(item)])
     parts = [long[worker::workers] for worker in range(workers)]
     for part in parts:
         part += islice(others, max(0, len(items) // workers - len(part)))
@@ -85,8 +85,8 @@ def root_logger() -> Iterator[logging.Logger]:
     """Hand out the root logger without handlers, and put it back as it was."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
-    for each in handlers:  # else basicConfig(force=True) would close pytest's
-        root.removeHandler(each)
+    for handler in handlers:  # else basicConfig(force=True) would close pytest's
+        root.removeHandler(handler)
     yield root
     root.handlers[:] = handlers
     root.setLevel(level)

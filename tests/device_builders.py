@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.framework.listers import Listers
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     ALL,
     EXACT_COUNT,
     AllocatedDeviceStatus,
@@ -41,17 +40,18 @@ from berth.objects.devices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from berth.objects.meta import ObjectMeta, OwnerReference
-from berth.objects.node import Taint
-from berth.objects.pod import (
+from berth.kube.objects.meta import ObjectMeta, OwnerReference
+from berth.kube.objects.node import Taint
+from berth.kube.objects.pod import (
     NodeSelector,
     NodeSelectorTerm,
     Pod,
     PodResourceClaim,
     PodResourceClaimStatus,
 )
-from berth.objects.quantity import Quantity
-from berth.objects.selectors import NAME_FIELD
+from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.selectors import NAME_FIELD
+from berth.scheduler.framework.listers import Listers
 from tests.builders import requirement, term
 
 DRIVER: Final = "gpu.example.com"

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from berth.core.in_memory_claims import InMemoryClaims, OnChange
-from berth.framework.listers import Lister
-from berth.objects.devices import ResourceClaim
+from berth.kube.objects.devices import ResourceClaim
+from berth.scheduler.core.in_memory_claims import InMemoryClaims, OnChange
+from berth.scheduler.framework.listers import Lister
 
 
 class Write(NamedTuple):

@@ -14,30 +14,30 @@ import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.clock import Clock, FakeClock
-from berth.config.feature_gates import enabled_features
-from berth.config.load import default_configuration, from_object
-from berth.config.types import KubeSchedulerConfiguration
-from berth.core.in_memory_api import InMemoryApi
-from berth.core.journal import CoreJournal
-from berth.core.outside import Outside, RandomSources
-from berth.core.scheduler_core import CoreOptions, SchedulerCore
-from berth.extender.build import build_extenders
-from berth.framework.handle import Handle
-from berth.framework.interface import Plugin, PluginArgs
-from berth.framework.listers import ApiObject, Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.outcomes import NOBODY, Outcomes
-from berth.framework.pod_info import PodInfo
-from berth.framework.pod_reader import PodReader, pod_reader
-from berth.metrics.recorders import ExtenderMetrics
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth.profile.build import Registry, args_models
-from berth.queue.flushers import LEFTOVERS_PERIOD
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.runtime.clock import Clock, FakeClock
+from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.load import default_configuration, from_object
+from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.core.in_memory_api import InMemoryApi
+from berth.scheduler.core.journal import CoreJournal
+from berth.scheduler.core.outside import Outside, RandomSources
+from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.scheduler.extender.build import build_extenders
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import Plugin, PluginArgs
+from berth.scheduler.framework.listers import ApiObject, Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.outcomes import NOBODY, Outcomes
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_reader import PodReader, pod_reader
+from berth.scheduler.metrics.recorders import ExtenderMetrics
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.profile.build import Registry, args_models
+from berth.scheduler.queue.flushers import LEFTOVERS_PERIOD
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 

@@ -1,7 +1,7 @@
 """What a user who may do everything in one namespace sends to the API to do harm with.
 
 Each attack is one request, or a few in order. ``Want`` says what must come of it; whatever it says,
-the cluster and its scheduler go on as before (``tests/embedded/test_hostile_user.py``).
+the cluster and its scheduler go on as before (``tests/tools/up/test_hostile_user.py``).
 """
 
 from collections.abc import Callable, Sequence

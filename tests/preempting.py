@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from berth.cache.cache import Cache
-from berth.config.load import default_configuration, from_object
-from berth.framework.handle import Handle
-from berth.framework.listers import Lister, Listers
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Preemption
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.policy import PodDisruptionBudget
-from berth.profile.build import Registry, args_models, build_profiles
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.policy import PodDisruptionBudget
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Preemption
 from berth.scheduler.outcome import Outcome, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.profile.build import Registry, args_models, build_profiles
 from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from berth_plugins.registry import IN_TREE
 

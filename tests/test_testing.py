@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from berth.config.errors import ConfigError
 from berth.plugin import (
     SKIP,
     CycleState,
@@ -23,6 +22,7 @@ from berth.plugin import (
     Verdict,
     default_normalize,
 )
+from berth.scheduler.config.errors import ConfigError
 from berth.testing import (
     Placement,
     PluginFailedError,

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from berth.framework.listers import Listers
-from berth.objects.meta import LabelSelector, ObjectMeta, OwnerReference
-from berth.objects.pod import NodeSelector, NodeSelectorTerm, ResourceRequirements
-from berth.objects.quantity import Quantity
-from berth.objects.storage import (
+from berth.kube.objects.meta import LabelSelector, ObjectMeta, OwnerReference
+from berth.kube.objects.pod import NodeSelector, NodeSelectorTerm, ResourceRequirements
+from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.storage import (
     BIND_COMPLETED,
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,
@@ -34,6 +33,7 @@ from berth.objects.storage import (
     VolumeNodeAffinity,
     VolumeNodeResources,
 )
+from berth.scheduler.framework.listers import Listers
 from tests.builders import HOSTNAME, requirement, term
 
 StorageObject = (

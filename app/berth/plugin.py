@@ -32,9 +32,13 @@ Scalar plugins are called once per node. :class:`FilterPlugin` and :class:`Score
 all rows of a :class:`NodeTable` at once, with NumPy. Tests are written with :mod:`berth.testing`.
 """
 
-from berth.framework.cycle_state import CycleState, Gang
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.events import (
+from berth.kube.objects import quantity
+from berth.kube.objects.meta import KubeStruct, ObjectMeta
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState, Gang
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -43,9 +47,9 @@ from berth.framework.events import (
     QueueingHint,
     QueueingHintFn,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
     EnqueueExtensions,
@@ -68,23 +72,19 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.kind import Kind
-from berth.framework.lab_plugin import LabPlugin
-from berth.framework.listers import Lister, Listers
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import CPU, MEMORY, NodeTable
-from berth.framework.overlay import Overlay
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
-from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
-from berth.framework.scoring import default_normalize
-from berth.framework.status import SKIP, WAIT, Code, GatedUntilTold, Status
-from berth.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict, everywhere
-from berth.framework.writes import PluginWrites
-from berth.objects import quantity
-from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.scheduler.framework.kind import Kind
+from berth.scheduler.framework.lab_plugin import LabPlugin
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import CPU, MEMORY, NodeTable
+from berth.scheduler.framework.overlay import Overlay
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
+from berth.scheduler.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
+from berth.scheduler.framework.scoring import default_normalize
+from berth.scheduler.framework.status import SKIP, WAIT, Code, GatedUntilTold, Status
+from berth.scheduler.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict, everywhere
+from berth.scheduler.framework.writes import PluginWrites
 
 __all__ = [
     "CPU",

@@ -15,31 +15,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berth import documents
-from berth.config.defaults import read_args
-from berth.config.types import API_VERSION, KIND
-from berth.explain.explanation import Evaluation
-from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.insight.explain.explanation import Evaluation
+from berth.insight.offline.reasons import reasons
+from berth.insight.offline.scenario import Scenario, read
+from berth.insight.offline.simulate import simulate
+from berth.kube import documents
+from berth.kube.objects.pod import Pod
+from berth.scheduler.config.defaults import read_args
+from berth.scheduler.config.types import API_VERSION, KIND
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     EXTENSION_POINTS,
     FilterPlugin,
     Plugin,
     PreFilterPlugin,
     ScorePlugin,
 )
-from berth.framework.listers import with_kinds
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.objects.pod import Pod
-from berth.offline.reasons import reasons
-from berth.offline.scenario import Scenario, read
-from berth.offline.simulate import simulate
-from berth.plugin_sources import KnownPlugins
-from berth.profile.profile import Profile
-from berth.profile.results import eligible_rows
+from berth.scheduler.framework.listers import with_kinds
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.profile.results import eligible_rows
+from berth.service.plugin_sources import KnownPlugins
 from berth_plugins.priority_sort import PrioritySort
 
 __all__ = [

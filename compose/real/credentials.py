@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from berth.certificates import self_signed
-from berth.files import write_file
-from berth.kubeconfig import Access, write_kubeconfig
+from berth.kube.kubeconfig import Access, write_kubeconfig
+from berth.runtime.certificates import self_signed
+from berth.runtime.files import write_file
 
 USERS: Final = {
     "admin": ("admin", "system:masters"),

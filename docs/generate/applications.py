@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from fastapi import FastAPI
 
-from berth.assembly.applications import extender_port_application, scheduler_application
-from berth.assembly.scheduler_service import SchedulerService
-from berth.client.connect import Endpoint, client_of
-from berth.clock import FakeClock
-from berth.config.load import default_configuration
-from berth.profile.build import args_models
+from berth.kube.client.connect import Endpoint, client_of
+from berth.runtime.clock import FakeClock
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.profile.build import args_models
+from berth.service.applications import extender_port_application, scheduler_application
+from berth.service.scheduler_service import SchedulerService
 from berth_plugins.registry import IN_TREE
 
 

@@ -39,7 +39,7 @@ def page() -> str:
         "## Exit status",
         STATUS,
         *sections,
-        source="berth.parsers",
+        source="berth.cli.parsers",
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from berth.config.types import KubeSchedulerConfiguration
-from berth.duration import Duration
-from berth.profile.build import args_models
+from berth.runtime.duration import Duration
+from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from docs.generate import markdown
 from docs.generate.sources import attribute_docs
@@ -46,7 +46,7 @@ def page() -> str:
             for plugin in sorted(args)
             for part in models(args[plugin], seen, "###", title=f"{plugin}Args")
         ),
-        source="the models of berth.config and of the in-tree plugins",
+        source="the models of berth.scheduler.config and of the in-tree plugins",
     )
 
 

@@ -1,6 +1,6 @@
 """``docs/reference/lab.md``: the fields of Lab files, from their models."""
 
-from berth.lab.types import Lab
+from berth.tools.lab.types import Lab
 from docs.generate import markdown
 from docs.generate.configuration import models
 
@@ -15,5 +15,5 @@ def page() -> str:
         "Lab files",
         INTRODUCTION,
         *models(Lab, set(), "##"),
-        source="the models of berth.lab.types",
+        source="the models of berth.tools.lab.types",
     )

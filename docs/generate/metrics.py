@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from berth.metrics.family import Family, Kind
-from berth.metrics.process import declared
+from berth.scheduler.metrics.family import Family, Kind
+from berth.scheduler.metrics.process import declared
 from docs.generate import markdown
 
 INTRODUCTION = """\
@@ -37,7 +37,7 @@ def page() -> str:
                 if family.kind is Kind.HISTOGRAM
             ],
         ),
-        source="the metric families of berth.metrics",
+        source="the metric families of berth.scheduler.metrics",
     )
 
 

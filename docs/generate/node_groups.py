@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from berth.autoscaler.node_groups import GroupSpec
-from berth.autoscaler.options import AutoscalingOptions
+from berth.tools.autoscaler.node_groups import GroupSpec
+from berth.tools.autoscaler.options import AutoscalingOptions
 from docs.generate import markdown
 
 INTRODUCTION = """\
@@ -29,7 +29,7 @@ def page() -> str:
         "## ClusterAutoscaler",
         OPTIONS,
         markdown.table(("Flag", "Default", "Meaning"), _rows(AutoscalingOptions)),
-        source="the models of berth.autoscaler",
+        source="the models of berth.tools.autoscaler",
     )
 
 

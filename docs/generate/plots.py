@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.bench.results import Record
+from berth.tools.bench.results import Record
 
 FOLDER: Final = Path(__file__).parents[1] / "bench"
 BERTH: Final = (sys.executable, "-m", "berth")

@@ -1,6 +1,6 @@
 """``docs/reference/scenario.md``: the fields of scenario files, from their models."""
 
-from berth.embedded.scenario.types import Scenario
+from berth.tools.up.scenario.types import Scenario
 from docs.generate import markdown
 from docs.generate.configuration import models
 
@@ -15,5 +15,5 @@ def page() -> str:
         "Scenario files",
         INTRODUCTION,
         *models(Scenario, set(), "##"),
-        source="the models of berth.embedded.scenario",
+        source="the models of berth.tools.up.scenario",
     )

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.interface import BindPlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import BindPlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 
 
 class DefaultBinder(BindPlugin):

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 from weakref import WeakSet
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -14,13 +16,11 @@ from berth.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
-from berth.framework.pod_groups import PodGroupState
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
+from berth.scheduler.framework.pod_groups import PodGroupState
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
 
 log = logging.getLogger(__name__)
 

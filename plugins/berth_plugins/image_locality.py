@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import MAX_NODE_SCORE, NOTHING_ELSE, ScorePlugin, Scores
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.verdict import everywhere
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import MAX_NODE_SCORE, NOTHING_ELSE, ScorePlugin, Scores
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.verdict import everywhere
 
 _MIB: Final = 1024**2
 MIN_THRESHOLD: Final = 23 * _MIB

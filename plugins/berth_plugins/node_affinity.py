@@ -7,43 +7,10 @@ import msgspec
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-    QueueingHint,
-)
-from berth.framework.explanation import (
-    Detail,
-    ExplainsColumns,
-    Objection,
-    SummingUp,
-    SumsUp,
-    label_change,
-)
-from berth.framework.handle import Handle
-from berth.framework.interface import (
-    NOTHING_ELSE,
-    EnqueueExtensions,
-    FilterPlugin,
-    PluginArgs,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    ScorePlugin,
-    Scores,
-)
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.scoring import default_normalize
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Mask, Verdict
-from berth.objects.node import Node
-from berth.objects.pod import NodeAffinity as Affinity
-from berth.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
-from berth.objects.selectors import (
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import NodeAffinity as Affinity
+from berth.kube.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from berth.kube.objects.selectors import (
     NAME_FIELD,
     CompiledTerm,
     NodeSelectorMatcher,
@@ -54,6 +21,39 @@ from berth.objects.selectors import (
     parse_int64,
     required_node_affinity,
 )
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+)
+from berth.scheduler.framework.explanation import (
+    Detail,
+    ExplainsColumns,
+    Objection,
+    SummingUp,
+    SumsUp,
+    label_change,
+)
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
+    NOTHING_ELSE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scoring import default_normalize
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import PASS, Mask, Verdict
 from berth_plugins.shared.node_rows import rows_of_any_term, rows_of_term, rows_required
 
 NOT_MATCHING: Final = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -294,7 +294,7 @@ def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
     """Tell which labels the node lacks; all that is asked of one label is met by one value."""
     for key, demands in _by_key(requirements).items():
         value = node.labels.get(key)
-        unmet = [each for each in demands if not each.matches(value)]
+        unmet = [demand for demand in demands if not demand.matches(value)]
         if not unmet:
             continue
         has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
@@ -321,21 +321,21 @@ def _label(key: str, demands: Sequence[Requirement]) -> tuple[str, Sequence[str]
     """
 
     def meets(value: str | None) -> bool:
-        return all(each.matches(value) for each in demands)
+        return all(demand.matches(value) for demand in demands)
 
-    listed = [each.values for each in demands if each.operator is Operator.IN]
+    listed = [demand.values for demand in demands if demand.operator is Operator.IN]
     if listed:
         values = [value for value in listed[0] if meets(value)]
         return (f"label it {key}={' or '.join(values)}", values, False) if values else None
     if meets(None):
-        asks_for_others = all(each.operator is Operator.NOT_IN for each in demands)
-        names = [value for each in demands for value in each.values]
+        asks_for_others = all(demand.operator is Operator.NOT_IN for demand in demands)
+        names = [value for demand in demands for value in demand.values]
         other = f", or give it another value than {' or '.join(names)}" if asks_for_others else ""
         return f"remove label {key}{other}", (), True
     bounds = [
-        parse_int64(each.values[0]) or 0
-        for each in demands
-        if each.operator in (Operator.GT, Operator.LT)
+        parse_int64(demand.values[0]) or 0
+        for demand in demands
+        if demand.operator in (Operator.GT, Operator.LT)
     ]
     tried = [str(bound + step) for bound in bounds for step in (1, -1)]
     tried += ["true", *(f"value-{number}" for number in range(len(demands)))]

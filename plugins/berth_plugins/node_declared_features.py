@@ -5,21 +5,26 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Verdict
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.scheduler.framework.interface import (
+    NOTHING_ELSE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+)
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Verdict
 
 NOT_DECLARED: Final = Status.unresolvable("node(s) didn't match Pod's required features")
 

@@ -5,14 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import NODE_ADD, ClusterEventWithHint
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.framework.verdict import PASS, Verdict
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import NODE_ADD, ClusterEventWithHint
+from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import PASS, Verdict
 
 WRONG_NODE: Final = Status.unresolvable("node(s) didn't match the requested node name")
 

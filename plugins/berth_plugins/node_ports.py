@@ -3,8 +3,10 @@
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.host_ports import HostPort, conflicts, host_ports
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     NODE_ADD,
     ActionType,
     ClusterEvent,
@@ -13,7 +15,7 @@ from berth.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.framework.explanation import (
+from berth.scheduler.framework.explanation import (
     Change,
     ChangeKind,
     Detail,
@@ -23,13 +25,16 @@ from berth.framework.explanation import (
     counted,
     listed,
 )
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Mask, Verdict
-from berth.objects.host_ports import HostPort, conflicts, host_ports
-from berth.objects.pod import Pod
+from berth.scheduler.framework.interface import (
+    NOTHING_ELSE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+)
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import PASS, Mask, Verdict
 from berth_plugins.shared.pod_keys import has_place
 
 PORTS_TAKEN: Final = Status.unschedulable(

@@ -7,20 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import field_validator
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     PluginArgs,
     PreScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.single_rows import ScoresRows
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, everywhere
-from berth.objects.resources import Resources
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.single_rows import ScoresRows
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Ints, everywhere
 from berth_plugins.shared.cpu_and_memory import CpuAndMemory, balanced_allocation_of, weights_of
 from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (

@@ -7,15 +7,21 @@ from typing import Final, Literal
 import numpy as np
 from pydantic import BaseModel, field_validator, model_validator
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects import resources
+from berth.kube.objects.devices import DeviceClass
+from berth.kube.objects.names import is_qualified_name
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.resources import Resources, is_extended
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import (
+from berth.scheduler.framework.explanation import (
     ChangeKind,
     Detail,
     ExplainsColumns,
@@ -23,8 +29,8 @@ from berth.framework.explanation import (
     SummingUp,
     SumsUp,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     PlacementScorePlugin,
     PluginArgs,
@@ -32,18 +38,12 @@ from berth.framework.interface import (
     PreScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.placement import PodGroupPlacement
-from berth.framework.pod_info import PodInfo
-from berth.framework.single_rows import FiltersRows, ScoresRows
-from berth.framework.status import Code, Status
-from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
-from berth.objects import resources
-from berth.objects.devices import DeviceClass
-from berth.objects.names import is_qualified_name
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.resources import Resources, is_extended
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import PodGroupPlacement
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.single_rows import FiltersRows, ScoresRows
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth_plugins.shared.cpu_and_memory import CpuAndMemory, least_allocated_of, weights_of
 from berth_plugins.shared.device_classes import DeviceClassResolver, device_classes, resource_names
 from berth_plugins.shared.device_scoring import DeviceScoring
@@ -333,12 +333,14 @@ class NodeResourcesFit(
         requests = [each.pod.template.fit_score_requests for each in candidate.proposed]
         total = weights = 0
         for resource in self._resources:
-            asks = next((each for each in requests if each.amount(resource.name)), requests[0])
+            asks = next(
+                (request for request in requests if request.amount(resource.name)), requests[0]
+            )
             for scored in scored_resources(nodes, [resource], asks, rows, non_zero=True):
                 allocatable = sum(scored.capacity.allocatable.tolist())
                 if allocatable == 0:
                     continue
-                wanted = sum(each.amount(resource.name) for each in requests)
+                wanted = sum(request.amount(resource.name) for request in requests)
                 requested = min(wanted + sum(scored.used.tolist()), allocatable)
                 total += requested * 100 // allocatable * scored.weight
                 weights += scored.weight

@@ -3,23 +3,23 @@
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.taints import UNSCHEDULABLE_TAINT, tolerates
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Detail, Explains, uncordon
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.framework.verdict import PASS, Verdict
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.taints import UNSCHEDULABLE_TAINT, tolerates
+from berth.scheduler.framework.explanation import Detail, Explains, uncordon
+from berth.scheduler.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import PASS, Verdict
 
 UNSCHEDULABLE: Final = Status.unresolvable("node(s) were unschedulable")
 

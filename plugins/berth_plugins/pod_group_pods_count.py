@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from berth.framework.interface import MAX_NODE_SCORE, PlacementScorePlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.placement import PodGroupPlacement
-from berth.framework.status import Status
+from berth.scheduler.framework.interface import MAX_NODE_SCORE, PlacementScorePlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import PodGroupPlacement
+from berth.scheduler.framework.status import Status
 
 NOBODY = Status.error("no pods from pod group are assigned to any of the candidate placements")
 

@@ -1,7 +1,7 @@
 """PrioritySort: pods of higher priority are tried first, then those that wait longest."""
 
-from berth.framework.interface import QueueSortPlugin
-from berth.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.interface import QueueSortPlugin
+from berth.scheduler.framework.pod_info import QueuedPodInfo
 
 
 class PrioritySort(QueueSortPlugin):

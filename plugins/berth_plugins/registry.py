@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from berth.framework.interface import Plugin
+from berth.scheduler.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.default_preemption.plugin import DefaultPreemption
 from berth_plugins.dynamic_resources.plugin import DynamicResources

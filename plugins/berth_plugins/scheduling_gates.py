@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.interface import EnqueueExtensions, PreEnqueuePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod import Pod
+from berth.scheduler.framework.interface import EnqueueExtensions, PreEnqueuePlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 
 
 class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):

@@ -4,17 +4,26 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.node import Node, Taint
+from berth.kube.objects.pod import Pod, Toleration
+from berth.kube.objects.taints import (
+    COMPARISONS,
+    PREFER_NO_SCHEDULE,
+    UNSCHEDULABLE_TAINT,
+    tolerates,
+    written,
+)
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains, uncordon
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains, uncordon
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
@@ -22,20 +31,11 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable, TaintSet
-from berth.framework.pod_info import PodInfo
-from berth.framework.scoring import default_normalize
-from berth.framework.status import Status
-from berth.framework.verdict import PASS, Verdict
-from berth.objects.node import Node, Taint
-from berth.objects.pod import Pod, Toleration
-from berth.objects.taints import (
-    COMPARISONS,
-    PREFER_NO_SCHEDULE,
-    UNSCHEDULABLE_TAINT,
-    tolerates,
-    written,
-)
+from berth.scheduler.framework.node_table import NodeTable, TaintSet
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scoring import default_normalize
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import PASS, Verdict
 from berth_plugins.shared.node_rows import has_untolerated, rows_repelling, taint_answers
 
 UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")

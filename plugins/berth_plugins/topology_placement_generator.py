@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from berth.framework.interface import PlacementGeneratePlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.placement import Placement
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.interface import PlacementGeneratePlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import Placement
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 
 DOMAIN: str = "cannot determine domain for already scheduled pods: "
 

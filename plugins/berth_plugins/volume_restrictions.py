@@ -7,8 +7,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod, Volume
+from berth.kube.objects.storage import PersistentVolumeClaim
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     NODE_ADD,
     ActionType,
     ClusterEvent,
@@ -17,21 +19,19 @@ from berth.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PreFilterExtensions,
     PreFilterPlugin,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
-from berth.objects.pod import Pod, Volume
-from berth.objects.storage import PersistentVolumeClaim
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 

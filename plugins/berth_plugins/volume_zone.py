@@ -3,28 +3,33 @@
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
-from berth.framework.handle import Handle
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Mask, Verdict
-from berth.objects.pod import Pod
-from berth.objects.storage import (
-    WAIT_FOR_FIRST_CONSUMER,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
+from berth.scheduler.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
+    NOTHING_ELSE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
 )
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Mask, Verdict
 from berth_plugins.shared.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 

@@ -57,7 +57,7 @@ def test_objects_are_created_listed_patched_and_deleted(
 
     apps.patch_namespaced_deployment("web", namespace, {"metadata": {"labels": {"tier": "front"}}})
     found = apps.list_namespaced_deployment(namespace, label_selector="tier=front")
-    assert [each.metadata.name for each in found.items] == ["web"]
+    assert [item.metadata.name for item in found.items] == ["web"]
 
     assert scaled(apps, namespace, replicas=3).spec.replicas == 3
 
@@ -93,7 +93,7 @@ def test_an_object_is_applied_by_two_managers(api: client.ApiClient, namespace: 
     applied = deployments.server_side_apply(
         body=deployment(2), name="web", namespace=namespace, field_manager="first"
     )
-    assert [each["manager"] for each in applied.metadata.managedFields] == ["first"]
+    assert [managedField["manager"] for managedField in applied.metadata.managedFields] == ["first"]
 
     with pytest.raises(client.ApiException, match=r'conflict with \\"first\\"'):
         deployments.server_side_apply(

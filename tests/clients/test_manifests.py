@@ -48,9 +48,9 @@ def _unsettled(kubeconfig: Path) -> Iterator[str]:
     found = json.loads(
         kubectl(kubeconfig, "get", WORKLOADS, "--all-namespaces", "-o", "json").stdout
     )
-    for each in found["items"]:
-        if not _is_settled(each["kind"], each["spec"], each.get("status") or {}):
-            yield f"{each['kind']} {each['metadata']['name']}: {each.get('status')}"
+    for item in found["items"]:
+        if not _is_settled(item["kind"], item["spec"], item.get("status") or {}):
+            yield f"{item['kind']} {item['metadata']['name']}: {item.get('status')}"
 
 
 def _is_settled(kind: str, spec: dict[str, Any], status: dict[str, Any]) -> bool:
@@ -63,7 +63,9 @@ def _is_settled(kind: str, spec: dict[str, Any], status: dict[str, Any]) -> bool
             return bool(0 < status.get("desiredNumberScheduled", 0) == status.get("numberReady"))
         case "Job":
             conditions = {
-                each["type"] for each in status.get("conditions") or () if each["status"] == "True"
+                condition["type"]
+                for condition in status.get("conditions") or ()
+                if condition["status"] == "True"
             }
             return bool(conditions & {"Complete", "Suspended"})
         case _:

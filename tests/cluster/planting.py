@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 import httpx
 import msgspec
 
-from berth.client.errors import ApiError
-from berth.clock import FakeClock
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.informers import reader
@@ -24,8 +22,10 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Store, Stored
-from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.listers import KINDS
+from berth.kube.client.errors import ApiError
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.kind import NODES, PODS, Kind
+from berth.scheduler.framework.listers import KINDS
 from tests.cluster.at_once import at_once
 from tests.cluster.every_kind import named
 from tests.cluster.every_status import STATUSES
@@ -288,7 +288,7 @@ class Readers:
     def __init__(self, registry: Registry, store: Store) -> None:
         client: Any = _NoClient()
         controllers = Controllers(client, registry, clock=FakeClock(NOW), rng=random.Random(1))
-        self._controllers = [each._controller for each in controllers._loops]
+        self._controllers = [loop._controller for loop in controllers._loops]
         informers = controllers._informers
         self._tables = {key: informers._tables[key] for key in informers._views}
         kinds = {each.storage_key: each for each in collected(registry)}

@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import msgspec
 
-from berth.clock import FakeClock
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.registry import Registry
@@ -17,7 +16,8 @@ from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.step import AsyncStep
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
+from berth.runtime.clock import FakeClock
 
 NOW = 1_700_000_000.0
 NOW_TEXT = "2023-11-14T22:13:20Z"

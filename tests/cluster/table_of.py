@@ -19,7 +19,7 @@ def table_of(
     with_columns: bool = True,
 ) -> Any:
     """Return the Table; that of a list if *list_meta* is given, else of the one object."""
-    kept = [_stored(resource, each) for each in objects]
+    kept = [_stored(resource, object_) for object_ in objects]
     table = as_table(
         resource,
         [row(resource, each, include_object, now) for each in kept],

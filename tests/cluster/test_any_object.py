@@ -8,7 +8,6 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.clock import FakeClock
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, STORED
@@ -16,6 +15,7 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import ANYTHING, Field, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 from tests.cluster.at_once import at_once
 from tests.cluster.serving import NOW
 

@@ -14,7 +14,6 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from berth.clock import rfc3339
 from berth.cluster.actions import Action, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.disruption import DisruptionController
@@ -25,6 +24,7 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.runtime.clock import rfc3339
 from tests.cluster.serving import Serving
 
 KEY = "default/b"
@@ -69,7 +69,7 @@ ROUNDS = st.tuples(
     st.lists(EVICT, max_size=3),
 )
 STEPS = st.lists(ROUNDS, max_size=6).map(
-    lambda rounds: [step for each in rounds for part in each for step in part]
+    lambda rounds: [step for round_ in rounds for part in round_ for step in part]
 )
 
 

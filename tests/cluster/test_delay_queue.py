@@ -2,8 +2,8 @@
 
 import asyncio
 
-from berth.clock import FakeClock
 from berth.cluster.delay_queue import DelayQueue
+from berth.runtime.clock import FakeClock
 
 
 async def settle() -> None:

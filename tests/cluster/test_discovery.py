@@ -55,13 +55,13 @@ async def test_the_aggregated_form_has_every_kind_once(client: httpx.AsyncClient
         for group in response.json()["items"]:
             for version in group["versions"]:
                 name = group["metadata"].get("name", "")
-                found += [(name, each["resource"]) for each in version["resources"]]
+                found += [(name, resource["resource"]) for resource in version["resources"]]
     assert sorted(found) == sorted((each.group, each.plural) for each in RESOURCES)
 
 
 async def test_a_resource_of_the_aggregated_form(client: httpx.AsyncClient) -> None:
     response = await client.get("/apis", headers={"Accept": KUBECTL_ACCEPT})
-    [apps] = [each for each in response.json()["items"] if each["metadata"]["name"] == "apps"]
+    [apps] = [item for item in response.json()["items"] if item["metadata"]["name"] == "apps"]
     assert apps["versions"][0]["resources"][3] == {
         "resource": "replicasets",
         "responseKind": {"group": "", "version": "", "kind": "ReplicaSet"},
@@ -124,7 +124,7 @@ async def test_evictions_are_announced_which_makes_kubectl_drain_evict(
     client: httpx.AsyncClient,
 ) -> None:
     resources = (await client.get("/api/v1")).json()["resources"]
-    [eviction] = [each for each in resources if each["name"] == "pods/eviction"]
+    [eviction] = [resource for resource in resources if resource["name"] == "pods/eviction"]
     assert eviction == {
         "name": "pods/eviction",
         "singularName": "",
@@ -138,7 +138,7 @@ async def test_evictions_are_announced_which_makes_kubectl_drain_evict(
 
 async def test_nobody_deletes_all_namespaces_at_once(client: httpx.AsyncClient) -> None:
     resources = (await client.get("/api/v1")).json()["resources"]
-    [namespaces] = [each for each in resources if each["name"] == "namespaces"]
+    [namespaces] = [resource for resource in resources if resource["name"] == "namespaces"]
     assert "deletecollection" not in namespaces["verbs"]
     assert "delete" in namespaces["verbs"]
 

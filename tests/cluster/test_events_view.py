@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from berth.cluster.events_view import CORE_NAMES, NEW_NAMES, core_strategy, from_core, to_core
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 CORE: Object = {
     "apiVersion": "v1",
@@ -69,7 +69,9 @@ def test_columns_show_both_forms_alike() -> None:
     core, new = find("", "v1", "events"), find("events.k8s.io", "v1", "events")
     assert core is not None
     assert new is not None
-    assert [each.value(NEW) for each in new.columns] == [each.value(CORE) for each in core.columns]
+    assert [column.value(NEW) for column in new.columns] == [
+        column.value(CORE) for column in core.columns
+    ]
 
 
 def test_rules_are_those_of_the_core_form() -> None:

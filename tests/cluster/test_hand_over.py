@@ -36,8 +36,8 @@ async def test_one_taker_does_what_needs_no_waiting_and_the_others_help_when_it_
     gate.set()
     await settle()
     assert done[-1] == ("a", 2)
-    for each in takers:
-        each.cancel()
+    for taker in takers:
+        taker.cancel()
     await asyncio.wait(takers)
 
 

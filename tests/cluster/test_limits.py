@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.errors import LONGEST_CAUSE, MOST_CAUSES, invalid
-from berth.documents import DEPTH_LIMIT
-from berth.field_errors import FieldError
+from berth.kube.documents import DEPTH_LIMIT
+from berth.kube.field_errors import FieldError
 from tests.cluster.serving import PODS as PODS_TYPE
 from tests.cluster.serving import Serving, pod, status
-from tests.test_documents import LAUGHS
+from tests.kube.test_documents import LAUGHS
 
 PODS = "/api/v1/namespaces/default/pods"
 JSON_PATCH = {"content_type": "application/json-patch+json"}

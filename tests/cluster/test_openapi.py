@@ -69,7 +69,7 @@ async def test_every_reference_leads_somewhere(client: httpx.AsyncClient) -> Non
     for document in found:
         targets = {*references(document)}
         assert targets
-        assert all(isinstance(resolve(document, each), dict) for each in targets)
+        assert all(isinstance(resolve(document, target), dict) for target in targets)
 
 
 @pytest.mark.parametrize("resource", WRITTEN, ids=lambda each: each.group_version + each.kind)
@@ -77,14 +77,14 @@ def test_kubectl_finds_each_kind_and_what_its_patch_takes(resource: ResourceType
     document = openapi.document(by_path(RESOURCES)[resource.path])
     gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     schemas = document["components"]["schemas"].values()
-    assert [each for each in schemas if each.get(openapi.GVK) == [gvk]]
+    assert [schema for schema in schemas if schema.get(openapi.GVK) == [gvk]]
     [patch] = [
         item["patch"]
         for path, item in document["paths"].items()
         if path.endswith("{name}") and item["patch"][openapi.GVK] == gvk
     ]
     assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
-    parameters = {each["name"]: each["in"] for each in patch["parameters"]}
+    parameters = {parameter["name"]: parameter["in"] for parameter in patch["parameters"]}
     assert parameters["fieldValidation"] == parameters["dryRun"] == "query"
 
 

@@ -12,7 +12,7 @@ from berth.cluster.writes.patch import (
     json_patch,
     merge_patch,
 )
-from berth.documents import DEPTH_LIMIT, depth_of
+from berth.kube.documents import DEPTH_LIMIT, depth_of
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_condition_of_a_pod_without_type_does_not_hide_the_pod() -> None:
     metadata = {"name": "p", "uid": "u"}
     raw = msgspec.json.encode({"metadata": metadata, "status": {"conditions": [{}, None]}})
     view = reader(find("", "v1", "pods"), PodView)(raw)
-    assert [each.type for each in view.status.conditions or ()] == ["", ""]
+    assert [condition.type for condition in view.status.conditions or ()] == ["", ""]
 
 
 def test_what_one_controller_cannot_hear_the_others_hear(
@@ -91,7 +91,7 @@ def test_what_one_controller_cannot_hear_the_others_hear(
     table.listen(lambda _old, new: heard.append(new))
     table.on_add(added := pod_view("p"))
     assert heard == [added]
-    assert [vars(each)["object"] for each in caplog.records] == ["default/p"]
+    assert [vars(record)["object"] for record in caplog.records] == ["default/p"]
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,12 @@ async def test_a_server_starts_and_writes_beside_it(storage_key: str, parts: Obj
 
 def test_webhooks_and_policies_beside_others() -> None:
     hooks = [kept("a", webhooks=3), kept("b", webhooks=[{"name": "b.example.com"}])]
-    assert [each.name for each in read_webhooks(hooks)] == ["b.example.com"]
+    assert [webhook.name for webhook in read_webhooks(hooks)] == ["b.example.com"]
     policies = [kept("a", spec=3), kept("b", spec={})]
     bindings = [kept(name, spec={"policyName": name}) for name in "ab"]
-    assert [each.name for each in read_policies(policies, [kept("c", spec=3), *bindings])] == ["b"]
+    assert [
+        read_policy.name for read_policy in read_policies(policies, [kept("c", spec=3), *bindings])
+    ] == ["b"]
 
 
 def test_who_cannot_be_read_is_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,8 +6,8 @@ import httpx
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.http.requests import BODY_LIMIT
+from berth.runtime.clock import FakeClock
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -8,7 +8,6 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User, service_account
 from berth.cluster.fair_queue import MOST_WAITING, QueueFullError
 from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_SECONDS, chunks, taking_turns
@@ -16,6 +15,7 @@ from berth.cluster.http.requests import BODY_LIMIT
 from berth.cluster.shares import BURST, REMEMBERED, Shares, Step
 from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import FullError, Store, TooLargeError
+from berth.runtime.clock import FakeClock
 from tests.cluster.serving import NOW, Serving, pod
 from tests.loop_turns import watched_loop
 

@@ -215,7 +215,7 @@ def test_long_lists_are_merged_in_one_go() -> None:
         order = {"$setElementOrder/containers": [{"name": name} for name in names]}
         patch = containers(*({"name": name, "image": "x"} for name in names), **order)
         merged = strategic_merge(before, patch, POD)
-        assert [each["name"] for each in merged["spec"]["containers"]] == names
+        assert [container["name"] for container in merged["spec"]["containers"]] == names
         return Name.compared
 
     assert comparisons(400) <= 3 * comparisons(200) + 1000
@@ -292,7 +292,7 @@ def test_elements_are_ordered_as_on_a_real_server(
     elements += [{"name": name, "$patch": "delete"} for name in gone]
     directive = {} if order is None else {ORDER: [{"name": name} for name in order]}
     merged = strategic_merge(before, containers(*elements, **directive), POD)
-    got = [(each["name"], each["image"]) for each in merged["spec"]["containers"]]
+    got = [(container["name"], container["image"]) for container in merged["spec"]["containers"]]
     want = oracle(server, patch, gone, order)
     assert got == [(name, "new" if name in patch else "old") for name in want]
 

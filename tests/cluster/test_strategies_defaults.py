@@ -15,7 +15,7 @@ from berth.cluster.strategies.replica_set import REPLICA_SET
 from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
 from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
-from berth.objects.pod_defaults import pull_policy, qos_class
+from berth.kube.objects.pod_defaults import pull_policy, qos_class
 from tests.cluster.bodies import complaints, node, pod, stored, workload
 
 DEFAULT_CONTAINER = {

@@ -6,8 +6,8 @@ import pytest
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import devices
-from tests.cel.test_cost import EXPENSIVE
 from tests.cluster.bodies import complaints
+from tests.kube.cel.test_cost import EXPENSIVE
 
 META = {"name": "x", "namespace": "default"}
 

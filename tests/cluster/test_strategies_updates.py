@@ -128,7 +128,7 @@ def holes(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(body, list)
         else ()
     )
-    return [path, *(each for key, value in children for each in holes(value, (*path, key)))]
+    return [path, *(hole for key, value in children for hole in holes(value, (*path, key)))]
 
 
 def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:

@@ -20,15 +20,19 @@ COMPARED = ("name", "type", "format", "priority")
 
 def tables() -> list[Exchange]:
     """Return the exchanges that were answered with a table of a kind that berth serves."""
-    return [each for each in exchanges() if each.body.get("kind") == "Table" and each.target]
+    return [
+        exchange
+        for exchange in exchanges()
+        if exchange.body.get("kind") == "Table" and exchange.target
+    ]
 
 
 def whole_objects() -> dict[tuple[str, str, str], Object]:
     """Return every object that the recording shows whole, by kind, name and version."""
     return {
         (obj["kind"], obj["metadata"]["name"], obj["metadata"]["resourceVersion"]): obj
-        for each in exchanges()
-        for obj in full_objects(each)
+        for exchange in exchanges()
+        for obj in full_objects(exchange)
     }
 
 
@@ -99,12 +103,14 @@ def test_discovery(resource: Any) -> None:
 
 def test_the_old_form_of_discovery() -> None:
     core = [each for each in RESOURCES if not each.group]
-    [recorded, *_] = [each for each in exchanges() if each.path == "/api/v1"]
+    [recorded, *_] = [exchange for exchange in exchanges() if exchange.path == "/api/v1"]
     assert discovery.resource_list(core)["resources"] == recorded.body["resources"]
 
 
 def test_groups_come_in_the_order_of_the_real_server() -> None:
-    [recorded, *_] = [each for each in exchanges() if each.path == "/apis" and each.status == 200]
+    [recorded, *_] = [
+        exchange for exchange in exchanges() if exchange.path == "/apis" and exchange.status == 200
+    ]
     grouped = [each for each in OWN if each.group]
     ours = [group["metadata"]["name"] for group in discovery.aggregated(grouped)["items"]]
     theirs = [group["metadata"]["name"] for group in recorded.body["items"]]

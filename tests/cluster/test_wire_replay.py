@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 from tests.cluster.recording import Exchange, Target, exchanges, full_objects
 
 NOW = 1795180200.0
@@ -81,7 +81,7 @@ def first_state() -> dict[tuple[str, str, str], tuple[Target, Object]]:
                 keep(exchange.target, obj)
     for exchange in exchanges():
         if exchange.body.get("kind") == "Table" and exchange.target is not None:
-            names = [each["name"] for each in exchange.body["columnDefinitions"]]
+            names = [definition["name"] for definition in exchange.body["columnDefinitions"]]
             for row in exchange.body["rows"]:
                 cells = dict(zip(names, row["cells"], strict=True))
                 keep(exchange.target, from_row(exchange.target, cells, row["object"]["metadata"]))
@@ -175,7 +175,7 @@ def test_tables(index: int, exchange: Exchange) -> None:
 
 def shown(table: Object) -> list[Object]:
     """Return the cells by column, but for ages."""
-    names = [each["name"] for each in table["columnDefinitions"]]
+    names = [definition["name"] for definition in table["columnDefinitions"]]
     rows = [dict(zip(names, row["cells"], strict=True)) for row in table["rows"]]
     return [{name: cell for name, cell in row.items() if name not in AGES} for row in rows]
 
@@ -211,7 +211,7 @@ def test_managed_fields(index: int, exchange: Exchange) -> None:
 
 def managers(obj: Object) -> list[Object]:
     entries = [
-        {**each, "time": "time" in each} for each in obj["metadata"].get("managedFields", [])
+        {**field, "time": "time" in field} for field in obj["metadata"].get("managedFields", [])
     ]
     return sorted(entries, key=lambda each: (each["operation"], each["manager"]))
 

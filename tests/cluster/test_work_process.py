@@ -9,9 +9,6 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from berth import documents
-from berth.cel.features import DEFAULT
-from berth.cel.selectors import Expression, compile_expression
 from berth.cluster.access.users import User, service_account
 from berth.cluster.fair_queue import QueueFullError
 from berth.cluster.http.long_work import MOST_YAML, SHORT_YAML, LongWork
@@ -24,6 +21,9 @@ from berth.cluster.work_process import (
     WorkProcess,
     WorkRefusedError,
 )
+from berth.kube import documents
+from berth.kube.cel.features import DEFAULT
+from berth.kube.cel.selectors import Expression, compile_expression
 from tests.cluster.access.secured import ALICE, Secured
 
 pytestmark = pytest.mark.wall
@@ -162,7 +162,7 @@ CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 def claim(name: str, *selectors: str) -> Object:
     asked = {
         "deviceClassName": "gpu",
-        "selectors": [{"cel": {"expression": each}} for each in selectors],
+        "selectors": [{"cel": {"expression": selector}} for selector in selectors],
     }
     return {
         "metadata": {"name": name},

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from berth.offline.explain import explain
-from berth.offline.simulate import simulate
+from berth.insight.offline.explain import explain
+from berth.insight.offline.simulate import simulate
 from berth_plugins.registry import IN_TREE
 
 RECORDED = Path(__file__).parent / "recorded"

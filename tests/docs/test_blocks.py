@@ -8,17 +8,17 @@ import jsonschema
 import pytest
 import yaml
 
-from berth import manifests
-from berth.autoscaler import node_groups
 from berth.cluster.kubelet import configuration as kubelet_configuration
 from berth.cluster.kubelet.stages import types as stages
 from berth.cluster.kubelet.stages.load import from_object as stages_from
-from berth.config.load import load
-from berth.embedded.scenario.load import ScenarioFile
-from berth.lab import types as lab
-from berth.lab.load import LabFile
-from berth.profile.build import args_models, check_profiles
-from berth.whatif.question import Question
+from berth.insight.whatif.question import Question
+from berth.kube import manifests
+from berth.scheduler.config.load import load
+from berth.scheduler.profile.build import args_models, check_profiles
+from berth.tools.autoscaler import node_groups
+from berth.tools.lab import types as lab
+from berth.tools.lab.load import LabFile
+from berth.tools.up.scenario.load import ScenarioFile
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.kubernetes_schemas import validate

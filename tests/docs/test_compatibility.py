@@ -17,22 +17,22 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-import berth.metrics
-from berth.assembly.applications import scheduler_application
-from berth.assembly.scheduler_service import SchedulerService
-from berth.client.connect import Endpoint, client_of
-from berth.clock import FakeClock
-from berth.config.feature_gates import CONSULTED, KNOWN, OWN, TURNABLE
-from berth.config.load import default_configuration
-from berth.config.options import flag_fields
-from berth.config.types import KubeSchedulerConfiguration, PluginSet
-from berth.metrics.absent import ABSENT
-from berth.metrics.family import Family
-from berth.metrics.process import declared
-from berth.profile.build import args_models
-from berth.server.application import Application
+import berth.scheduler.metrics
+from berth.kube.client.connect import Endpoint, client_of
+from berth.runtime.clock import FakeClock
+from berth.scheduler.config.feature_gates import CONSULTED, KNOWN, OWN, TURNABLE
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.config.options import flag_fields
+from berth.scheduler.config.types import KubeSchedulerConfiguration, PluginSet
+from berth.scheduler.metrics.absent import ABSENT
+from berth.scheduler.metrics.family import Family
+from berth.scheduler.metrics.process import declared
+from berth.scheduler.profile.build import args_models
+from berth.service.applications import scheduler_application
+from berth.service.scheduler_service import SchedulerService
+from berth.service.server.application import Application
 from berth_plugins.registry import IN_TREE
-from tests.metrics.test_recorded import RECORDED, UNSEEN
+from tests.scheduler.metrics.test_recorded import RECORDED, UNSEEN
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -183,7 +183,9 @@ def covers(pattern: str, name: str) -> bool:
 def test_every_family_is_declared_where_it_is_looked_for() -> None:
     made = {
         thing.name
-        for module in pkgutil.walk_packages(berth.metrics.__path__, "berth.metrics.")
+        for module in pkgutil.walk_packages(
+            berth.scheduler.metrics.__path__, "berth.scheduler.metrics."
+        )
         for thing in vars(importlib.import_module(module.name)).values()
         if isinstance(thing, Family)
     }

@@ -2,8 +2,8 @@
 
 import yaml
 
-from berth.config.load import load
-from berth.profile.build import args_models
+from berth.scheduler.config.load import load
+from berth.scheduler.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import DOCS, Page
 from tests.helm.rendering import notes, of_kind, render

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from berth import cli
-from berth.commands.bench import STEPS
+from berth.cli.commands.bench import STEPS
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")

@@ -27,7 +27,7 @@ def citations() -> Iterator[tuple[str, str]]:
 def test_every_section_that_is_cited_exists() -> None:
     there = sections()
 
-    assert [each for each in citations() if each[0] not in there] == []
+    assert [citation for citation in citations() if citation[0] not in there] == []
 
 
 def test_there_are_citations() -> None:

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from berth.client.api_client import ApiClient
-from berth.clock import RealClock
-from berth.config.types import Extender
-from berth.informer.watch_event import WatchEvent
+from berth.kube.client.api_client import ApiClient
+from berth.kube.informer.watch_event import WatchEvent
+from berth.runtime.clock import RealClock
+from berth.scheduler.config.types import Extender
 
 Object = dict[str, Any]
 
@@ -209,8 +209,8 @@ class KubeScheduler:
         scores = await self.client.post(
             self.config.prioritize_verb, {**question, "NodeNames": left}
         )
-        best = max(each["Score"] for each in scores)
-        ties: list[str] = [each["Host"] for each in scores if each["Score"] == best]
+        best = max(score["Score"] for score in scores)
+        ties: list[str] = [score["Host"] for score in scores if score["Score"] == best]
         return self._rng.choice(ties)
 
     async def _bind(self, pod: Pod, node: str) -> None:

@@ -18,11 +18,11 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.client.errors import ApiError
-from berth.clock import RealClock
-from berth.informer.watch_event import WatchEvent
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
+from berth.kube.client.errors import ApiError
+from berth.kube.informer.watch_event import WatchEvent
+from berth.runtime.clock import RealClock
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 PODS = "/api/v1/namespaces/default/pods"

@@ -22,12 +22,12 @@ import pytest
 import yaml
 from aiohttp import web
 
-from berth.addresses import LOOPBACK
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.config.load import load
-from berth.config.types import Extender
-from berth.profile.build import args_models
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
+from berth.runtime.addresses import LOOPBACK
+from berth.scheduler.config.load import load
+from berth.scheduler.config.types import Extender
+from berth.scheduler.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import DOCS, Page
 from tests.e2e.kube_scheduler import BindCall, GoClient, KubeScheduler, scheduling

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from berth.embedded.verify import verify
+from berth.tools.up.verify import verify
 from tests.e2e.replicas import Cluster, Replica, cluster, until
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -28,7 +28,7 @@ async def test_reloads_under_load(tmp_path: Path) -> None:
         process = replica.process
 
         def said(sentence: str) -> int:
-            return process.output.count(f"berth.core.live_configuration: {sentence}")
+            return process.output.count(f"berth.scheduler.core.live_configuration: {sentence}")
 
         for turn in range(4):
             await made.create_pods(names[turn * 100 : turn * 100 + 50], cpu="100m")

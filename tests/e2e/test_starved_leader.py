@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError
-from berth.informer.watch_event import WatchEvent
+from berth.kube.client.errors import NotFoundError
+from berth.kube.informer.watch_event import WatchEvent
 from tests.e2e.replicas import PODS, Cluster, clock, cluster, until
 from tests.e2e.starved import starved
 

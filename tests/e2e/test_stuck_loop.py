@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from berth.addresses import LOOPBACK
+from berth.runtime.addresses import LOOPBACK
 from tests.e2e.replicas import cluster, until
 from tests.e2e.test_secure_port import free_port
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from starlette.responses import Response
 
-from berth.clock import RealClock, rfc3339
-from berth.http_server import HttpServer
-from berth.plugin_sources import KnownPlugins
-from tests.embedded.world import PODS, Object, pod, running, running_world, why_pending
+from berth.runtime.clock import RealClock, rfc3339
+from berth.runtime.http_server import HttpServer
+from berth.service.plugin_sources import KnownPlugins
+from tests.tools.up.world import PODS, Object, pod, running, running_world, why_pending
 
 pytestmark = pytest.mark.wall
 

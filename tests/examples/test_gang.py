@@ -8,10 +8,10 @@ from examples.plugins.gang.gang_by_label import NAME_LABEL, SIZE_LABEL, GangByLa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.interface import PreEnqueuePlugin, ReservePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.interface import PreEnqueuePlugin, ReservePlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

@@ -22,15 +22,15 @@ from examples.plugins.gpu_sharing.gpu_fragmentation import GpuFragmentation
 from examples.plugins.gpu_sharing.gpu_packing import GpuPacking
 from examples.plugins.gpu_sharing.gpu_random import GpuRandom
 
-from berth.cache.cache import Cache
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.interface import ScorePlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.lab.trace import Trace
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import ScorePlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.tools.lab.trace import Trace
 from tests.builders import node, pod
 
 POLICIES = (GpuDotProduct, GpuClustering, GpuPacking, GpuBestFit, GpuFragmentation)

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from berth.whatif.answer import Answer, PodGroupOutcome
-from tests.whatif.asking import ask
-from tests.whatif.test_pod_groups import cluster
+from berth.insight.whatif.answer import Answer, PodGroupOutcome
+from tests.insight.whatif.asking import ask
+from tests.insight.whatif.test_pod_groups import cluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "groups"
 RACK = "example.com/rack"
@@ -24,7 +24,7 @@ def what_if(**racks: int) -> Answer:
         {"manifest": {**node, "metadata": {"name": name, "labels": {RACK: name}}}, "count": number}
         for name, number in ((rack.replace("_", "-"), number) for rack, number in racks.items())
     ]
-    templates = [{"manifest": each} for each in manifests("train.yaml")]
+    templates = [{"manifest": manifest} for manifest in manifests("train.yaml")]
     return ask(cluster(), addNodes=added, pods=manifests("notebooks.yaml"), templates=templates)
 
 

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from berth.clock import FakeClock, rfc3339
-from berth.config.defaults import read_args
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import Plugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.http_server import HttpServer
+from berth.runtime.clock import FakeClock, rfc3339
+from berth.runtime.http_server import HttpServer
+from berth.scheduler.config.defaults import read_args
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import Plugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth.testing import configuration
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod

@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from berth import manifests
-from berth.autoscaler.node_groups import GROUP_LABEL, read
 from berth.cluster.kinds.builtin import RESOURCES
-from tests.autoscaler.live import World, run
+from berth.kube import manifests
+from berth.tools.autoscaler.node_groups import GROUP_LABEL, read
 from tests.docs.pages import ROOT
+from tests.tools.autoscaler.live import World, run
 
 EXAMPLE = ROOT / "examples" / "node-groups"
 PATHS = {each.kind: f"{each.path}/namespaces/default/{each.plural}" for each in RESOURCES}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.scenario.running import run_file
+from tests.tools.up.scenario.running import run_file
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples/scenarios").glob("*.yaml"))

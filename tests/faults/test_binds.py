@@ -2,8 +2,8 @@
 
 import pytest
 
-from berth.cache.comparer import Comparison
 from berth.scheduler.api_writer import MAX_BINDS
+from berth.scheduler.cache.comparer import Comparison
 from berth.scheduler.schedule_one import ATTEMPTS_PER_TURN
 from tests.faults.proxy import Answer, Fault
 from tests.faults.world import world

@@ -10,25 +10,25 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from berth.assembly.scheduler_service import SchedulerService
-from berth.cache.comparer import Comparison, Counted, compare, placed
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.client.connections import Connections
-from berth.client.rate_limit import TokenBucket
-from berth.clock import Clock, RealClock
 from berth.cluster.actions import MERGE
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
-from berth.config.load import default_configuration
-from berth.embedded.verify import verify
-from berth.objects.meta import ListHead
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.profile.build import args_models
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
+from berth.kube.client.connections import Connections
+from berth.kube.client.rate_limit import TokenBucket
+from berth.kube.objects.meta import ListHead
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock, RealClock
+from berth.scheduler.cache.comparer import Comparison, Counted, compare, placed
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.profile.build import args_models
+from berth.service.scheduler_service import SchedulerService
+from berth.tools.up.verify import verify
 from berth_plugins.registry import IN_TREE
 from tests.cluster.at_once import at_once
 from tests.faults.proxy import LOOPBACK, Fault, Proxy
@@ -177,7 +177,7 @@ async def world(*nodes: str, cpu: int = 4, faults: Sequence[Fault] = ()) -> Asyn
 
 
 def hurried_client(url: str, clock: Clock) -> ApiClient:
-    """Make what :func:`berth.client.connect.connect` makes, on another clock."""
+    """Make what :func:`berth.kube.client.connect.connect` makes, on another clock."""
     return ApiClient(
         Connections(url, tls=False, server_hostname=None, clock=clock),
         url,

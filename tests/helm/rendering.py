@@ -149,7 +149,7 @@ def by_helm(values: Values) -> list[Object]:
 
 
 def of_kind(objects: list[Object], kind: str) -> list[Object]:
-    return [each for each in objects if each["kind"] == kind]
+    return [object_ for object_ in objects if object_["kind"] == kind]
 
 
 def deployment(objects: list[Object]) -> Object:

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from berth import cli
-from berth.client.connect import ConnectError
-from berth.config.load import load
-from berth.errors import UserError
-from berth.profile.build import args_models, check_profiles
+from berth.kube.client.connect import ConnectError
+from berth.runtime.errors import UserError
+from berth.scheduler.config.load import load
+from berth.scheduler.profile.build import args_models, check_profiles
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod, service
 from tests.harness import Harness

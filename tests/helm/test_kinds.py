@@ -2,9 +2,9 @@
 
 import pytest
 
-from berth.embedded.access_rights import LISTED
-from berth.framework.listers import KINDS
-from berth.whatif import admission
+from berth.insight.whatif import admission
+from berth.scheduler.framework.listers import KINDS
+from berth.tools.up.access_rights import LISTED
 from tests.helm.cases import of_mode
 from tests.helm.rendering import of_kind, render
 

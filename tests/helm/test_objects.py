@@ -136,7 +136,7 @@ def test_what_is_referred_to_is_there(values: Values) -> None:
                 assert value["configMap"]["name"] in made["ConfigMap"]
             if "secret" in value:
                 assert value["secret"]["secretName"] in made["Secret"]
-    assert {each["name"] for each in spec.get("imagePullSecrets", [])} <= made["Secret"]
+    assert {secret["name"] for secret in spec.get("imagePullSecrets", [])} <= made["Secret"]
     account = merge(default_values(), values)["serviceAccount"]
     assert spec["serviceAccountName"] in (made["ServiceAccount"] or {account["name"]})
     volumes = {volume["name"] for volume in spec["volumes"]}
@@ -366,7 +366,7 @@ def test_a_digest_wins_over_a_tag() -> None:
     )
     [test] = of_kind(objects, "Pod")
     for spec in (deployment(objects)["spec"]["template"]["spec"], test["spec"]):
-        assert [each["image"] for each in spec["containers"]] == [
+        assert [container["image"] for container in spec["containers"]] == [
             f"registry.example.com/b@{digest}"
         ]
 
@@ -444,7 +444,11 @@ def test_where_a_scheduler_is_recorded(volume: Object) -> None:
     spec = found["spec"]["template"]["spec"]
     assert {"name": "recordings", **(volume or {"emptyDir": {}})} in spec["volumes"]
     [berth] = spec["containers"]
-    [mount] = [each for each in berth["volumeMounts"] if each["name"] == "recordings"]
+    [mount] = [
+        volume_mount
+        for volume_mount in berth["volumeMounts"]
+        if volume_mount["name"] == "recordings"
+    ]
     assert f"--record={mount['mountPath']}/$(POD_NAME).json.gz" in berth["args"]
     assert "--record-keep=2" in berth["args"]
     assert [each["name"] for each in berth["env"]] == ["POD_NAME"]

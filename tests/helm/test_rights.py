@@ -11,11 +11,20 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
-from berth.embedded import access_rights
-from berth.framework import kind as kinds
-from berth.framework.listers import KINDS
-from berth.whatif import admission
-from tests.embedded.test_scenarios import (
+from berth.insight.whatif import admission
+from berth.scheduler.framework import kind as kinds
+from berth.scheduler.framework.listers import KINDS
+from berth.tools.up import access_rights
+from tests.helm.cases import of_mode
+from tests.helm.installation import (
+    PODS,
+    Installation,
+    Observed,
+    installed,
+    passes_helm_test,
+)
+from tests.helm.rendering import Object, of_kind, render
+from tests.tools.up.test_scenarios import (
     CLAIMS,
     DEVICE_CLASSES,
     PRIORITIES,
@@ -32,16 +41,7 @@ from tests.embedded.test_scenarios import (
     with_device,
     with_volume,
 )
-from tests.embedded.world import pod
-from tests.helm.cases import of_mode
-from tests.helm.installation import (
-    PODS,
-    Installation,
-    Observed,
-    installed,
-    passes_helm_test,
-)
-from tests.helm.rendering import Object, of_kind, render
+from tests.tools.up.world import pod
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 

@@ -161,7 +161,7 @@ def test_commands_that_install_say_where_the_image_is() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     commands = re.findall(r"helm install \S+ helm/berth[^`\n]*", text)
     assert len(commands) > 5
-    assert [each for each in commands if "--set image.repository=" not in each] == []
+    assert [command for command in commands if "--set image.repository=" not in command] == []
 
 
 def test_it_is_told_how_the_image_is_made() -> None:

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from berth import log, redaction
-from berth.cel import semver
+from berth.cli.flags import kube_scheduler
 from berth.cluster.errors import StatusError
 from berth.cluster.http.field_selectors import parse_field_selector
 from berth.cluster.http.negotiation import media_type, representation
@@ -20,22 +19,23 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import flag
 from berth.cluster.strategies import quantities, syntax
 from berth.cluster.writes import patch
-from berth.config import decode
-from berth.config.errors import ConfigError
-from berth.config.feature_gates import effective_gates
-from berth.config.plugin_references import references
-from berth.duration import Duration
-from berth.flags import kube_scheduler
-from berth.informer.identity import is_older
-from berth.informer.watch_event import decode_list, decode_watch_event
-from berth.objects import names, nesting
-from berth.objects.node import Node
-from berth.objects.partial import read_partly
-from berth.objects.pod import Pod
-from berth.objects.quantity import parse
-from berth.objects.selector_text import parse_label_selector
-from berth.objects.selectors import parse_int64
-from berth.server.scheduler.debug import pagination
+from berth.kube.cel import semver
+from berth.kube.informer.identity import is_older
+from berth.kube.informer.watch_event import decode_list, decode_watch_event
+from berth.kube.objects import names, nesting
+from berth.kube.objects.node import Node
+from berth.kube.objects.partial import read_partly
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.quantity import parse
+from berth.kube.objects.selector_text import parse_label_selector
+from berth.kube.objects.selectors import parse_int64
+from berth.runtime import log, redaction
+from berth.runtime.duration import Duration
+from berth.scheduler.config import decode
+from berth.scheduler.config.errors import ConfigError
+from berth.scheduler.config.feature_gates import effective_gates
+from berth.scheduler.config.plugin_references import references
+from berth.service.server.scheduler.debug import pagination
 
 Text = Callable[[int], Any]
 """Makes a text of about so many characters."""

@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 
 from berth.cluster.http import negotiation
-from berth.objects.quantity import parse
-from berth.objects.selectors import parse_int64
+from berth.kube.objects.quantity import parse
+from berth.kube.objects.selectors import parse_int64
 from tests.hostile.counting import work
 from tests.hostile.parsers import PARSERS, Parser, Text
 

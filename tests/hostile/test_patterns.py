@@ -31,7 +31,9 @@ IN_FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[re.Pattern[s
         re.compile(module[f"_{name}"], re.ASCII)
         for name in ("LABEL", "SUBDOMAIN", "DNS_1035", "NAME_PART", "LABEL_VALUE")
     ],
-    "berth.config.decode": lambda module: [pattern for pattern, _ in module["_SCALARS"].values()],
+    "berth.scheduler.config.decode": lambda module: [
+        pattern for pattern, _ in module["_SCALARS"].values()
+    ],
 }
 """Modules with a function that compiles whatever pattern it is given, and those that it is given.
 All of them are matched with a whole text."""
@@ -120,7 +122,7 @@ def test_no_pattern_is_a_strangers() -> None:
 
 def test_all_are_found() -> None:
     modules = {str(param.id).partition(":")[0] for param in FOUND}
-    assert {"berth.objects.quantity", "berth.redaction", *IN_FUNCTIONS} <= modules
+    assert {"berth.kube.objects.quantity", "berth.runtime.redaction", *IN_FUNCTIONS} <= modules
     assert len(FOUND) > 30
 
 

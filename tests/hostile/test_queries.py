@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.server.scheduler.debug.world import application, client
+from tests.service.server.scheduler.debug.world import application, client
 
 HOSTILE: Final = (
     *("", "\0", "\u2028", "\ud7ff", "%", "'", '"', "{}", "[]", "null", "-1", "1e999", "nan"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.kind import PODS
-from berth.framework.node_table import CPU, MEMORY
+from berth.scheduler.framework.kind import PODS
+from berth.scheduler.framework.node_table import CPU, MEMORY
 from tests.builders import node, pod
 from tests.harness import Harness
 

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 import yaml
 
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
 
 REPOSITORY = Path(__file__).parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(

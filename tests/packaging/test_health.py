@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from berth import cli
-from berth.clock import RealClock
-from berth.commands.health import probe
-from berth.embedded.cluster import EmbeddedCluster
-from berth.terminal import CommandError
+from berth.cli.commands.health import probe
+from berth.runtime.clock import RealClock
+from berth.runtime.terminal import CommandError
+from berth.tools.up.cluster import EmbeddedCluster
 
 URL = "https://127.0.0.1:10259/readyz"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from berth import cli
-from berth.release import version
+from berth.runtime.release import version
 from tests.packaging.dockerfile import Stage, stages
 
 REPOSITORY = Path(__file__).parents[2]

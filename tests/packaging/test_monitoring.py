@@ -14,14 +14,14 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
-from berth.assembly.scheduler_service import SchedulerService
-from berth.client.connect import Endpoint, client_of
-from berth.clock import FakeClock
-from berth.config.load import default_configuration
-from berth.leaderelection.build import make_elector
-from berth.metrics.family import Family, Kind
-from berth.metrics.process import declared
-from berth.profile.build import args_models
+from berth.kube.client.connect import Endpoint, client_of
+from berth.runtime.clock import FakeClock
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.metrics.family import Family, Kind
+from berth.scheduler.metrics.process import declared
+from berth.scheduler.profile.build import args_models
+from berth.service.leaderelection.build import make_elector
+from berth.service.scheduler_service import SchedulerService
 from berth_plugins.registry import IN_TREE
 from tests.packaging.promql import Used, used
 

@@ -58,7 +58,10 @@ def described(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("module", [plugin, testing])
 def test_every_public_name_is_described(module: ModuleType) -> None:
-    sources = [ROOT / "app/berth/testing.py", *(ROOT / "app/berth/framework").glob("*.py")]
+    sources = [
+        ROOT / "app/berth/testing.py",
+        *(ROOT / "app/berth/scheduler/framework").glob("*.py"),
+    ]
     constants = {name for path in sources for name in described(path)}
     bare = {
         name
@@ -106,7 +109,7 @@ IMPORT: Final = re.compile(
 )
 
 SHOWN: Final = [
-    *(ROOT / "app/berth/samples").rglob("*.template"),
+    *(ROOT / "app/berth/tools/up/samples").rglob("*.template"),
     *(ROOT / "examples").rglob("*.py"),
     *(ROOT / "examples").rglob("*.md"),
     *(ROOT / "docs").glob("*.md"),

@@ -5,9 +5,9 @@ from random import Random
 
 import msgspec
 
-from berth.framework.pod_info import PodInfo
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import HOSTNAME
 from tests.plugins.evaluating import table
 

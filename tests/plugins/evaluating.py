@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import EventResource, QueueingHint
-from berth.framework.interface import (
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import EventResource, QueueingHint
+from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
     PreScorePlugin,
     ScorePlugin,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.queue.rejected_pods import RejectedPods
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.queue.rejected_pods import RejectedPods
 
 
 def table(*nodes: Node, pods: Sequence[Pod] = ()) -> NodeTable:

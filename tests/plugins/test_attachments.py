@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.node_volume_limits import attachments as attachments_module
 from berth_plugins.node_volume_limits.attachments import Attachments
 from tests.builders import node
@@ -40,7 +40,9 @@ def test_counts_are_those_of_the_attachments_there_are(
                 nodes.add_node(node(name))
             case "remove" if name in nodes.row_of:
                 nodes.remove_node(nodes.row_of[name])
-        there = [each.spec.node_name for each in listers.volume_attachments]
+        there = [
+            volume_attachment.spec.node_name for volume_attachment in listers.volume_attachments
+        ]
         counts = attachments.counts(nodes)
         assert len(counts) == nodes.size
         assert {each: counts[row] for each, row in nodes.row_of.items()} == {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.interface import ScorePlugin
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.interface import ScorePlugin
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.node_resources_balanced_allocation import (
     NodeResourcesBalancedAllocation,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from berth.framework.events import ActionType, EventResource
-from berth.framework.interface import EnqueueExtensions
+from berth.scheduler.framework.events import ActionType, EventResource
+from berth.scheduler.framework.interface import EnqueueExtensions
 from berth_plugins.node_affinity import NodeAffinity
 from berth_plugins.node_name import NodeName
 from berth_plugins.node_ports import NodePorts

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.objects.pod import Container, ImageVolume, Pod, Volume
+from berth.kube.objects.pod import Container, ImageVolume, Pod, Volume
 from berth_plugins.image_locality import ImageLocality, image_names
 from tests.builders import container, node, pod
 from tests.plugins.evaluating import raw_scores, table

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import QueueingHint
-from berth.framework.interface import PreFilterResult
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Code, Status
-from berth.objects.node import Node
-from berth.objects.pod import Affinity, NodeSelectorRequirement, NodeSelectorTerm, Pod
-from berth.objects.selectors import required_node_affinity
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Affinity, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from berth.kube.objects.selectors import required_node_affinity
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.interface import PreFilterResult
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Code, Status
 from berth_plugins.node_affinity import (
     NOT_MATCHING,
     NOT_MATCHING_ADDED,

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP
 from berth_plugins.node_declared_features import (
     NOT_DECLARED,
     RESTART_ALL_CONTAINERS,

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import QueueingHint
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
 from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     NodeResourcesFitArgs,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.events import QueueingHint
-from berth.framework.status import Status
-from berth.objects.devices import DeviceClass
-from berth.objects.node import Node
+from berth.kube.objects.devices import DeviceClass
+from berth.kube.objects.node import Node
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.status import Status
 from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     after_device_class_change,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import NODE_ADD, ClusterEventWithHint, QueueingHint
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.node import Node
-from berth.objects.pod import ContainerPort, Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import ContainerPort, Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import NODE_ADD, ClusterEventWithHint, QueueingHint
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins import node_unschedulable
 from berth_plugins.node_name import WRONG_NODE, NodeName
 from berth_plugins.node_ports import PORTS_TAKEN, NodePorts, after_pod_deletion

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     EphemeralVolumeSource,
@@ -19,7 +14,12 @@ from berth.objects.pod import (
     RBDVolume,
     Volume,
 )
-from berth.objects.storage import CSISource, VolumeAttachment
+from berth.kube.objects.storage import CSISource, VolumeAttachment
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.node_volume_limits.plugin import (
     TOO_MANY,
     VOLUME_LIMIT_SCALING,

@@ -2,15 +2,15 @@
 
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import QueueingHint
-from berth.framework.handle import Handle
-from berth.framework.interface import EXTENSION_POINTS, Plugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.framework.status import Status
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import EXTENSION_POINTS, Plugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.registry import IN_TREE

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from berth.framework.interface import PluginArgs
-from berth.framework.scoring import default_normalize
+from berth.scheduler.framework.interface import PluginArgs
+from berth.scheduler.framework.scoring import default_normalize
 from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocationArgs
 from berth_plugins.node_resources_fit import NodeResourcesFitArgs
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import QueueingHint
-from berth.framework.handle import Handle
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.node import Node, Taint
-from berth.objects.pod import Pod, Toleration
-from berth.objects.taints import COMPARISONS
+from berth.kube.objects.node import Node, Taint
+from berth.kube.objects.pod import Pod, Toleration
+from berth.kube.objects.taints import COMPARISONS
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.taint_toleration import (
     UNTOLERATED,
     TaintToleration,

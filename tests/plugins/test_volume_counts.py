@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod import AWSElasticBlockStore, Pod, Volume
-from berth.objects.storage import CSISource, PersistentVolume, PersistentVolumeClaim
+from berth.kube.objects.pod import AWSElasticBlockStore, Pod, Volume
+from berth.kube.objects.storage import CSISource, PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.node_volume_limits.attachments import Attachments
 from berth_plugins.node_volume_limits.plugin import NodeVolumeLimits
 from berth_plugins.node_volume_limits.volume_counts import RowsByKey

@@ -4,16 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.framework.events import (
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-    HintIndex,
-    QueueingHint,
-)
-from berth.framework.handle import Handle
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CSIVolume,
@@ -21,13 +12,22 @@ from berth.objects.pod import (
     Pod,
     Volume,
 )
-from berth.objects.storage import (
+from berth.kube.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     PersistentVolumeClaim,
     StorageClass,
 )
+from berth.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    HintIndex,
+    QueueingHint,
+)
+from berth.scheduler.framework.handle import Handle
 from berth_plugins.node_volume_limits.hints import (
     after_csi_node_update,
     after_detachment,

@@ -6,21 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
-    NODE_ADD,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-    QueueingHint,
-)
-from berth.framework.handle import Handle
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     EphemeralVolumeSource,
     GCEPersistentDisk,
@@ -29,7 +15,21 @@ from berth.objects.pod import (
     RBDVolume,
     Volume,
 )
-from berth.objects.storage import PersistentVolumeClaim
+from berth.kube.objects.storage import PersistentVolumeClaim
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+)
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_restrictions import (
     CLAIM_IN_USE,

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import EphemeralVolumeSource, Pod, Volume
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.handle import Handle
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import EphemeralVolumeSource, Pod, Volume
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_zone import (
     NO_ZONE,

@@ -7,18 +7,24 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from berth.config.load import default_configuration, from_object
-from berth.framework.handle import Handle
-from berth.framework.interface import Plugin
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.objects.node import Node
-from berth.objects.pod import Affinity, GCEPersistentDisk, Pod, TopologySpreadConstraint, Volume
-from berth.objects.policy import PodDisruptionBudget
-from berth.profile.build import args_models, build_profiles
-from berth.profile.profile import Profile
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import (
+    Affinity,
+    GCEPersistentDisk,
+    Pod,
+    TopologySpreadConstraint,
+    Volume,
+)
+from berth.kube.objects.policy import PodDisruptionBudget
+from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import Plugin
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.profile.build import args_models, build_profiles
+from berth.scheduler.profile.profile import Profile
 from berth_plugins.registry import IN_TREE
 from tests.builders import (
     HOSTNAME,

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.events import (
+from berth.kube.objects.meta import LabelSelector, ObjectMeta
+from berth.kube.objects.pod import GCEPersistentDisk, Pod, SchedulingGroup, Volume
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     ActionType,
@@ -17,10 +20,7 @@ from berth.framework.events import (
     ClusterEventWithHint,
     EventResource,
 )
-from berth.objects.meta import LabelSelector, ObjectMeta
-from berth.objects.pod import GCEPersistentDisk, Pod, SchedulingGroup, Volume
-from berth.objects.pod_group import PodGroup
-from berth.queue.hints import Registration
+from berth.scheduler.queue.hints import Registration
 from tests.builders import (
     affinities,
     expression,
@@ -33,8 +33,8 @@ from tests.builders import (
     selector,
     spread,
 )
-from tests.queue.world import World
 from tests.scheduler.groups.building import group_harness
+from tests.scheduler.queue.world import World
 from tests.volume_builders import claim
 
 NAMESPACES = ("a", "b")

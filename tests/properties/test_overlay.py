@@ -6,14 +6,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import PreFilterPlugin
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions
-from berth.framework.status import Status
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import PreFilterPlugin
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scalar import ScalarFilter, ScalarPreFilterExtensions
+from berth.scheduler.framework.status import Status
 from tests.properties.crowds import Crowd, crowds, running_pods
 
 

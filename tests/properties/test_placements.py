@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.pod_info import PodInfo
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
 from berth.scheduler import outcome
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.schedule_pod import evaluate_pod, schedule_pod
 from tests.builders import (
     HOSTNAME,

@@ -13,13 +13,13 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.status import Code, Status
-from berth.objects.pod import Pod
-from berth.profile.results import eligible_rows
+from berth.kube.objects.pod import Pod
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.profile.results import eligible_rows
 from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from tests.properties.crowds import PRIORITY, Crowd, crowds
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.pod_info import PodInfo
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.outcome import CLEAR, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.schedule_pod import schedule_pod

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
+from tests.scheduler.extender.fakes import FakeNetwork
 
 URL = "http://one"
 

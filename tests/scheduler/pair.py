@@ -3,13 +3,13 @@
 import random
 from typing import Any
 
-from berth.client.errors import ConflictError
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import PermitPlugin, ReservePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.node import Node
-from berth.profile.build import Registry
+from berth.kube.client.errors import ConflictError
+from berth.kube.objects.node import Node
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import PermitPlugin, ReservePlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.profile.build import Registry
 from berth_plugins.registry import IN_TREE
 from tests.builders import (
     host_port,

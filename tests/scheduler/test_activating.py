@@ -1,10 +1,10 @@
 """A plugin may want other pods to be tried once this one has a node (spec §3.3)."""
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import ReservePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import ReservePlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

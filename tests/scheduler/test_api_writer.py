@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from berth.client.errors import (
+from berth.kube.client.errors import (
     ApiError,
     ConflictError,
     ForbiddenError,
@@ -16,14 +16,14 @@ from berth.client.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from berth.client.writes.lanes import WriteLanes
-from berth.clock import FakeClock
-from berth.framework.pod_info import PodInfo
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
+from berth.kube.client.writes.lanes import WriteLanes
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import FakeClock
 from berth.scheduler.api_writer import MAX_BINDS, ApiWriter
+from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import condition, pod, to_json
-from tests.client.fake_api import FakeApi, Request
+from tests.kube.client.fake_api import FakeApi, Request
 
 VICTIM = pod("low", node="n1", conditions=[condition("PodScheduled")])
 TOLD = Condition(
@@ -150,7 +150,7 @@ async def test_what_the_room_is_for_is_written_before_it_is_made(
     running = asyncio.create_task(lanes.run(), name="lanes")
     await settle()
     writing.status(PREEMPTOR, condition=None, nominated_node_name="n1")
-    evicted = [writing.evict(each, TOLD, nominated=PREEMPTOR) for each in victims]
+    evicted = [writing.evict(victim, TOLD, nominated=PREEMPTOR) for victim in victims]
     assert await asyncio.gather(*evicted) == [True, True]
     running.cancel()
     await asyncio.wait([running])
@@ -159,7 +159,7 @@ async def test_what_the_room_is_for_is_written_before_it_is_made(
     assert first.path == "/api/v1/namespaces/default/pods/high/status"
     assert first.body == {"status": {"nominatedNodeName": "n1"}}
     assert len(others) == 4
-    assert not [each for each in others if each.path == first.path]
+    assert not [other for other in others if other.path == first.path]
     assert len(caplog.records) == (0 if answer == b"{}" else 1)
 
 

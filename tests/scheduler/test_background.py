@@ -5,10 +5,10 @@ import logging
 
 import pytest
 
-from berth.client import errors
-from berth.client.errors import FencedError, UnavailableError
-from berth.framework.writes import ConflictError
+from berth.kube.client import errors
+from berth.kube.client.errors import FencedError, UnavailableError
 from berth.scheduler.background import Background
+from berth.scheduler.framework.writes import ConflictError
 
 
 def conflict() -> ConflictError:
@@ -61,7 +61,7 @@ async def test_a_failure_is_logged_and_stops_nothing(
     job = background.take()
     assert job is not None
     await background.do(job)
-    (said,) = (each for each in caplog.records if each.name == "berth.scheduler.background")
+    (said,) = (record for record in caplog.records if record.name == "berth.scheduler.background")
     assert (said.message, said.levelno) == ("background work failed", level)
     assert bool(said.exc_info) is has_traceback
     assert background.is_idle

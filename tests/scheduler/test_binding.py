@@ -3,11 +3,11 @@
 import asyncio
 from typing import ClassVar
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import PermitPlugin, PreBindPlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import WAIT, Status
 from berth.scheduler.binding import Binding
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import PermitPlugin, PreBindPlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import WAIT, Status
 from tests.builders import node, pod
 from tests.harness import Harness, RecordedEvent, with_plugins
 

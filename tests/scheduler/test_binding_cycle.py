@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import (
+from berth.scheduler.binding import Binding
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import (
     FilterPlugin,
     PermitPlugin,
     Plugin,
@@ -15,11 +16,10 @@ from berth.framework.interface import (
     PreFilterPlugin,
     ReservePlugin,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, WAIT, Code, Status
-from berth.framework.verdict import Verdict
-from berth.scheduler.binding import Binding
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, WAIT, Code, Status
+from berth.scheduler.framework.verdict import Verdict
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
 from berth.scheduler.with_extenders import MAX_ROUNDS, OUT_OF_DATE
 from tests.builders import node, pod, taint, toleration
-from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
 from tests.scheduler.asking import entry, everybody, harness, message
+from tests.scheduler.extender.fakes import FakeNetwork
 
 
 class Meanwhile:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.config.errors import ConfigError
+from berth.scheduler.config.errors import ConfigError
 from tests.builders import node, pod
 from tests.device_builders import claim, device, device_class, resource_slice, with_claims
 from tests.harness import Harness

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     DeviceTaintRule,
     DeviceTaintRuleSpec,
     DeviceTaintSelector,
     DeviceToleration,
 )
-from berth.objects.meta import ObjectMeta
-from berth.objects.node import Taint
+from berth.kube.objects.meta import ObjectMeta
+from berth.kube.objects.node import Taint
 from tests.builders import node, pod
 from tests.device_builders import (
     DRIVER,

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.framework.events import ActionType
-from berth.framework.listers import KINDS, ApiObject
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from berth.objects.meta import KubeStruct
-from berth.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
+from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.kube.objects.meta import KubeStruct
+from berth.kube.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
+from berth.scheduler.framework.events import ActionType
+from berth.scheduler.framework.listers import KINDS, ApiObject
 from tests.builders import node, pod
 from tests.device_builders import (
     claim as resource_claim,

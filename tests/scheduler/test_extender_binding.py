@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from tests.builders import container, node, pod
-from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
 from tests.scheduler.asking import entry, harness
+from tests.scheduler.extender.fakes import FakeNetwork
 
 LOST = httpx.ReadError("reset")
 UNREACHED = httpx.ConnectError("refused")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from berth.client.events.recorder import shortened
+from berth.kube.client.events.recorder import shortened
 from berth.scheduler.failure_reporter import BATCH, PATIENCE, PAUSE, TRICKLE
 from tests.builders import node, pod
 from tests.harness import Harness

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.cache.cache import Cache
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import Plugin, PreFilterPlugin, PreFilterResult
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.profile.profile import Profile
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import (
     FeasibleNodes,
     evaluate_all_nodes,
     find_nodes_that_fit_pod,
 )
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import Plugin, PreFilterPlugin, PreFilterResult
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.profile.profile import Profile
 from berth_plugins.node_unschedulable import NodeUnschedulable
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod

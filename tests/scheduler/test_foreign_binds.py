@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import UnavailableError
-from berth.objects.pod import Pod
+from berth.kube.client.errors import UnavailableError
+from berth.kube.objects.pod import Pod
 from berth.scheduler.foreign_binds import PERIOD, SETTLING
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -63,7 +63,7 @@ async def test_a_pod_that_somebody_else_binds_elsewhere_is_told_of(
     harness.put(bound(waiting, other))
 
     assert seen(harness) == 1
-    said: Any = next(each for each in caplog.records if each.getMessage() == TOLD)
+    said: Any = next(record for record in caplog.records if record.getMessage() == TOLD)
     assert (said.node, said.our_node) == (other, binding.pod.node_name)
 
 
@@ -78,7 +78,7 @@ async def test_it_is_told_once_in_a_while_with_their_number(
         harness.put(waiting)
         harness.put(bound(waiting, "n1"))
 
-    told: list[Any] = [each for each in caplog.records if each.getMessage() == TOLD]
+    told: list[Any] = [record for record in caplog.records if record.getMessage() == TOLD]
     assert [(each.pod, each.since_last_told) for each in told] == [
         ("default/p0", 1), ("default/p4", 4)
     ]  # fmt: skip
@@ -147,7 +147,7 @@ async def test_what_is_no_reason_to_say_so(
     await happens(harness)
 
     assert seen(harness) == 0
-    assert TOLD not in [each.getMessage() for each in caplog.records]
+    assert TOLD not in [record.getMessage() for record in caplog.records]
 
 
 async def test_a_scheduler_that_does_not_run_says_nothing() -> None:

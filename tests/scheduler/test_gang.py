@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from berth.framework.cycle_state import CycleState, Gang
-from berth.framework.interface import PreFilterPlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
+from berth.scheduler.framework.cycle_state import CycleState, Gang
+from berth.scheduler.framework.interface import PreFilterPlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
-from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness, with_plugins
 from tests.scheduler.asking import entry, everybody
+from tests.scheduler.extender.fakes import FakeNetwork
 
 
 class Pairs(PreFilterPlugin):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from berth.clock import FakeClock
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import FakeClock
 from tests.builders import node, pod
 from tests.device_builders import claim, device, device_class, resource_slice, with_claims
 from tests.harness import Harness

@@ -9,26 +9,31 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.contact import Contact
-from berth.clock import FakeClock
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from berth.framework.interface import EnqueueExtensions
-from berth.framework.kind import Kind
-from berth.framework.listers import KINDS, Lister, Listers, kinds_of, listed
-from berth.framework.node_info import NodeInfo
-from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter
-from berth.framework.status import Status
-from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.partial_objects import any_part
-from berth.offline.scenario import Scenario, objects_of
+from berth.insight.offline.scenario import Scenario, objects_of
+from berth.insight.whatif.snapshot import Snapshot, decode
+from berth.kube.client.contact import Contact
+from berth.kube.objects.meta import KubeStruct, ObjectMeta
+from berth.kube.objects.partial_objects import any_part
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from berth.scheduler.framework.interface import EnqueueExtensions
+from berth.scheduler.framework.kind import Kind
+from berth.scheduler.framework.listers import KINDS, Lister, Listers, kinds_of, listed
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scalar import ScalarFilter
+from berth.scheduler.framework.status import Status
 from berth.service.watches import Watches
-from berth.whatif.snapshot import Snapshot, decode
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.informer.scripted import initial_end, line
+from tests.kube.informer.scripted import initial_end, line
 
 PATH = "/apis/example.com/v1/widgets"
 

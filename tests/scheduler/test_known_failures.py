@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import ClusterEventWithHint
-from berth.framework.interface import EnqueueExtensions
-from berth.framework.node_info import NodeInfo
-from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter
-from berth.framework.status import Status
-from berth.objects.pod import Pod
-from berth.queue.sub_queues import SubQueue
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import ClusterEventWithHint
+from berth.scheduler.framework.interface import EnqueueExtensions
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scalar import ScalarFilter
+from berth.scheduler.framework.status import Status
+from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import affinities, node, pod, pod_affinity, pod_term
 from tests.harness import Harness, RecordedEvent, with_plugins
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from berth.framework.pod_info import PodInfo
-from berth.profile import known_template
+from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.known_decision import Decider
 from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import Placed
+from berth.scheduler.profile import known_template
 from tests.builders import node, pod, service
 from tests.harness import Harness
 from tests.scheduler.groups.building import group, member

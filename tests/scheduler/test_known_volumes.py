@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     EphemeralVolumeSource,
     GCEPersistentDisk,
@@ -54,7 +54,9 @@ class Storage:
         yield made
         if rng.random() < 0.7:
             limits = {DRIVER: rng.choice([1, 2, 4, None]), EBS: rng.choice([1, 3, None])}
-            has = {each: limits[each] for each in limits if self._has_limits and rng.random() < 0.5}
+            has = {
+                limit: limits[limit] for limit in limits if self._has_limits and rng.random() < 0.5
+            }
             migrated = rng.choice(["", EBS_PLUGIN])
             yield csi_node(made.metadata.name, limits=has, migrated=migrated)
 

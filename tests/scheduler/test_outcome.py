@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.interface import PostFilterResult
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import PostFilterResult
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import (
     CLEAR,
     KEEP,

@@ -6,11 +6,11 @@ import random
 import msgspec
 import pytest
 
-from berth.client.errors import FencedError, UnavailableError
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidate
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
+from berth.kube.client.errors import FencedError, UnavailableError
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Candidate
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
 

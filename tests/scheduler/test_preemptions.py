@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 from prometheus_client import CollectorRegistry
 
-from berth.client.errors import ApiError, FencedError, ForbiddenError, UnavailableError
-from berth.clock import FakeClock
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidate
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.client.errors import ApiError, FencedError, ForbiddenError, UnavailableError
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup
+from berth.runtime.clock import FakeClock
 from berth.scheduler.binding import Bindings
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Candidate
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.preemption import PendingPreemption, Preemptions
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
@@ -436,7 +436,7 @@ async def test_how_a_failure_is_told(
     caplog.set_level(logging.DEBUG)
     await world.preempt(*map(pod, "abcd"))
 
-    failed = [each for each in caplog.records if each.levelno == level]
+    failed = [record for record in caplog.records if record.levelno == level]
     assert {bool(each.exc_info) for each in failed} == {has_traceback}
     tries = 4 if isinstance(error, ApiError) else 1
     assert len(failed) == tries, "one line a try, however many victims"

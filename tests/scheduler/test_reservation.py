@@ -4,12 +4,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from berth.cache.cache import Cache
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import ReservePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.profile.profile import Profile
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import ReservePlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.reservation import assume, reserve
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod

@@ -2,13 +2,13 @@
 
 import pytest
 
-from berth.cache.cache import Cache
-from berth.framework.interface import Plugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.profile.profile import Profile
+from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import find_nodes_that_fit_pod
+from berth.scheduler.framework.interface import Plugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.sampling import Sampling, num_feasible_nodes_to_find
 from berth_plugins.image_locality import ImageLocality
 from berth_plugins.node_unschedulable import NodeUnschedulable

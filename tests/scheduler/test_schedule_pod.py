@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from berth.cache.cache import Cache
-from berth.framework.interface import Plugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.verdict import Ints
-from berth.profile.profile import Profile
-from berth.profile.results import ScoreTable
+from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.interface import Plugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.verdict import Ints
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.profile.results import ScoreTable
 from berth.scheduler.schedule_pod import prioritize_nodes, select_host
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod

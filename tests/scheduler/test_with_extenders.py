@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from berth.extender.breaker import TRIP_AFTER
-from berth.queue.sub_queues import SubQueue
+from berth.scheduler.extender.breaker import TRIP_AFTER
+from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import container, node, pod
 from tests.scheduler.asking import URL, entry, everybody, harness, message
 

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.contact import Contact
-from berth.client.errors import NotFoundError
-from berth.client.writes.pod_groups import path_of
-from berth.clock import FakeClock
-from berth.objects.meta import ObjectMeta
-from berth.objects.pod_group import DisruptionMode, PodGroup
+from berth.kube.client.contact import Contact
+from berth.kube.client.errors import NotFoundError
+from berth.kube.client.writes.pod_groups import path_of
+from berth.kube.objects.meta import ObjectMeta
+from berth.kube.objects.pod_group import DisruptionMode, PodGroup
+from berth.runtime.clock import FakeClock
 from berth.service.watches import LOOK_SECONDS, Watches
 from tests.harness import Harness
-from tests.informer.scripted import initial_end, line
+from tests.kube.informer.scripted import initial_end, line
 
 GROUP = "/apis/scheduling.k8s.io"
 CONFIG = {
@@ -119,7 +119,7 @@ async def test_groups_that_are_not_served_are_waited_for(caplog: pytest.LogCaptu
     api = Api()
     caplog.set_level(logging.WARNING, "berth.service.watches")
     async with watching(api) as (harness, clock):
-        [told] = [each for each in caplog.records if "feature gate" in each.getMessage()]
+        [told] = [record for record in caplog.records if "feature gate" in record.getMessage()]
         assert told.__dict__["feature_gates"] == "--feature-gates=GenericWorkload=true"
         assert told.__dict__["runtime_config"] == (
             "--runtime-config=scheduling.k8s.io/v1alpha2=true"

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from berth import log as logs
-from berth.assembly.scheduler_service import SchedulerService
-from berth.client.connect import Endpoint, client_of
-from berth.clock import RealClock
-from berth.config.load import default_configuration
-from berth.profile.build import args_models
+from berth.kube.client.connect import Endpoint, client_of
+from berth.runtime import log as logs
+from berth.runtime.clock import RealClock
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.profile.build import args_models
+from berth.service.scheduler_service import SchedulerService
 from berth_plugins.registry import IN_TREE
 from tests.e2e.replicas import until
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from berth.client.api import Api
 from berth.cluster.resources import Object
+from berth.kube.client.api import Api
 
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
@@ -76,7 +76,7 @@ Action = Get | Create | Replace | Patch | Delete | DeleteCollection
 
 
 async def perform(client: Api, action: Action) -> bytes:
-    """Do *action*; return the answer's body or raise :class:`berth.client.errors.ApiError`."""
+    """Do *action*; return the answer's body or raise :class:`berth.kube.client.errors.ApiError`."""
     match action:
         case Get(path, params):
             return await client.request("GET", path, params=params or None)

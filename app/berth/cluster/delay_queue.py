@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from berth.clock import Clock
+from berth.runtime.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
 

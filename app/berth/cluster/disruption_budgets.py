@@ -16,7 +16,9 @@ SYNC_FAILED: Final = "SyncFailed"
 def disruption_allowed(status: Object) -> Object | None:
     """Return the condition DisruptionAllowed of a budget's *status*; None without one."""
     conditions = status.get("conditions") or ()
-    return next((each for each in conditions if each["type"] == DISRUPTION_ALLOWED), None)
+    return next(
+        (condition for condition in conditions if condition["type"] == DISRUPTION_ALLOWED), None
+    )
 
 
 def usual_reason(status: Object) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from berth import field_errors
 from berth.cluster.resources import Object, ResourceType
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 MOST_CAUSES = 100
 LONGEST_CAUSE = 16 * 1024

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from berth.cluster.columns.cells import Cell
 from berth.cluster.resources import Object, Strategy
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 NEW_NAMES = {
     "involvedObject": "regarding",

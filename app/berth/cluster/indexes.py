@@ -21,7 +21,7 @@ class Indexes:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Indexes":
-        return cls(tuple(_joined(sorted((each, each) for each in numbers))))
+        return cls(tuple(_joined(sorted((number, number) for number in numbers))))
 
     @classmethod
     def parse(cls, text: str, *, below: int | None = None) -> "Indexes":

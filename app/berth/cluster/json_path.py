@@ -91,7 +91,7 @@ def _steps(text: str) -> Iterator[Step]:
         elif (found := _INDEX.match(text, at)) is not None:
             yield _index(int(found[1]))
         elif (found := _SLICE.match(text, at)) is not None:
-            yield _slice(*(int(each) if each else None for each in found.groups()))
+            yield _slice(*(int(group) if group else None for group in found.groups()))
         elif (found := _FILTER.match(text, at)) is not None:
             yield _filter(found[1], found[2], found[3])
         else:

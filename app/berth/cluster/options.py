@@ -7,10 +7,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 Query = Mapping[str, str]
 

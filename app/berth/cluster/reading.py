@@ -17,7 +17,7 @@ from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.structs import struct_type
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Stored
-from berth.errors import MISSHAPEN
+from berth.runtime.errors import MISSHAPEN
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from berth.cluster.json_path import JsonPath
 from berth.cluster.schemas.types import Schema
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 Object = dict[str, Any]
 """A Kubernetes object as JSON gives it."""

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final, Generic, TypeVar
 
-from berth.clock import Clock
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
 from berth.cluster.fair_queue import FairQueue
+from berth.runtime.clock import Clock
 
 BURST: Final = 0.05
 """Seconds of the loop that a flow may take at once; an ordinary step takes less than a hundredth

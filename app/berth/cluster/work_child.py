@@ -12,9 +12,6 @@ from typing import Any, BinaryIO, Final
 import msgspec
 import yaml
 
-from berth import documents
-from berth.cel.features import Features
-from berth.cel.selector_error import CompileError
 from berth.cluster.work_process import (
     HEAD,
     MOST_MEMORY,
@@ -23,7 +20,10 @@ from berth.cluster.work_process import (
     Outcome,
     Selector,
 )
-from berth.memory import limit_memory
+from berth.kube import documents
+from berth.kube.cel.features import Features
+from berth.kube.cel.selector_error import CompileError
+from berth.runtime.memory import limit_memory
 
 NICENESS: Final = 5
 """Requests that are quick come first."""
@@ -39,7 +39,7 @@ def yaml_as_json(content: bytes) -> bytes:
 
 def compiled_selector(content: bytes) -> bytes:
     """Compile a selector of devices."""
-    from berth.cel import selectors  # takes long to load, and YAML does not need it
+    from berth.kube.cel import selectors  # takes long to load, and YAML does not need it
 
     asked = msgspec.msgpack.decode(content, type=Selector)
     features = Features(*asked.features)

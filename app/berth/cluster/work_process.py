@@ -66,7 +66,7 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     """Why it cannot be compiled."""
     program: bytes = b""
-    """Packed, see :mod:`berth.cel.programs`."""
+    """Packed, see :mod:`berth.kube.cel.programs`."""
     size: int = 0
     cost: int = 0
     work: int = 0

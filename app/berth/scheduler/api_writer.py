@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from berth.client.api import Api, FenceableApi
-from berth.client.errors import (
+from berth.kube.client.api import Api, FenceableApi
+from berth.kube.client.errors import (
     ApiError,
     ConflictError,
     NotFoundError,
@@ -19,24 +19,24 @@ from berth.client.errors import (
     UnavailableError,
     log_failure,
 )
-from berth.client.events.recorder import EventRecorder
-from berth.client.writes import pod_groups, pods, volumes
-from berth.client.writes.async_calls import (
+from berth.kube.client.events.recorder import EventRecorder
+from berth.kube.client.writes import pod_groups, pods, volumes
+from berth.kube.client.writes.async_calls import (
     POD_BINDING,
     POD_STATUS_PATCH,
     AsyncCalls,
     counted,
 )
-from berth.client.writes.lanes import Write, WriteLanes
-from berth.client.writes.pod_status import PodStatusWriter
-from berth.client.writes.resource_claims import ResourceClaimApi
-from berth.clock import Clock
-from berth.framework.pod_info import PodInfo
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, PodGroupCondition
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.kube.client.writes.lanes import Write, WriteLanes
+from berth.kube.client.writes.pod_status import PodStatusWriter
+from berth.kube.client.writes.resource_claims import ResourceClaimApi
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup, PodGroupCondition
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.runtime.clock import Clock
 from berth.scheduler.background import Background
+from berth.scheduler.framework.pod_info import PodInfo
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class ApiWriter:
             self._some_bind_ended.set()
 
     async def bound_node(self, pod: Pod) -> str | None:
-        """Do as :func:`berth.client.writes.pods.bound_node`, asking until there is an answer."""
+        """Do as :func:`berth.kube.client.writes.pods.bound_node`, asking until there is an answer."""
         pause, level = FIRST_PAUSE, logging.INFO
         while True:
             try:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from berth.client.errors import log_failure
+from berth.kube.client.errors import log_failure
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from berth.framework.interface import PreBindPlugin
-from berth.framework.pod_info import PodInfo
-from berth.profile.waiting_pod import WaitingPod
+from berth.scheduler.framework.interface import PreBindPlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation
 
 SENT_KEPT: Final = 1000

@@ -4,23 +4,23 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from berth.client.errors import ApiError, log_failure
-from berth.clock import Clock
-from berth.extender.errors import ExtenderError
-from berth.extender.extenders import Extenders
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.interface import PreBindPlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.profile.statuses import refused
-from berth.profile.waiting_pod import WaitingPod
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.client.errors import ApiError, log_failure
+from berth.runtime.clock import Clock
 from berth.scheduler.binding import PREEMPTED, Binding, Bindings, Stage
+from berth.scheduler.extender.errors import ExtenderError
+from berth.scheduler.extender.extenders import Extenders
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import PreBindPlugin
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.journal import Journal
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import CLEAR, Failed, Unschedulable, rejected_on_node
+from berth.scheduler.profile.statuses import refused
+from berth.scheduler.profile.waiting_pod import WaitingPod
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import BindingReporter
 from berth.scheduler.reservation import Reservation, wake_for_room_of
 

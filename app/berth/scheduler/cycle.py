@@ -4,16 +4,16 @@ from functools import cached_property
 
 import msgspec
 
-from berth.cache.cache import Cache
-from berth.framework.cycle_state import CycleState
-from berth.framework.node_table import NodeTable
-from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
-from berth.profile.profile import Profile
-from berth.profile.statuses import filter_failed
-from berth.queue.nominator import Nominator
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import EVERYWHERE, Placement
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.profile.statuses import filter_failed
+from berth.scheduler.queue.nominator import Nominator
 
 
 class Cycle(msgspec.Struct, frozen=True, eq=False, dict=True):

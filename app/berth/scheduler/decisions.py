@@ -11,14 +11,14 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.verdict import Ints
-from berth.profile.results import ScoreTable
-from berth.queue.known_signatures import KnownFailure
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.verdict import Ints
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.preemption_record import PreemptionRecord, preemption_record
+from berth.scheduler.profile.results import ScoreTable
+from berth.scheduler.queue.known_signatures import KnownFailure
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""

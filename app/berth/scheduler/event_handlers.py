@@ -4,10 +4,17 @@ import logging
 from collections.abc import Callable, Container
 from typing import Any, Generic, Protocol, TypeVar
 
-from berth.cache.cache import Cache, CacheError
-from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
-from berth.framework.assume_cache import resource_claim_cache
-from berth.framework.events import (
+from berth.kube.informer.store import ResourceEventHandler
+from berth.kube.objects.devices import ResourceClaim, ResourceSlice
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import group_of
+from berth.scheduler.binding import Bindings
+from berth.scheduler.cache.cache import Cache, CacheError
+from berth.scheduler.config.feature_gates import DRA_DEVICE_TAINT_RULES
+from berth.scheduler.foreign_binds import ForeignBinds
+from berth.scheduler.framework.assume_cache import resource_claim_cache
+from berth.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -18,25 +25,18 @@ from berth.framework.events import (
     ActionType,
     ClusterEvent,
 )
-from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.listers import ApiObject, Lister, Listers
-from berth.framework.pod_group_sources import kinds_of_pod_groups
-from berth.framework.pod_groups import PodGroups
-from berth.framework.pod_info import PodInfo
-from berth.framework.resource_slice_tracker import resource_slice_tracker
-from berth.informer.store import ResourceEventHandler
-from berth.objects.devices import ResourceClaim, ResourceSlice
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.pod_group import group_of
-from berth.queue.events_from_update import (
+from berth.scheduler.framework.kind import NODES, PODS, Kind
+from berth.scheduler.framework.listers import ApiObject, Lister, Listers
+from berth.scheduler.framework.pod_group_sources import kinds_of_pod_groups
+from berth.scheduler.framework.pod_groups import PodGroups
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.resource_slice_tracker import resource_slice_tracker
+from berth.scheduler.preemption import Preemptions
+from berth.scheduler.queue.events_from_update import (
     node_scheduling_properties_change,
     pod_scheduling_properties_change,
 )
-from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.binding import Bindings
-from berth.scheduler.foreign_binds import ForeignBinds
-from berth.scheduler.preemption import Preemptions
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 log = logging.getLogger(__name__)
 

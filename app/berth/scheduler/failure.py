@@ -3,15 +3,15 @@
 import logging
 from collections.abc import Mapping
 
-from berth.clock import Clock
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.pod import Pod
-from berth.profile.profile import Profile
-from berth.queue.known_signatures import KnownFailure
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
 from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Failed, Unschedulable
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 log = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from berth.clock import Clock
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.profile.profile import Profile
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import UrgentReporter
 
 PATIENCE: Final = 2.0

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask
-from berth.profile.results import PreFilterOutcome, eligible_rows
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.verdict import Mask
+from berth.scheduler.profile.results import PreFilterOutcome, eligible_rows
 from berth.scheduler.sampling import Sampling
 
 NO_ROWS: Final = np.empty(0, np.intp)

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from berth.clock import Clock
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

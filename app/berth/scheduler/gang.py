@@ -6,13 +6,13 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from berth.framework.cycle_state import Gang
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.status import Code, Status
-from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.cycle_state import Gang
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import CLEAR, Failed, Outcome, Placed, Unschedulable
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.reservation import Reservation
 
 NO_EXTENDERS: Final = "extenders cannot be called while a gang is scheduled in one step"

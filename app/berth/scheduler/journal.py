@@ -6,9 +6,9 @@ watches told and the API server answered in between, can make the same steps aga
 
 from typing import Protocol
 
-from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.status import Status
 from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import Outcome
 
 

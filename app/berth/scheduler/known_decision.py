@@ -5,14 +5,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from berth.framework.diagnosis import Diagnosis, PluginVerdict
-from berth.framework.interface import Plugin, ScorePlugin
-from berth.framework.scoring import normalizes
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
-from berth.profile.best_rows import IN_FRONT, LEFT_OUT
-from berth.profile.known_scores import among
-from berth.profile.known_template import (
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.decisions import TOP_NODES, best_places
+from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.scheduler.framework.interface import Plugin, ScorePlugin
+from berth.scheduler.framework.scoring import normalizes
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
+from berth.scheduler.outcome import Placed
+from berth.scheduler.profile.best_rows import IN_FRONT, LEFT_OUT
+from berth.scheduler.profile.known_scores import among
+from berth.scheduler.profile.known_template import (
     KnownTemplate,
     NotKnownError,
     are_in_range,
@@ -20,11 +24,7 @@ from berth.profile.known_template import (
     checked_verdict,
     skips,
 )
-from berth.profile.results import Columns, ScoreTable
-from berth.scheduler.cycle import Cycle
-from berth.scheduler.decisions import TOP_NODES, best_places
-from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
-from berth.scheduler.outcome import Placed
+from berth.scheduler.profile.results import Columns, ScoreTable
 from berth.scheduler.schedule_pod import Select
 
 _POINTS: Final = ("PreFilter", "Filter", "PreScore", "Score")
@@ -40,11 +40,13 @@ class _Asked:
 
     def __init__(self, known: KnownTemplate) -> None:
         profile, names = known.profile, known.asked
-        self.pre_filters = [each for each in profile.pre_filters if each.NAME in names]
+        self.pre_filters = [
+            pre_filter for pre_filter in profile.pre_filters if pre_filter.NAME in names
+        ]
         self.filters = {i: each for i, each in enumerate(profile.filters) if each.NAME in names}
         """By index of the filter."""
-        self.pre_scores = [each for each in profile.pre_scores if each.NAME in names]
-        self.scores = [each for each in profile.scores if each.NAME in names]
+        self.pre_scores = [pre_score for pre_score in profile.pre_scores if pre_score.NAME in names]
+        self.scores = [score for score in profile.scores if score.NAME in names]
 
 
 class Decider:
@@ -166,7 +168,7 @@ def _evaluations(
         if plugin.NAME not in state.skip_filter:
             filtered.append((counts["Filter"], plugin.NAME, left))
             left -= rejected.get(index, 0)
-    scorers = [each.NAME for each in profile.scores if each.NAME not in state.skip_score]
+    scorers = [score.NAME for score in profile.scores if score.NAME not in state.skip_score]
     scored = [(counts["PreScore"], name, 1) for name in pre_scored]
     scored += [(counts["Score"], name, num_candidates) for name in scorers]
     return filtered, scored

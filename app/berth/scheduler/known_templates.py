@@ -1,7 +1,7 @@
 """The next of many pods: the same decision as for any pod, from what is known of the others.
 
 Decision (2026-11): pods of one template share the answers of plugins, as far as
-:mod:`berth.profile.known_template` can keep them true. Pods that differ in containers and labels
+:mod:`berth.scheduler.profile.known_template` can keep them true. Pods that differ in containers and labels
 share those of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
 with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
@@ -12,13 +12,13 @@ from collections.abc import Hashable
 from contextlib import suppress
 from typing import Final
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.placement import Placement
-from berth.profile.known_template import KnownTemplate, NotKnownError
-from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.placement import Placement
 from berth.scheduler.known_decision import Decider
 from berth.scheduler.outcome import Placed
+from berth.scheduler.profile.known_template import KnownTemplate, NotKnownError
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.schedule_pod import Select
 
 KEPT: Final = 16

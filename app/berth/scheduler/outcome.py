@@ -8,12 +8,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.interface import PostFilterResult
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.profile.results import ScoreTable
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import PostFilterResult
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.profile.results import ScoreTable
 
 
 class Keep(msgspec.Struct, frozen=True):

@@ -25,14 +25,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.placement import Assignment, PodGroupPlacement
-from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.status import Status
-from berth.objects.pod_group import GroupKey, group_of
-from berth.profile.placements import run_placement_generate, run_placement_scores
-from berth.profile.waiting_pod import WaitingPod
+from berth.kube.objects.pod_group import GroupKey, group_of
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.placement import Assignment, PodGroupPlacement
+from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import (
     CLEAR,
     KEEP,
@@ -55,6 +53,8 @@ from berth.scheduler.pod_group_trial import (
     importance,
     undo,
 )
+from berth.scheduler.profile.placements import run_placement_generate, run_placement_scores
+from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class PodGroupCycle:
         found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
         for placement in placements:
             tried: Sequence[Member] = [
-                Member(each.queued, each.profile, each.started, each.answer) for each in members
+                Member(member.queued, member.profile, member.started, member.answer)
+                for member in members
             ]
             with ExitStack() as suspended:
                 status = self._trial.run(tried, suspended, placement)

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from berth.framework.preemption.candidate import is_leaving_for_preemption
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.victim_units import VictimUnit, VictimUnits
-from berth.objects.pod_group import GroupKey, PodGroup
-from berth.profile.profile import Profile
+from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
+from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits
 from berth.scheduler.outcome import KEEP, Nomination, To
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.pod_group_trial import (
@@ -40,6 +39,7 @@ from berth.scheduler.pod_group_trial import (
     Result,
 )
 from berth.scheduler.pod_group_victims import Victims, VictimSearch, pods_of
+from berth.scheduler.profile.profile import Profile
 
 if TYPE_CHECKING:
     from berth.scheduler.schedule_one import Scheduler

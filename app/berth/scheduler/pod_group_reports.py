@@ -2,12 +2,12 @@
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
-from berth.framework.listers import Lister
-from berth.framework.pod_groups import PodGroups
-from berth.metrics.scheduler_metrics import PodGroupMetrics
-from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup, PodGroupCondition
-from berth.objects.policy import PodDisruptionBudget
+from berth.kube.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup, PodGroupCondition
+from berth.kube.objects.policy import PodDisruptionBudget
+from berth.runtime.clock import Clock, rfc3339
+from berth.scheduler.framework.listers import Lister
+from berth.scheduler.framework.pod_groups import PodGroups
+from berth.scheduler.metrics.scheduler_metrics import PodGroupMetrics
 from berth.scheduler.reporter import PodGroupReporter
 
 
@@ -72,7 +72,9 @@ def changed_condition(
 ) -> PodGroupCondition | None:
     """Return the condition to write; None if the group has it, or was scheduled before."""
     conditions = group.status.conditions
-    old = next((each for each in conditions if each.type == POD_GROUP_SCHEDULED), None)
+    old = next(
+        (condition for condition in conditions if condition.type == POD_GROUP_SCHEDULED), None
+    )
     if group.has_been_scheduled and status != "True":
         return None
     since = old.last_transition_time if old is not None and old.status == status else None

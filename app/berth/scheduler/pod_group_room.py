@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.preemption.victim_units import VictimUnit
-from berth.framework.verdict import Mask
-from berth.objects.resources import Resources
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.preemption.victim_units import VictimUnit
+from berth.scheduler.framework.verdict import Mask
 
 _PODS: Final = 1
 """What a pod takes of the number of pods that a node allows."""

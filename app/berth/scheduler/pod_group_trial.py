@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from berth.extender.result import ExtenderResult
-from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
-from berth.framework.pod_signature import PodSignature, signature_in_group
-from berth.framework.status import Status
-from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.extender.result import ExtenderResult
+from berth.scheduler.framework.placement import EVERYWHERE, Placement
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
+from berth.scheduler.framework.pod_signature import PodSignature, signature_in_group
+from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import (
     CLEAR,
     Failed,
@@ -30,6 +29,7 @@ from berth.scheduler.outcome import (
     refused_placement,
 )
 from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.reservation import assume, assumed_on, reserve
 
 if TYPE_CHECKING:

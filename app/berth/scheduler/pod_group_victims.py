@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.victim_units import VictimUnit
-from berth.framework.status import Code
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.victim_units import VictimUnit
+from berth.scheduler.framework.status import Code
 from berth.scheduler.pod_group_room import Room, units_in_the_way
 from berth.scheduler.pod_group_trial import (
     UNSCHEDULABLE,
@@ -180,7 +180,9 @@ class VictimSearch:
         """
         first = self._members[0]
         kind = _kind_of(first.queued.pod_info)
-        if kind is None or any(_kind_of(each.queued.pod_info) != kind for each in self._members):
+        if kind is None or any(
+            _kind_of(member.queued.pod_info) != kind for member in self._members
+        ):
             return None
         if any(pod.template.is_large for pod in pods_of(units)):
             return None
@@ -226,9 +228,9 @@ class VictimSearch:
     async def _spare_out_of_the_way(self) -> None:
         """Put back what leaves the group the nodes that it got in the last trial that fitted."""
         placed = [
-            each.queued.pod_info.on_node(self._hosts[each.queued.uid])
-            for each in self._members
-            if each.queued.uid in self._hosts
+            member.queued.pod_info.on_node(self._hosts[member.queued.uid])
+            for member in self._members
+            if member.queued.uid in self._hosts
         ]
         nodes = self._scheduler.cache.table
         if all(pod.node_name in nodes.row_of for pod in placed):

@@ -33,21 +33,21 @@ from typing import Final, Protocol
 
 import msgspec
 
-from berth.client.errors import ApiError, log_failure
-from berth.clock import Clock
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import (
+from berth.kube.client.errors import ApiError, log_failure
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup
+from berth.runtime.clock import Clock
+from berth.scheduler.binding import Bindings
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import (
     DISRUPTION_TARGET,
     PREEMPTION_BY_SCHEDULER,
     Candidate,
 )
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup
-from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.binding import Bindings
 from berth.scheduler.journal import Journal
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import Reporter
 
 log = logging.getLogger(__name__)
@@ -303,7 +303,7 @@ class Preemptions:
                 self._by_last_victim[last.uid] = others
         if pending.group is not None or not pending.wakes:
             # Of a group most pods were rejected by no plugin: no event would wake them.
-            queue.activate(each.pod for each in pending.waiting_pods)
+            queue.activate(waiting_pod.pod for waiting_pod in pending.waiting_pods)
         else:
             queue.gate_may_open(pending.preemptor.key)
 

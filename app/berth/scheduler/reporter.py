@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, PodGroupCondition
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup, PodGroupCondition
 
 
 class Reporter(Protocol):

@@ -5,14 +5,14 @@ from contextlib import ExitStack
 
 import msgspec
 
-from berth.cache.cache import Cache, CacheError
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import ASSIGNED_POD_DELETE
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.framework.status import Status
-from berth.profile.profile import Profile
-from berth.profile.waiting_pod import WaitingPod
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.cache.cache import Cache, CacheError
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import ASSIGNED_POD_DELETE
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.profile.waiting_pod import WaitingPod
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Mask
-from berth.profile.profile import Profile
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Mask
+from berth.scheduler.profile.profile import Profile
 
 MIN_FEASIBLE_NODES_TO_FIND: Final = 100
 """A sample is never smaller than this."""

@@ -20,35 +20,35 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from berth.cache.cache import Cache
-from berth.clock import Clock
-from berth.framework.cycle_state import Gang
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.interface import PostFilterResult
-from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import QueuedPodInfo
-from berth.framework.preemption.candidate import Candidate
-from berth.framework.status import Status
-from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.pod_group import group_of
-from berth.profile.profile import Profile
-from berth.profile.waiting_pod import WaitingPod
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.objects.pod_group import group_of
+from berth.runtime.clock import Clock
 from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
+from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.decisions import DecisionRecord, Decisions
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.framework.cycle_state import Gang
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import PostFilterResult
+from berth.scheduler.framework.placement import EVERYWHERE, Placement
+from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.preemption.candidate import Candidate
+from berth.scheduler.framework.status import Status
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
 from berth.scheduler.journal import Journal
 from berth.scheduler.known_templates import KnownTemplates
+from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.profile.waiting_pod import WaitingPod
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name

@@ -6,17 +6,17 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from berth.framework.node_table import NodeTable
-from berth.framework.status import Status
-from berth.framework.verdict import Ints
-from berth.profile.results import ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import (
     FeasibleNodes,
     evaluate_all_nodes,
     find_nodes_that_fit_pod,
 )
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import Ints
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
+from berth.scheduler.profile.results import ScoreTable
 from berth.scheduler.sampling import Sampling
 
 Select = Callable[[Sequence[int]], int]

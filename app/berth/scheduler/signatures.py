@@ -1,7 +1,7 @@
 """Pods that need no attempt, because one of the same signature has just failed.
 
 Decision (2026-11): a failed attempt stands for all pods of its signature
-(:mod:`berth.framework.pod_signature`) until something happens that may help them; instead of one
+(:mod:`berth.scheduler.framework.pod_signature`) until something happens that may help them; instead of one
 attempt each, as in kube-scheduler, where ten thousand pods that fit nowhere hold up those that do.
 The outcome is the same: each pod has its own turn, count of attempts, condition, event and place in
 the queue. "May help" is what the queue takes it for, so what moves one pod of the signature, and
@@ -13,10 +13,10 @@ pods do, after five minutes.
 
 from collections.abc import Mapping
 
-from berth.profile.profile import Profile
-from berth.queue.known_signatures import KnownFailure
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Unschedulable
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.known_signatures import KnownFailure
 
 
 def signature_profiles(profiles: Mapping[str, Profile]) -> dict[str, frozenset[str]]:

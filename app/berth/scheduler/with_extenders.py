@@ -17,23 +17,23 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from berth.cache.cache import Cache
-from berth.extender.errors import ExtenderError
-from berth.extender.extenders import Extenders
-from berth.extender.result import EXTENDER, ExtenderResult
-from berth.framework.interface import PostFilterResult
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.select_candidate import select_candidate
-from berth.framework.status import Status
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.profile.profile import Profile
-from berth.queue.nominator import Nominator
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
+from berth.scheduler.extender.errors import ExtenderError
+from berth.scheduler.extender.extenders import Extenders
+from berth.scheduler.extender.result import EXTENDER, ExtenderResult
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes, find_nodes_that_fit_pod
+from berth.scheduler.framework.interface import PostFilterResult
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.preemption.candidate import Candidate
+from berth.scheduler.framework.preemption.select_candidate import select_candidate
+from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import KEEP, Failed, Outcome, To, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.nominator import Nominator
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_pod import Select, place_on_a_candidate
 

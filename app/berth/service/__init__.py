@@ -2,6 +2,6 @@
 
 What lives here: the watches and the handle that plugins get, the configuration that may change
 while it runs, what answers other schedulers, and looking after the cache. What must not: HTTP
-(``berth.server``, put together in ``berth.assembly``) and decisions. Neighbours: ``berth.assembly``
-(puts the parts together), ``berth.scheduler`` and ``berth.extender_server`` below.
+(``berth.service.server``, put together in ``berth.service``) and decisions. Neighbours: ``berth.service``
+(puts the parts together), ``berth.scheduler`` and ``berth.service.extender_server`` below.
 """

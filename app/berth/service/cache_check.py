@@ -5,10 +5,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from berth.cache.cache import Cache
-from berth.clock import Clock
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.scheduler.cache.cache import Cache
 
 log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ import logging
 from collections import Counter
 from collections.abc import Iterable
 
-from berth.cache.cache import Cache
-from berth.cache.comparer import Counted, compare, placed
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.queue.scheduling_queue import SchedulingQueue
-from berth.queue.sub_queues import SubQueue
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.cache.comparer import Counted, compare, placed
 from berth.scheduler.pod_group_reports import GroupParts
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.queue.sub_queues import SubQueue
 
 log = logging.getLogger(__name__)
 

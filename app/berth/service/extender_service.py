@@ -4,19 +4,19 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 
-from berth.cache.cache import Cache
-from berth.client.api import FenceableApi
-from berth.client.writes.lanes import Limits, WriteLanes
-from berth.clock import Clock
-from berth.extender_server.bindings import Bindings
-from berth.extender_server.verbs import Verbs
-from berth.framework.listers import Listers
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.objects.pod import Pod
-from berth.profile.profile import Profile
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.kube.client.api import FenceableApi
+from berth.kube.client.writes.lanes import Limits, WriteLanes
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.runtime.tasks import forever
 from berth.scheduler.api_writer import ApiWriter
-from berth.tasks import forever
+from berth.scheduler.cache.cache import Cache
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.scheduling_queue import SchedulingQueue
+from berth.service.extender_server.bindings import Bindings
+from berth.service.extender_server.verbs import Verbs
 
 _LIMITS = Limits(workers=16, status=1, event=1)
 """Only binds are written; a client of kube-scheduler's waits for each of them."""

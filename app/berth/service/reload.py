@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from berth.clock import Clock
-from berth.config.errors import ConfigError
+from berth.runtime.clock import Clock
+from berth.scheduler.config.errors import ConfigError
 
 Loaded = TypeVar("Loaded")
 """What a file comes to."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from berth.clock import Clock
+from berth.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-from berth.framework.interface import Plugin
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.interface import Plugin
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 
 log = logging.getLogger(__name__)
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from berth.client.api import Api
-from berth.client.contact import Contact
-from berth.client.discovery import Discovery
-from berth.client.errors import ApiError
-from berth.clock import Clock
-from berth.config.kube_features import FEATURE_GATES
-from berth.extender.extenders import Extenders
-from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.pod_reader import PodReader
-from berth.informer.reflector import Reflector
-from berth.informer.store import ResourceEventHandler
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.tasks import forever
+from berth.kube.client.api import Api
+from berth.kube.client.contact import Contact
+from berth.kube.client.discovery import Discovery
+from berth.kube.client.errors import ApiError
+from berth.kube.informer.reflector import Reflector
+from berth.kube.informer.store import ResourceEventHandler
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.runtime.tasks import forever
+from berth.scheduler.config.kube_features import FEATURE_GATES
+from berth.scheduler.extender.extenders import Extenders
+from berth.scheduler.framework.kind import NODES, PODS, Kind
+from berth.scheduler.framework.pod_reader import PodReader
 
 log = logging.getLogger(__name__)
 

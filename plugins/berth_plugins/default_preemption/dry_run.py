@@ -11,16 +11,16 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import FilterRunner
-from berth.framework.known_rows import UNKNOWN
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidates, Preemption, costs_of
-from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
-from berth.framework.status import Status
-from berth.framework.verdict import Mask, Rows
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import FilterRunner
+from berth.scheduler.framework.known_rows import UNKNOWN
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Candidates, Preemption, costs_of
+from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import Mask, Rows
 from berth_plugins.default_preemption.known_selections import (
     NO_VICTIMS,
     KnownPreemptors,

@@ -1,10 +1,10 @@
 """Who may preempt others now (spec §6.1)."""
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import is_leaving_for_preemption
-from berth.framework.status import Code
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
+from berth.scheduler.framework.status import Code
 
 
 def pod_eligible_to_preempt_others(

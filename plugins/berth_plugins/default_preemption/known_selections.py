@@ -1,6 +1,6 @@
 """Whose eviction would let a pod in, kept from one preemptor of a template to the next.
 
-Exact as :class:`~berth.framework.known_rows.KnownRows` is, and while what disruption budgets say of
+Exact as :class:`~berth.scheduler.framework.known_rows.KnownRows` is, and while what disruption budgets say of
 the pods of a row stays.
 """
 
@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.interface import RowByRow
-from berth.framework.known_rows import KnownRows, Outcomes
-from berth.framework.node_table import NodeTable
-from berth.framework.nominations import Beside
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidates, Criterion
-from berth.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
-from berth.framework.status import Status
-from berth.framework.template_cache import TemplateCache
-from berth.framework.verdict import Mask, Rows
-from berth.objects.policy import PodDisruptionBudgetStatus
+from berth.kube.objects.policy import PodDisruptionBudgetStatus
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import RowByRow
+from berth.scheduler.framework.known_rows import KnownRows, Outcomes
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.nominations import Beside
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Candidates, Criterion
+from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.template_cache import TemplateCache
+from berth.scheduler.framework.verdict import Mask, Rows
 
 NO_VICTIMS: Final = 1
 """The index of the status of rows without pods of lower priority."""

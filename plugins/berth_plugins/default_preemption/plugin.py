@@ -6,17 +6,19 @@ from typing import Final
 import numpy as np
 from pydantic import Field, model_validator
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup, group_of
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterRunner,
     PluginArgs,
@@ -24,14 +26,12 @@ from berth.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.select_candidate import select_candidate
-from berth.framework.status import Code, GatedUntilTold, Status
-from berth.framework.verdict import Rows
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, group_of
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.framework.preemption.select_candidate import select_candidate
+from berth.scheduler.framework.status import Code, GatedUntilTold, Status
+from berth.scheduler.framework.verdict import Rows
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
 from berth_plugins.default_preemption.known_selections import KnownPreemptors

@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch, Templates
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import ranges
-from berth.framework.preemption.importance import importance
-from berth.framework.verdict import Ints, Rows
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch, Templates
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import ranges
+from berth.scheduler.framework.preemption.importance import importance
+from berth.scheduler.framework.verdict import Ints, Rows
 
 NOBODY = np.iinfo(np.int64).max
 """The lowest priority on a node without pods."""

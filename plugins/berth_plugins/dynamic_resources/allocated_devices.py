@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Final
 
-from berth.objects.devices import AllocationResult, DeviceId
-from berth.objects.quantity import parse
+from berth.kube.objects.devices import AllocationResult, DeviceId
+from berth.kube.objects.quantity import parse
 from berth_plugins.dynamic_resources.capacity import Consumed
 from berth_plugins.dynamic_resources.changes import Changes
 

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
-from berth.objects.devices import Device, DeviceId
-from berth.objects.node import Node
-from berth.objects.quantity import Quantities, parse
-from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from berth.kube.objects.devices import Device, DeviceId
+from berth.kube.objects.node import Node
+from berth.kube.objects.quantity import Quantities, parse
+from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
 from berth_plugins.dynamic_resources.capacity import share_of

@@ -2,8 +2,8 @@
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from berth.duration import Duration
-from berth.framework.interface import PluginArgs
+from berth.runtime.duration import Duration
+from berth.scheduler.framework.interface import PluginArgs
 from berth_plugins.dynamic_resources.features import (
     BINDING_CONDITIONS,
     DEVICE_STATUS,

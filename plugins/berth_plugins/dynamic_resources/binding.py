@@ -4,13 +4,13 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from berth.clock import rfc3339
-from berth.framework.assume_cache import OutOfSyncError
-from berth.framework.handle import Handle
-from berth.framework.outcomes import DeviceWait
-from berth.objects.devices import ResourceClaim, ResourceClaimConsumerReference
-from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup
+from berth.kube.objects.devices import ResourceClaim, ResourceClaimConsumerReference
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.runtime.clock import rfc3339
+from berth.scheduler.framework.assume_cache import OutOfSyncError
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.outcomes import DeviceWait
 from berth_plugins.dynamic_resources.binding_conditions import (
     POLL_INTERVAL,
     BindingFailedError,

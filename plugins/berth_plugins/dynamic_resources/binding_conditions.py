@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from berth.objects.devices import ResourceClaim
+from berth.kube.objects.devices import ResourceClaim
 
 _ESCAPES: Final = {
     "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from berth.objects.devices import CapacityRequestPolicy, DeviceCapacity
-from berth.objects.quantity import NANO, Quantities, Quantity, parse, value
+from berth.kube.objects.devices import CapacityRequestPolicy, DeviceCapacity
+from berth.kube.objects.quantity import NANO, Quantities, Quantity, parse, value
 
 Consumed = Mapping[str, int]
 """Capacity name to an amount in nano units."""

@@ -6,15 +6,15 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from berth.framework.assume_cache import resource_claim_cache
-from berth.framework.listers import Listers
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     AllocationResult,
     DeviceId,
     ResourceClaim,
 )
-from berth.objects.pod_group import GroupKey
+from berth.kube.objects.pod_group import GroupKey
+from berth.scheduler.framework.assume_cache import resource_claim_cache
+from berth.scheduler.framework.listers import Listers
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 
 

@@ -6,9 +6,7 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock
-from berth.framework.writes import ConflictError, ResourceClaimWrites
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     FINALIZER,
     AllocationResult,
     ResourceClaim,
@@ -16,7 +14,9 @@ from berth.objects.devices import (
     claim_body,
     new_claim_body,
 )
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.scheduler.framework.writes import ConflictError, ResourceClaimWrites
 
 TRIES: Final = 5
 RETRY_DELAY: Final = 0.01

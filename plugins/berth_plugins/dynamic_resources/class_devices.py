@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.cel.selector_error import SelectorError
-from berth.framework.handle import Handle
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints, Mask
-from berth.objects.devices import DeviceClass, DeviceId
-from berth.objects.node import Node
+from berth.kube.cel.selector_error import SelectorError
+from berth.kube.objects.devices import DeviceClass, DeviceId
+from berth.kube.objects.node import Node
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.pools import PoolDevice, shared_pools
@@ -76,7 +76,7 @@ class ClassDevices:
 
     def _selects(self, device_class: DeviceClass, device: PoolDevice) -> bool:
         """Ask the selectors of the class; raises SelectorError."""
-        from berth.cel.selectors import compile_expression  # takes long to load
+        from berth.kube.cel.selectors import compile_expression  # takes long to load
 
         for selector in device_class.spec.selectors:
             if selector.cel is None:

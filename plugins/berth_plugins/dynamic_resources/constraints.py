@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from berth.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
 
 Typed = tuple[str, str | int | bool]
 """An attribute's type and value."""

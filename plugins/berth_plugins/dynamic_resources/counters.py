@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from berth.objects.devices import CounterSet, Device
-from berth.objects.quantity import parse
+from berth.kube.objects.devices import CounterSet, Device
+from berth.kube.objects.quantity import parse
 
 
 class CounterName(NamedTuple):

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from berth.framework.explanation import Change, ChangeKind, Detail, counted, listed
-from berth.objects.devices import DeviceId, ResourceClaim
-from berth.objects.node import Node
+from berth.kube.objects.devices import DeviceId, ResourceClaim
+from berth.kube.objects.node import Node
+from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, counted, listed
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.pod_groups import PodGroups
-from berth.framework.status import Status
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.pod_groups import PodGroups
+from berth.scheduler.framework.status import Status
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.state import DevicesOfPod

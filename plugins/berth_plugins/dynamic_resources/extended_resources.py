@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from berth.objects.devices import DeviceRequest, ExactDeviceRequest
-from berth.objects.pod import Container, Pod
-from berth.objects.quantity import parse, value
+from berth.kube.objects.devices import DeviceRequest, ExactDeviceRequest
+from berth.kube.objects.pod import Container, Pod
+from berth.kube.objects.quantity import parse, value
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from berth.cel import features as cel_features
-from berth.cel.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES
+from berth.kube.cel import features as cel_features
+from berth.kube.cel.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES
 
 BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
 DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"

@@ -7,12 +7,12 @@ reservation of the old one, which is taken away under them.
 
 from typing import Final
 
-from berth.framework.handle import Handle
-from berth.objects import pod_group
-from berth.objects.devices import ResourceClaim, ResourceClaimConsumerReference
-from berth.objects.meta import OwnerReference
-from berth.objects.pod import Pod, PodResourceClaim
-from berth.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.kube.objects import pod_group
+from berth.kube.objects.devices import ResourceClaim, ResourceClaimConsumerReference
+from berth.kube.objects.meta import OwnerReference
+from berth.kube.objects.pod import Pod, PodResourceClaim
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.scheduler.framework.handle import Handle
 
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
@@ -42,10 +42,10 @@ class GroupClaims:
         if group is None:
             return None
         has_it = any(
-            each.name == reference.name
-            and each.resource_claim_name == reference.resource_claim_name
-            and each.resource_claim_template_name == reference.resource_claim_template_name
-            for each in group.spec.resource_claims
+            claim.name == reference.name
+            and claim.resource_claim_name == reference.resource_claim_name
+            and claim.resource_claim_template_name == reference.resource_claim_template_name
+            for claim in group.spec.resource_claims
         )
         return group if has_it else None
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Mask
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Mask
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.pools import PoolId, ResourcePools
 from berth_plugins.dynamic_resources.search_result import ClaimPicks

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from berth.objects.devices import DeviceId
+from berth.kube.objects.devices import DeviceId
 
 
 class Demand(NamedTuple):

@@ -11,13 +11,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from berth.framework.handle import Handle
-from berth.framework.node_info import NodeInfo
-from berth.framework.status import Code
-from berth.objects import pod_group, resources
-from berth.objects.devices import Device, ResourceClaim
-from berth.objects.pod import NodeAllocatableResourceClaimStatus, Pod
-from berth.objects.quantity import NANO, Quantities, canonical, parse
+from berth.kube.objects import pod_group, resources
+from berth.kube.objects.devices import Device, ResourceClaim
+from berth.kube.objects.pod import NodeAllocatableResourceClaimStatus, Pod
+from berth.kube.objects.quantity import NANO, Quantities, canonical, parse
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.status import Code
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import doing
 from berth_plugins.dynamic_resources.pools import ResourcePools
@@ -204,7 +204,11 @@ def _amounts(claim: ResourceClaim, allocated: Sequence[Allocated]) -> dict[str, 
 
 def _containers_with(claim: str, pod: Pod) -> Iterator[str]:
     """Yield the names of the containers that use the claim of a name."""
-    entries = {each.name for each in pod.spec.resource_claims if claim_name(pod, each) == claim}
+    entries = {
+        resource_claim.name
+        for resource_claim in pod.spec.resource_claims
+        if claim_name(pod, resource_claim) == claim
+    }
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         if any(used.name in entries for used in container.resources.claims):
             yield container.name

@@ -9,17 +9,17 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from berth.clock import Clock
-from berth.framework.node_table import NodeTable
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     DeviceClaim,
     ResourceClaim,
     ResourceClaimSpec,
 )
-from berth.objects.meta import ObjectMeta, OwnerReference
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.meta import ObjectMeta, OwnerReference
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests

@@ -5,18 +5,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.events import (
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
     FilterRunner,
@@ -29,14 +31,12 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.scoring import default_normalize
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Mask, Verdict, everywhere
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scoring import default_normalize
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Mask, Verdict, everywhere
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker

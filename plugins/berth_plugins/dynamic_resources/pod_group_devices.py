@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.handle import Handle
-from berth.framework.interface import PlacementScorePlugin
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import NodeTable
-from berth.framework.placement import PodGroupPlacement
-from berth.framework.pod_info import PodInfo
-from berth.objects.devices import ALL, DeviceId, ResourceClaim
+from berth.kube.objects.devices import ALL, DeviceId, ResourceClaim
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import PlacementScorePlugin
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import PodGroupPlacement
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.group_claims import GroupClaims

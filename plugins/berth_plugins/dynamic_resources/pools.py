@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from berth.cel.selector_error import SelectorError
-from berth.framework.listers import Listers
-from berth.framework.resource_slice_tracker import ResourceSliceTracker, resource_slice_tracker
-from berth.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
-from berth.objects.node import Node
-from berth.objects.pod import NodeSelector
-from berth.objects.selectors import NodeSelectorMatcher, compile_node_selector
+from berth.kube.cel.selector_error import SelectorError
+from berth.kube.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import NodeSelector
+from berth.kube.objects.selectors import NodeSelectorMatcher, compile_node_selector
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.resource_slice_tracker import (
+    ResourceSliceTracker,
+    resource_slice_tracker,
+)
 from berth_plugins.dynamic_resources.changes import Changes
 from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
 from berth_plugins.dynamic_resources.features import Features
 
 if TYPE_CHECKING:
-    from berth.cel.selectors import DeviceView, Expression
+    from berth.kube.cel.selectors import DeviceView, Expression
 
 
 class PoolId(NamedTuple):
@@ -63,7 +66,7 @@ class PoolDevice:
         return answer
 
     def _ask(self, expression: "Expression") -> bool | SelectorError:
-        from berth.cel.selectors import DeviceView  # takes long to load
+        from berth.kube.cel.selectors import DeviceView  # takes long to load
 
         try:
             if self._view is None:
@@ -311,7 +314,7 @@ class ResourcePools:
         labels, name = node.metadata.labels, node.metadata.name
         elsewhere = {pool.id: pool for pool in self._broken_pools_elsewhere()}
         key = (
-            tuple(_matcher(each).matches(labels, name) for each in self._selectors),
+            tuple(_matcher(selector).matches(labels, name) for selector in self._selectors),
             frozenset(id_ for id_ in local if id_ in self._shared or id_ in elsewhere),
         )
         known = None if self._per_device else self._beside.get(key)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from berth.framework.status import Status
-from berth.objects.pod import Pod
-from berth.objects.selectors import compile_node_selector
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.selectors import compile_node_selector
+from berth.scheduler.framework.status import Status
 from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import Features

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from berth.cel import features as cel_features
-from berth.cel.selector_error import SelectorError
-from berth.objects.devices import (
+from berth.kube.cel import features as cel_features
+from berth.kube.cel.selector_error import SelectorError
+from berth.kube.objects.devices import (
     ALL,
     EXACT_COUNT,
     DeviceClass,
@@ -82,7 +82,10 @@ class Request(msgspec.Struct, frozen=True, eq=False):
         capacity = self.written.capacity
         return (
             self.has_admin_access,
-            tuple(each.written.cel and each.written.cel.expression for each in self.selectors),
+            tuple(
+                selector.written.cel and selector.written.cel.expression
+                for selector in self.selectors
+            ),
             None if capacity is None else tuple(capacity.requests.items()),
         )
 
@@ -97,7 +100,7 @@ class Request(msgspec.Struct, frozen=True, eq=False):
         The first one that says no ends it. *check_time* is called before each and may raise: a new
         expression takes long to compile.
         """
-        from berth.cel.selectors import compile_expression  # takes long to load
+        from berth.kube.cel.selectors import compile_expression  # takes long to load
 
         for selector in self.selectors:
             assert selector.written.cel is not None

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod, PodResourceClaim
-from berth.objects.pod_group import PodGroup
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod, PodResourceClaim
+from berth.kube.objects.pod_group import PodGroup
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 

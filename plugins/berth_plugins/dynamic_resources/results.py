@@ -4,13 +4,13 @@ import random
 import uuid
 from typing import Any, Final
 
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     AllocationResult,
     DeviceAllocationResult,
     DeviceRequestAllocationResult,
 )
-from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from berth.objects.selectors import NAME_FIELD
+from berth.kube.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from berth.kube.objects.selectors import NAME_FIELD
 from berth_plugins.dynamic_resources.capacity import canonical
 from berth_plugins.dynamic_resources.requests import ClaimRequests
 from berth_plugins.dynamic_resources.search_result import ClaimPicks, Pick

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from berth.framework.node_table import NodeTable
-from berth.framework.status import Code
-from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.status import Code
+from berth.scheduler.framework.verdict import Mask, Rejection, Verdict
 
 UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code
-from berth.framework.verdict import Mask
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code
+from berth.scheduler.framework.verdict import Mask
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
 from berth_plugins.dynamic_resources.known_rows import KnownRows
 from berth_plugins.dynamic_resources.node_search import AttemptTimeoutError, NodeSearch
@@ -49,8 +49,8 @@ def search_rows(
             continue
         if claims:
             groups.append(_Asked(where, claims, mappings, search.known_rows(claims, nodes)))
-    for each in groups:
-        rejections.reject(CANNOT_ALLOCATE, each.where & each.known.refused)
+    for group in groups:
+        rejections.reject(CANNOT_ALLOCATE, group.where & group.known.refused)
     late: int | None = None
     for row, asked in _unknown(groups):
         node = nodes.nodes[row]
@@ -89,9 +89,9 @@ def search_rows(
 def _unknown(groups: list[_Asked]) -> list[tuple[int, _Asked]]:
     """Return the rows that are to be searched, in their order."""
     rows = [
-        (row, each)
-        for each in groups
-        for row in np.flatnonzero(each.where & ~each.known.known).tolist()
+        (row, group)
+        for group in groups
+        for row in np.flatnonzero(group.where & ~group.known.known).tolist()
     ]
     rows.sort(key=lambda pair: pair[0])
     return rows

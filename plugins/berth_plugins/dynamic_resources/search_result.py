@@ -2,7 +2,7 @@
 
 import msgspec
 
-from berth.objects.quantity import Quantities
+from berth.kube.objects.quantity import Quantities
 from berth_plugins.dynamic_resources.pools import PoolDevice
 from berth_plugins.dynamic_resources.requests import Request
 

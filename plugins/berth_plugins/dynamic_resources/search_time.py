@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock
+from berth.runtime.clock import Clock
 
 MAX_TIME: Final = 1.0
 """Seconds that the searches of one attempt may take, on all nodes together."""

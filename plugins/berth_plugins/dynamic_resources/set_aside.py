@@ -25,8 +25,8 @@ class SetAside:
     def take(self, pool: Pool, found: PoolDevice) -> bool:
         """Count what the device takes; False, and nothing changes, if that is not left."""
         for devices in self._put_off.pop(pool.id, ()):
-            for each in devices:
-                self._take(pool, each)
+            for device in devices:
+                self._take(pool, device)
         return self._take(pool, found)
 
     def put_off(self, pool: Pool, devices: Sequence[PoolDevice]) -> None:

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import NodeAllocatableResourceClaimStatus
-from berth.objects.pod_group import PodGroup
-from berth.objects.selectors import NodeSelectorMatcher
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import NodeAllocatableResourceClaimStatus
+from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.selectors import NodeSelectorMatcher
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
 from berth_plugins.dynamic_resources.requests import ClaimRequests

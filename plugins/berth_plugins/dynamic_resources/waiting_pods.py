@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Iterator
 from typing import Final
 
-from berth.framework.events import HintIndex
-from berth.framework.key_index import Choices
-from berth.framework.pod_info import PodInfo
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod_group import GroupKey, group_of
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod_group import GroupKey, group_of
+from berth.scheduler.framework.events import HintIndex
+from berth.scheduler.framework.key_index import Choices
+from berth.scheduler.framework.pod_info import PodInfo
 
 
 def _keys_of_pod(pod: PodInfo) -> Choices:

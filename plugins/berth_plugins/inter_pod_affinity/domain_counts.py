@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_counters import Counted
-from berth.framework.pods_by_domain import PodsByDomain
-from berth.framework.verdict import Ints, Mask, Rows
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_counters import Counted
+from berth.scheduler.framework.pods_by_domain import PodsByDomain
+from berth.scheduler.framework.verdict import Ints, Mask, Rows
 
 
 class DomainCounts:

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 from pydantic import Field
 
-from berth.framework.affinity_terms import (
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.affinity_terms import (
     NO_TERMS,
     AffinityTerm,
     HeldTerm,
@@ -17,15 +19,15 @@ from berth.framework.affinity_terms import (
     compile_terms,
     terms_of,
 )
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import (
+from berth.scheduler.framework.explanation import (
     Change,
     ChangeKind,
     Detail,
@@ -34,8 +36,8 @@ from berth.framework.explanation import (
     counted,
     label_change,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
@@ -46,14 +48,12 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_counters import PodMatcher
-from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Mask, Rejection, Rows, Verdict
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_counters import PodMatcher
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import Mask, Rejection, Rows, Verdict
 from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts, WeightedPods
 from berth_plugins.inter_pod_affinity.terms import NO_REQUIRED, RequiredTerms, TermReader
 from berth_plugins.inter_pod_affinity.waiting_pods import POD_INDEXES

@@ -5,12 +5,12 @@ from typing import Final
 
 import msgspec
 
-from berth.framework.affinity_terms import NO_TERMS, AffinityTerm, PodTerms
-from berth.framework.listers import Lister
-from berth.framework.pod_counters import PodMatcher
-from berth.objects.cluster import Namespace
-from berth.objects.pod import Pod
-from berth.objects.selectors import Selector
+from berth.kube.objects.cluster import Namespace
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.selectors import Selector
+from berth.scheduler.framework.affinity_terms import NO_TERMS, AffinityTerm, PodTerms
+from berth.scheduler.framework.listers import Lister
+from berth.scheduler.framework.pod_counters import PodMatcher
 
 
 class RequiredTerms(msgspec.Struct, frozen=True):

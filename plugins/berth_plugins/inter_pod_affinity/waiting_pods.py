@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
-from berth.framework.affinity_terms import AffinityTerm, compile_terms, terms_of
-from berth.framework.events import HintIndex
-from berth.framework.key_index import NOWHERE, Choices
-from berth.framework.pod_info import PodInfo
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.affinity_terms import AffinityTerm, compile_terms, terms_of
+from berth.scheduler.framework.events import HintIndex
+from berth.scheduler.framework.key_index import NOWHERE, Choices
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.shared.pod_keys import choices_for, has_place, keys_of
 
 

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints, Rows
-from berth.objects.storage import VolumeAttachment
+from berth.kube.objects.storage import VolumeAttachment
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints, Rows
 from berth_plugins.node_volume_limits.volume_names import CSIVolume
 
 _MOST_GONE: Final = 1_024

@@ -1,8 +1,8 @@
 """Which events may make room for a pod."""
 
-from berth.framework.events import QueueingHint
-from berth.objects.pod import Pod, Volume
-from berth.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
+from berth.kube.objects.pod import Pod, Volume
+from berth.kube.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
+from berth.scheduler.framework.events import QueueingHint
 from berth_plugins.node_volume_limits.volume_names import may_pod_attach
 from berth_plugins.shared.csi_translation import kind_of
 from berth_plugins.shared.volume_claims import references

@@ -6,24 +6,29 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import (
+    CSINode,
+)
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
 )
-from berth.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.framework.handle import Handle
-from berth.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
-from berth.objects.pod import Pod
-from berth.objects.storage import (
-    CSINode,
+from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
+    NOTHING_ELSE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
 )
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth_plugins.node_volume_limits.hints import (
     after_csi_node_update,
     after_detachment,
@@ -195,7 +200,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         csi_nodes = self._listers.csi_nodes
 
         def build() -> Mask:
-            having = (each.metadata.name for each in csi_nodes if driver in each.drivers)
+            having = (
+                csi_node.metadata.name for csi_node in csi_nodes if driver in csi_node.drivers
+            )
             return nodes.rows_named([name for name in having if name in nodes.row_of])
 
         return nodes.kept((self, "installed", driver, csi_nodes.version), build)

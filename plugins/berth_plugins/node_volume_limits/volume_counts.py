@@ -7,16 +7,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.verdict import Ints, Mask
-from berth.objects.storage import (
+from berth.kube.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.node_volume_limits.attachments import Attachments
 from berth_plugins.node_volume_limits.volume_names import CSIVolume, VolumeNames
 from berth_plugins.shared.volumes_in_use import volumes_in_use

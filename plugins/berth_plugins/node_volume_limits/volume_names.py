@@ -5,11 +5,11 @@ from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
-from berth.framework.listers import Listers
-from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.status import Status
-from berth.objects.pod import Pod
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.status import Status
 from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_handle
 from berth_plugins.shared.volume_claims import claim_volumes, ownership_error
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_counters import PodMatcher
-from berth.framework.pod_info import PodTemplate
-from berth.framework.pods_by_domain import PodsByDomain
-from berth.framework.verdict import Ints, Mask
-from berth.objects.pod import TopologySpreadConstraint
-from berth.objects.selectors import NOTHING, Selector, compile_selector, selector_from_map
+from berth.kube.objects.pod import TopologySpreadConstraint
+from berth.kube.objects.selectors import NOTHING, Selector, compile_selector, selector_from_map
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_counters import PodMatcher
+from berth.scheduler.framework.pod_info import PodTemplate
+from berth.scheduler.framework.pods_by_domain import PodsByDomain
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.shared.node_rows import rows_repelling, rows_required
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
@@ -163,7 +163,7 @@ def included_rows(
     """Return the rows with labels *keys* that *constraint*'s inclusion policies leave.
 
     Not to be changed; the same array until a node changes. *comparisons* as in
-    :func:`berth.objects.taints.tolerates`.
+    :func:`berth.kube.objects.taints.tolerates`.
     """
     required = template.required_node_affinity if constraint.honors_affinity else None
     tolerations = template.pod.spec.tolerations if constraint.honors_taints else None

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.label_columns import Ids
-from berth.framework.node_table import NodeTable
-from berth.framework.pods_by_domain import NO_DOMAIN
-from berth.framework.verdict import Ints, Mask
+from berth.scheduler.framework.label_columns import Ids
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pods_by_domain import NO_DOMAIN
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.pod_topology_spread.constraints import SpreadConstraint
 
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
-from berth.framework.listers import Lister, Listers
-from berth.framework.pod_info import PodInfo
-from berth.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
-from berth.objects.meta import LabelSelector
-from berth.objects.selectors import (
+from berth.kube.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.selectors import (
     EVERYTHING,
     NOTHING,
     Selector,
     compile_selector,
     selector_from_map,
 )
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.pod_info import PodInfo
 
 MOST_KEPT: Final = 1024
 """Kinds of pods of which it is known which services select them."""

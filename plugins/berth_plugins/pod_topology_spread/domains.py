@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from berth.framework.label_columns import Ids
-from berth.framework.node_table import NodeTable
-from berth.framework.pods_by_domain import NO_COUNT, PodsByDomain
-from berth.framework.row_memo import EVERY_ROW
-from berth.framework.verdict import Ints, Mask, Rows
+from berth.scheduler.framework.label_columns import Ids
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pods_by_domain import NO_COUNT, PodsByDomain
+from berth.scheduler.framework.row_memo import EVERY_ROW
+from berth.scheduler.framework.verdict import Ints, Mask, Rows
 from berth_plugins.pod_topology_spread.constraints import SpreadConstraint
 
 CriticalPaths = tuple[tuple[int, int], tuple[int, int]]

@@ -8,15 +8,19 @@ import msgspec
 import numpy as np
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.names import is_qualified_name
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod, TopologySpreadConstraint
+from berth.kube.objects.taints import COMPARISONS
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
 )
-from berth.framework.explanation import (
+from berth.scheduler.framework.explanation import (
     Change,
     ChangeKind,
     Detail,
@@ -24,8 +28,8 @@ from berth.framework.explanation import (
     MovesPods,
     label_change,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
@@ -36,16 +40,12 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.pods_by_domain import NO_DOMAIN
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Mask, Rows, Verdict
-from berth.objects.names import is_qualified_name
-from berth.objects.node import Node
-from berth.objects.pod import Pod, TopologySpreadConstraint
-from berth.objects.taints import COMPARISONS
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pods_by_domain import NO_DOMAIN
+from berth.scheduler.framework.status import SKIP, Status
+from berth.scheduler.framework.verdict import PASS, Mask, Rows, Verdict
 from berth_plugins.pod_topology_spread.constraints import (
     NONE,
     SpreadConstraint,

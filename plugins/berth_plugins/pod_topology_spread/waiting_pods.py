@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterable
 from itertools import chain, product
 from typing import Final
 
-from berth.framework.events import HintIndex
-from berth.framework.key_index import ANYWHERE, Choices
-from berth.framework.pod_info import PodInfo
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.events import HintIndex
+from berth.scheduler.framework.key_index import ANYWHERE, Choices
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.pod_topology_spread.constraints import own_constraints
 from berth_plugins.shared.pod_keys import choices_for, has_place, keys_of
 

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.interface import MAX_NODE_SCORE
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints
-from berth.objects.resources import Resources
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.interface import MAX_NODE_SCORE
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints
 from berth_plugins.shared.resource_allocation import ResourceSpec
 
 Floats = NDArray[np.float64]

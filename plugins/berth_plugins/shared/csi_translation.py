@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Volume
-from berth.objects.storage import (
+from berth.kube.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Volume
+from berth.kube.objects.storage import (
     MIGRATED_PLUGINS,
     CSINode,
     PersistentVolume,

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-from berth.framework.handle import Handle
-from berth.framework.listers import Listers
-from berth.objects.devices import DeviceClass
-from berth.objects.resources import is_extended
+from berth.kube.objects.devices import DeviceClass
+from berth.kube.objects.resources import is_extended
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Listers
 
 EXTENDED_RESOURCE: Final = "DRAExtendedResource"
 """The feature gate with which classes stand for extended resources."""
@@ -47,7 +47,7 @@ class DeviceClassResolver:
     def stands_for_none(self, resource_names: Iterable[str]) -> tuple[bool, ...] | None:
         """Return that no class gives any of the resources, as a value; None if one does.
 
-        For :meth:`berth.framework.interface.Plugin.follows_from`.
+        For :meth:`berth.scheduler.framework.interface.Plugin.follows_from`.
         """
         given = tuple(self.get_device_class(name) is not None for name in resource_names)
         return None if any(given) else given

@@ -6,12 +6,12 @@ from typing import Protocol
 
 import numpy as np
 
-from berth.framework.handle import Handle
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints, Mask
-from berth.objects.devices import DeviceClass
-from berth.objects.resources import Resources
+from berth.kube.objects.devices import DeviceClass
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.resource_allocation import Amounts, DeviceCounts
 

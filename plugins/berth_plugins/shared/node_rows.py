@@ -6,18 +6,18 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable, TaintSet
-from berth.framework.pod_info import PodTemplate
-from berth.framework.verdict import Ints, Mask, everywhere
-from berth.objects.pod import Toleration
-from berth.objects.selectors import (
+from berth.kube.objects.pod import Toleration
+from berth.kube.objects.selectors import (
     CompiledTerm,
     NodeSelectorMatcher,
     Operator,
     RequiredNodeAffinity,
     Requirement,
 )
-from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from berth.scheduler.framework.node_table import NodeTable, TaintSet
+from berth.scheduler.framework.pod_info import PodTemplate
+from berth.scheduler.framework.verdict import Ints, Mask, everywhere
 
 _REPELLING: Final = (NO_SCHEDULE, NO_EXECUTE)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Hashable, Iterator
 
-from berth.framework.key_index import Choices, label_choices
-from berth.objects.pod import Pod
-from berth.objects.selectors import Selector
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.selectors import Selector
+from berth.scheduler.framework.key_index import Choices, label_choices
 
 _ANY_NAMESPACE = None
 

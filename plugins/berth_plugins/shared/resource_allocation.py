@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from berth.framework.interface import MAX_NODE_SCORE, PluginArgs
-from berth.framework.node_table import CPU, MEMORY, NodeTable
-from berth.framework.verdict import Ints, Mask, Rows
-from berth.objects.quantity import MAX_INT64
-from berth.objects.resources import Resources
+from berth.kube.objects.quantity import MAX_INT64
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.interface import MAX_NODE_SCORE, PluginArgs
+from berth.scheduler.framework.node_table import CPU, MEMORY, NodeTable
+from berth.scheduler.framework.verdict import Ints, Mask, Rows
 
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _WITH_DEFAULTS: Final = {"cpu": CPU, "memory": MEMORY}

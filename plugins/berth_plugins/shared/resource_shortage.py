@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.explanation import (
+from berth.scheduler.framework.explanation import (
     Change,
     ChangeKind,
     Detail,
@@ -14,8 +14,8 @@ from berth.framework.explanation import (
     counted,
     listed,
 )
-from berth.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY
-from berth.framework.verdict import Ints
+from berth.scheduler.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY
+from berth.scheduler.framework.verdict import Ints
 
 NATIVE_INDEX: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE}
 """What every node has some of."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from berth.framework.events import HintIndex
-from berth.framework.pod_info import PodInfo
-from berth.objects.pod import Pod
-from berth.objects.storage import PersistentVolumeClaim
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import PersistentVolumeClaim
+from berth.scheduler.framework.events import HintIndex
+from berth.scheduler.framework.pod_info import PodInfo
 
 
 class ClaimVolume(NamedTuple):

@@ -6,10 +6,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.verdict import Ints
-from berth.objects.pod import Volume
+from berth.kube.objects.pod import Volume
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.verdict import Ints
 from berth_plugins.shared.volume_claims import claim_volumes, own_claims
 
 Disk = tuple[str, ...]

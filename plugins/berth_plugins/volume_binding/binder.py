@@ -6,20 +6,20 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from berth.framework.assume_cache import AssumeCache
-from berth.framework.handle import Handle
-from berth.framework.interface import NOTHING_ELSE
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Verdict
-from berth.framework.writes import PluginWrites
-from berth.objects.storage import (
+from berth.kube.objects.storage import (
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from berth.scheduler.framework.assume_cache import AssumeCache
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import NOTHING_ELSE
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.verdict import Mask, Rejection, Verdict
+from berth.scheduler.framework.writes import PluginWrites
 from berth_plugins.shared.csi_translation import InTreeKind, is_migrated_on, kind_of, translated
 from berth_plugins.volume_binding.capacity_scoring import StorageResource, class_resources
 from berth_plugins.volume_binding.check_bindings import BindingCheck, BindingFailedError

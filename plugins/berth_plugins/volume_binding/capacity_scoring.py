@@ -5,10 +5,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints
-from berth.objects.quantity import value
-from berth.objects.storage import PersistentVolumeClaim
+from berth.kube.objects.quantity import value
+from berth.kube.objects.storage import PersistentVolumeClaim
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, scoring_curve
 from berth_plugins.volume_binding.matching_volumes import ClaimMatch
 from berth_plugins.volume_binding.volume_provisions import VolumeProvisions

@@ -1,15 +1,15 @@
 """Whether the claims of a pod have become what was decided (spec §5.15, PreBind)."""
 
-from berth.framework.handle import Handle
-from berth.framework.pod_info import PodInfo
-from berth.objects.meta import ObjectMeta
-from berth.objects.node import Node
-from berth.objects.storage import (
+from berth.kube.objects.meta import ObjectMeta
+from berth.kube.objects.node import Node
+from berth.kube.objects.storage import (
     SELECTED_NODE,
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.shared.csi_translation import is_migrated_on, kind_of, translated
 from berth_plugins.volume_binding.node_affinity import node_affinity_of
 from berth_plugins.volume_binding.pod_volumes import BindingInfo, PodVolumes

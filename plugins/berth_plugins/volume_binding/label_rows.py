@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.node_table import NodeTable
-from berth.objects.selectors import CompiledTerm, Operator, Requirement
+from berth.kube.objects.selectors import CompiledTerm, Operator, Requirement
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.shared.node_rows import rows_of_term
 
 Rows = NDArray[np.intp]

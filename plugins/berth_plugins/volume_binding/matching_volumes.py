@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from berth.framework.assume_cache import AssumeCache
-from berth.framework.listers import Lister
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Mask
-from berth.objects.selectors import EVERYTHING, Selector, compile_selector
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.kube.objects.selectors import EVERYTHING, Selector, compile_selector
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.framework.assume_cache import AssumeCache
+from berth.scheduler.framework.listers import Lister
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Mask
 from berth_plugins.volume_binding.label_rows import Rows
 from berth_plugins.volume_binding.node_affinity import CompiledNodeAffinity, node_affinity_of
 

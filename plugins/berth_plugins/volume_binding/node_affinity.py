@@ -6,9 +6,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from berth.framework.node_table import NodeTable
-from berth.objects.selectors import Operator, Requirement, Selector, compile_node_selector
-from berth.objects.storage import PersistentVolume
+from berth.kube.objects.selectors import Operator, Requirement, Selector, compile_node_selector
+from berth.kube.objects.storage import PersistentVolume
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.volume_binding.label_rows import NO_ROWS, Rows, rows_meeting
 
 Terms = tuple[tuple[Requirement, ...], ...]

@@ -6,9 +6,18 @@ from typing import Final
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from berth.framework.assume_cache import OutOfSyncError
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import (
+    MIGRATED_PLUGINS,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from berth.scheduler.framework.assume_cache import OutOfSyncError
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -16,9 +25,16 @@ from berth.framework.events import (
     QueueingHint,
     QueueingHintFn,
 )
-from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted, listed
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.scheduler.framework.explanation import (
+    Detail,
+    Explains,
+    SummingUp,
+    SumsUp,
+    counted,
+    listed,
+)
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import (
     NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
@@ -30,19 +46,10 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Code, Status
-from berth.framework.verdict import Mask, Verdict
-from berth.objects.pod import Pod
-from berth.objects.storage import (
-    MIGRATED_PLUGINS,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolumeClaim,
-    StorageClass,
-)
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Code, Status
+from berth.scheduler.framework.verdict import Mask, Verdict
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
     CLAIM_INDEX,

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from berth.objects.meta import ObjectMeta
-from berth.objects.storage import (
+from berth.kube.objects.meta import ObjectMeta
+from berth.kube.objects.storage import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     ObjectReference,

@@ -5,17 +5,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.verdict import Ints, Mask
-from berth.objects.quantity import parse, value
-from berth.objects.selectors import (
+from berth.kube.objects.quantity import parse, value
+from berth.kube.objects.selectors import (
     Operator,
     Requirement,
     check_requirement,
     compile_selector,
 )
-from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth.kube.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.verdict import Ints, Mask
 from berth_plugins.volume_binding.label_rows import rows_meeting
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

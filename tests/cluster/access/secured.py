@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import msgspec
 
-from berth.clock import FakeClock
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
@@ -19,6 +18,7 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 from tests.cluster.at_once import at_once
 
 NOW = 1_700_000_000.0

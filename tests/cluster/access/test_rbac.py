@@ -33,7 +33,7 @@ def role(store: Store, name: str, *rules: Rule, namespace: str = "", **metadata:
         ROLES if namespace else CLUSTER_ROLES,
         {
             "metadata": {"name": name, "namespace": namespace, **metadata},
-            "rules": [each.as_object() for each in rules],
+            "rules": [rule.as_object() for rule in rules],
         },
     )
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_read_grants_nothing_and_stops_nothing(
     storage_key, parts = bad
     store.create(storage_key, {"metadata": {"name": "bad", "namespace": "web"}, **parts})
     assert authorizer.decide(ALICE, LIST).allowed
-    [said] = [each for each in caplog.records if each.levelname == "ERROR"]
+    [said] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert (vars(said)["kind"], vars(said)["object"]) == (storage_key, "web/bad")
     store.delete(CLUSTER_ROLE_BINDINGS, "", "b-reader")
     assert not authorizer.decide(ALICE, LIST).allowed

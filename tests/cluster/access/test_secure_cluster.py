@@ -12,12 +12,12 @@ import msgspec
 import pytest
 import yaml
 
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.client.errors import ApiError
-from berth.clock import RealClock
 from berth.cluster.access.users import SCHEDULER
-from berth.embedded.cluster import EmbeddedCluster
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
+from berth.kube.client.errors import ApiError
+from berth.runtime.clock import RealClock
+from berth.tools.up.cluster import EmbeddedCluster
 
 pytestmark = pytest.mark.wall
 
@@ -52,7 +52,7 @@ async def test_the_kubeconfig_is_all_that_its_owner_needs(
     lines = client.watch(ACCOUNTS, {"timeoutSeconds": "5"})
     opened, *accounts = [await anext(lines) for _ in range(3)]
     assert opened == b""
-    names = [msgspec.json.decode(each)["object"]["metadata"]["name"] for each in accounts]
+    names = [msgspec.json.decode(account)["object"]["metadata"]["name"] for account in accounts]
     assert names == ["default", "robot"]
     await client.close()
 

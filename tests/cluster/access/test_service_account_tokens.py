@@ -6,11 +6,11 @@ from typing import Any
 import jwt
 import pytest
 
-from berth.clock import rfc3339
 from berth.cluster.access.service_account_tokens import Bound, in_secret, legacy_claims
 from berth.cluster.access.signing_key import BadSignatureError, SigningKey, new_signing_key
 from berth.cluster.access.users import AUTHENTICATED
 from berth.cluster.resources import Object
+from berth.runtime.clock import rfc3339
 from tests.cluster.access.secured import IN_DEFAULT, NOW, Secured
 
 CORE = "/api/v1/namespaces/default"

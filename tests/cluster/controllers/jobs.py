@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Plan
 from berth.cluster.controllers.job import JobController
@@ -18,6 +17,7 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0
 STAMP = "2026-01-01T00:00:00Z"
@@ -74,7 +74,7 @@ def pod(
     status = {
         "phase": phase,
         "containerStatuses": [container],
-        "conditions": [{"type": each, "status": "True"} for each in conditions],
+        "conditions": [{"type": condition, "status": "True"} for condition in conditions],
     }
     return {"metadata": metadata, "spec": {"nodeName": "n"}, "status": status}
 
@@ -120,8 +120,8 @@ class World:
 
     def conditions(self) -> list[str]:
         return [
-            f"{each['type']}={each['status']} {each['reason']}"
-            for each in self.status().get("conditions") or ()
+            f"{condition['type']}={condition['status']} {condition['reason']}"
+            for condition in self.status().get("conditions") or ()
         ]
 
 

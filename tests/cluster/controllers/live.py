@@ -8,10 +8,6 @@ from typing import Any
 
 import msgspec
 
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.client.errors import NotFoundError
-from berth.clock import RealClock
 from berth.cluster.actions import MERGE
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
@@ -23,6 +19,10 @@ from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
+from berth.kube.client.errors import NotFoundError
+from berth.runtime.clock import RealClock
 
 WEB = "/apis/apps/v1/namespaces/default/deployments/web"
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import msgspec
 
-from berth.client.errors import ConflictError
-from berth.clock import FakeClock, rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.node_lifecycle import NodeLifecycleController
@@ -15,6 +13,8 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import LeaseView, NodeView, PodView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.kube.client.errors import ConflictError
+from berth.runtime.clock import FakeClock, rfc3339
 from tests.cluster.objects import pod_view
 
 NOW = 1_767_225_600.0
@@ -163,9 +163,12 @@ class World:
         obj = self.objects[parts[4]]
         if "status" in action.body:
             assert action.content_type == STRATEGIC_MERGE
-            conditions = {each["type"]: each for each in obj["status"]["conditions"]}
-            for each in action.body["status"]["conditions"]:
-                conditions[each["type"]] = {**conditions.get(each["type"], {}), **each}
+            conditions = {condition["type"]: condition for condition in obj["status"]["conditions"]}
+            for condition in action.body["status"]["conditions"]:
+                conditions[condition["type"]] = {
+                    **conditions.get(condition["type"], {}),
+                    **condition,
+                }
             obj = {**obj, "status": {"conditions": list(conditions.values())}}
         else:
             assert action.body["metadata"]["resourceVersion"] == "1"
@@ -186,10 +189,12 @@ class World:
         return {n for n in self.objects if {e for _, e in self.taints(n)} & {"NoExecute"}}
 
     def status(self, type_: str, name: str = "n1") -> str:
-        for each in self.objects[name]["status"]["conditions"]:
-            if each["type"] == type_:
-                return str(each["status"])
+        for condition in self.objects[name]["status"]["conditions"]:
+            if condition["type"] == type_:
+                return str(condition["status"])
         return ""
 
     def events(self, *reasons: str) -> list[str]:
-        return [each.message for each in self.occurrences if each.reason in reasons]
+        return [
+            occurrence.message for occurrence in self.occurrences if occurrence.reason in reasons
+        ]

@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from berth.certificates import authority
-from berth.clock import FakeClock
 from berth.cluster.actions import Create, Patch
 from berth.cluster.controllers.certificate_approving import CertificateApprovingController
 from berth.cluster.controllers.certificate_requests import PATH, RequestView
 from berth.cluster.controllers.certificate_signing import CertificateSigningController
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.table import Table
+from berth.runtime.certificates import authority
+from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0
 MOMENT = datetime.fromtimestamp(NOW, UTC)

@@ -5,8 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import AlreadyExistsError, ApiError, ForbiddenError, ServerError
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
 from berth.cluster.controllers.cron_job import SCHEDULED, CronJobController
@@ -17,6 +15,8 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from berth.kube.client.errors import AlreadyExistsError, ApiError, ForbiddenError, ServerError
+from berth.runtime.clock import FakeClock
 
 NOW = seconds_of("2026-01-01T12:00:30Z")
 KEY = "default/c"

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.daemon_nodes import GETS, KEEPS, UNFIT, Eligibility, Verdict
@@ -24,6 +23,7 @@ from berth.cluster.controllers.views import (
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import BIRTH, workload_view
 
 NOW = 1_767_225_600.0  # BIRTH
@@ -147,9 +147,9 @@ def _node_of(action: Create) -> str:
 
 def _present_hash() -> str:
     [create] = [
-        each
-        for each in World(nodes="").actions()
-        if isinstance(each, Create) and each.path.endswith("/controllerrevisions")
+        action
+        for action in World(nodes="").actions()
+        if isinstance(action, Create) and action.path.endswith("/controllerrevisions")
     ]
     return str(create.body["metadata"]["labels"][HASH])
 
@@ -159,7 +159,7 @@ REVISION = _present_hash()
 
 def test_each_node_gets_a_pod_for_itself() -> None:
     world = World(nodes="a b")
-    creates = [each for each in world.actions() if isinstance(each, Create)]
+    creates = [action for action in world.actions() if isinstance(action, Create)]
     kept, first, second = creates
 
     assert kept.body["metadata"]["name"] == f"web-{REVISION}"
@@ -168,7 +168,9 @@ def test_each_node_gets_a_pod_for_itself() -> None:
     assert [_node_of(first), _node_of(second)] == ["a", "b"]
     assert first.body["metadata"]["labels"] == {"app": "web", HASH: REVISION}
     assert first.body["metadata"]["generateName"] == "web-"
-    tolerated = {each["key"]: each["effect"] for each in first.body["spec"]["tolerations"]}
+    tolerated = {
+        toleration["key"]: toleration["effect"] for toleration in first.body["spec"]["tolerations"]
+    }
     assert tolerated == {
         "node.kubernetes.io/not-ready": "NoExecute",
         "node.kubernetes.io/unreachable": "NoExecute",
@@ -258,7 +260,9 @@ def test_which_pods_are_made_and_deleted(pods: list[PodView], want: list[str]) -
 
 
 def test_pods_of_a_node_that_is_gone_are_not_waited_for() -> None:
-    [delete] = [each for each in World(pod("z", "gone")).actions() if isinstance(each, Delete)]
+    [delete] = [
+        action for action in World(pod("z", "gone")).actions() if isinstance(action, Delete)
+    ]
     assert delete.grace_seconds == 0
 
 
@@ -323,9 +327,9 @@ def test_revisions_follow_the_template() -> None:
     world.revisions.on_add(revision("web-two", 2, "other"))
 
     [patch] = [
-        each
-        for each in world.actions()
-        if isinstance(each, Patch) and "/controllerrevisions/" in each.path
+        action
+        for action in world.actions()
+        if isinstance(action, Patch) and "/controllerrevisions/" in action.path
     ]
     assert patch.path.endswith("/web-one")
     assert patch.body == {"metadata": {"uid": "uid-web-one"}, "revision": 3}
@@ -336,7 +340,7 @@ def test_old_revisions_are_forgotten_but_for_those_in_use() -> None:
     for number, name in enumerate(("one", "two", "three", "four"), 1):
         image = "nginx" if name == "four" else name
         world.revisions.on_add(revision(f"web-{name}", number, image))
-    gone = [each.path for each in world.actions() if isinstance(each, Delete)]
+    gone = [action.path for action in world.actions() if isinstance(action, Delete)]
     assert [path.rpartition("/")[2] for path in gone] == ["x", "web-two"]
 
 

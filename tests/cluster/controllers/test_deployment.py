@@ -5,8 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ForbiddenError
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.deployment import DeploymentController
@@ -17,6 +15,8 @@ from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadV
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ForbiddenError
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import pod_view, workload_view
 
 KEY = "default/web"
@@ -55,7 +55,7 @@ class World:
         return sorted(self.replica_sets.in_namespace("default"), key=revision_of)
 
     def sizes(self) -> list[int]:
-        return [each.replicas for each in self.sets()]
+        return [set_.replicas for set_ in self.sets()]
 
     def change(self, **spec: Any) -> None:
         """Change the Deployment's spec as a user does."""
@@ -63,15 +63,15 @@ class World:
 
     def set_image(self, image: str) -> None:
         template: Object = self.deployment.spec["template"]
-        containers = [{**each, "image": image} for each in template["spec"]["containers"]]
+        containers = [{**container, "image": image} for container in template["spec"]["containers"]]
         self.change(template={**template, "spec": {"containers": containers}})
 
     def settle_pods(self) -> None:
         """Let every ReplicaSet have the pods it wants, all available."""
-        for each in self.sets():
+        for set_ in self.sets():
             counts = ("replicas", "readyReplicas", "availableReplicas")
-            status = {**dict.fromkeys(counts, each.replicas), "observedGeneration": 9}
-            self._put(self.replica_sets, each, {"status": status})
+            status = {**dict.fromkeys(counts, set_.replicas), "observedGeneration": 9}
+            self._put(self.replica_sets, set_, {"status": status})
 
     def step(self) -> list[Action]:
         """Plan once and do it."""
@@ -91,9 +91,9 @@ class World:
             acted = self.step()
             if not history or history[-1] != self.sizes():
                 history.append(self.sizes())
-            before = [each.status for each in self.sets()]
+            before = [set_.status for set_ in self.sets()]
             self.settle_pods()
-            if not acted and before == [each.status for each in self.sets()]:
+            if not acted and before == [set_.status for set_ in self.sets()]:
                 return history
         raise AssertionError(f"never ends: {history[-5:]}")
 
@@ -149,7 +149,9 @@ def world() -> World:
 
 
 def progress(world: World) -> tuple[str, str]:
-    conditions = {each["type"]: each for each in world.deployment.status["conditions"]}
+    conditions = {
+        condition["type"]: condition for condition in world.deployment.status["conditions"]
+    }
     return conditions["Progressing"]["status"], conditions["Progressing"]["reason"]
 
 
@@ -217,7 +219,7 @@ def test_undoing_makes_the_old_one_new_again(world: World) -> None:
     world.set_image("nginx")
     world.settle()
 
-    assert [(each.metadata.name == first, each.replicas) for each in world.sets()] == [
+    assert [(set_.metadata.name == first, set_.replicas) for set_ in world.sets()] == [
         (False, 0),
         (True, 1),
     ]
@@ -238,7 +240,7 @@ def test_history_is_limited(world: World) -> None:
         world.set_image(f"nginx:{number}")
         world.settle()
 
-    assert [revision_of(each) for each in world.sets()] == [3, 4, 5]
+    assert [revision_of(set_) for set_ in world.sets()] == [3, 4, 5]
 
 
 def test_paused_means_no_rollout_but_scaling(world: World) -> None:
@@ -292,7 +294,7 @@ def test_a_name_that_another_template_has_is_not_used(world: World) -> None:
 
     world.settle()
 
-    names = [each.metadata.name for each in world.sets() if each.metadata.controller]
+    names = [set_.metadata.name for set_ in world.sets() if set_.metadata.controller]
     assert len(set(names)) == 2
 
 
@@ -324,7 +326,7 @@ def test_events_tell_of_new_sizes(world: World) -> None:
     world.set_image("nginx:2")
     world.settle()
 
-    first, second = (each.metadata.name for each in world.sets())
+    first, second = (set_.metadata.name for set_ in world.sets())
     assert world.told() == [
         ("ScalingReplicaSet", f"Scaled up replica set {first} from 0 to 2"),
         ("ScalingReplicaSet", f"Scaled up replica set {second} from 0 to 1"),
@@ -336,7 +338,9 @@ def test_events_tell_of_new_sizes(world: World) -> None:
 
 def test_an_event_tells_why_there_is_no_new_replica_set(world: World) -> None:
     world.create(replicas=2)
-    [create] = [each for each in world.controller.plan(KEY).actions if isinstance(each, Create)]
+    [create] = [
+        action for action in world.controller.plan(KEY).actions if isinstance(action, Create)
+    ]
     refused = ForbiddenError(403, "Forbidden", "exceeded quota: q")
     world.controller.finished(KEY, Outcome(create, error=refused))
     world.controller.finished(KEY, Outcome(create, skipped=True))
@@ -349,7 +353,9 @@ def test_an_event_tells_why_there_is_no_new_replica_set(world: World) -> None:
 
 def test_what_was_created_and_is_not_seen_yet_is_waited_for(world: World) -> None:
     world.create(replicas=2)
-    [create] = [each for each in world.controller.plan(KEY).actions if isinstance(each, Create)]
+    [create] = [
+        action for action in world.controller.plan(KEY).actions if isinstance(action, Create)
+    ]
     world.controller.finished(KEY, Outcome(create, answer=b"{}"))
 
     waiting = world.controller.plan(KEY)
@@ -357,7 +363,7 @@ def test_what_was_created_and_is_not_seen_yet_is_waited_for(world: World) -> Non
     given_up = world.controller.plan(KEY)
 
     assert (waiting.actions, waiting.again) == ([], UNSEEN_SECONDS)
-    assert Create in {type(each) for each in given_up.actions}
+    assert Create in {type(action) for action in given_up.actions}
 
 
 def test_a_deployment_has_the_failure_of_its_replica_set(world: World) -> None:
@@ -374,8 +380,10 @@ def test_a_deployment_has_the_failure_of_its_replica_set(world: World) -> None:
     world._put(world.replica_sets, replica_set, {"status": {"conditions": [failure]}})
     world.step()
 
-    by_type = {each["type"]: each for each in world.deployment.status["conditions"]}
+    by_type = {condition["type"]: condition for condition in world.deployment.status["conditions"]}
     assert by_type["ReplicaFailure"] == {**failure, "lastUpdateTime": "2026-01-01T00:00:00Z"}
     world._put(world.replica_sets, world.sets()[0], {"status": {"conditions": []}})
     world.step()
-    assert "ReplicaFailure" not in {each["type"] for each in world.deployment.status["conditions"]}
+    assert "ReplicaFailure" not in {
+        condition["type"] for condition in world.deployment.status["conditions"]
+    }

@@ -6,8 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ApiError, NotFoundError
-from berth.clock import FakeClock, rfc3339
 from berth.cluster.actions import Get, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.disruption import DisruptionController
@@ -27,6 +25,8 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType, Subresource
 from berth.cluster.schemas import builtin
+from berth.kube.client.errors import ApiError, NotFoundError
+from berth.runtime.clock import FakeClock, rfc3339
 from tests.cluster.objects import LABELS, pod_view, workload_view
 
 NOW = 1_767_225_600.0
@@ -113,7 +113,7 @@ class World:
         return expected, desired, healthy, allowed
 
     def told(self) -> list[tuple[str, str, str]]:
-        return [(each.regarding.name, each.reason, each.message) for each in self.events]
+        return [(event.regarding.name, event.reason, event.message) for event in self.events]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.endpoint_slice import MOST_ENDPOINTS, EndpointSliceController
 from berth.cluster.controllers.endpoints import MANAGED_BY, EndpointsController
@@ -19,6 +18,7 @@ from berth.cluster.controllers.views import (
     ResourceView,
 )
 from berth.cluster.resources import Object
+from berth.runtime.clock import FakeClock
 
 KEY = "default/web"
 decode_pod = PodView.decoder()
@@ -203,7 +203,7 @@ def test_addresses_with_other_ports_are_apart() -> None:
         pod("c", "10.0.0.3", ports=(WEB_PORT,)),
     ]
     world = World(*pods, of=service(ports=[NAMED]))
-    shown = [(addresses(each), each["ports"][0]["port"]) for each in world.subsets()]
+    shown = [(addresses(subset), subset["ports"][0]["port"]) for subset in world.subsets()]
     assert shown == [(["10.0.0.2"], 7070), (["10.0.0.1", "10.0.0.3"], 9090)]
     world.slice_actions()
     assert world.contents() == [1, 2]
@@ -299,7 +299,7 @@ def test_an_empty_slice_takes_the_ports_of_the_first_pod() -> None:
     [change] = world.slice_actions()  # nobody sees two slices
     assert isinstance(change, Patch)
     assert change.path.endswith(empty.body["metadata"]["name"])
-    assert [each["port"] for each in change.body["ports"]] == [8080]
+    assert [port["port"] for port in change.body["ports"]] == [8080]
     assert world.contents() == [1]
     assert world.slice_actions() == []
 

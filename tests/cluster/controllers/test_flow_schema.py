@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock, rfc3339
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.flow_schema import FlowSchemaController, FlowSchemaView
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView
+from berth.runtime.clock import FakeClock, rfc3339
 
 REFERENCES = "This FlowSchema references the PriorityLevelConfiguration object named"
 FOUND = {
@@ -87,8 +87,8 @@ LEVEL = ObjectView(Meta("high", "l"))
     ],
 )
 def test_dangling(world: World, levels: list[ObjectView], known: list[Any], want: Any) -> None:
-    for each in levels:
-        world.levels.on_add(each)
+    for level in levels:
+        world.levels.on_add(level)
     world.schemas.on_add(schema(*known))
     assert world.conditions() == want
 

@@ -13,8 +13,6 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from berth.client.errors import ApiError, ConflictError, NotFoundError
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN
 from berth.cluster.actions import Action, Delete, Get, Patch
 from berth.cluster.controllers.controller import Outcome
@@ -33,6 +31,8 @@ from berth.cluster.storage.log import ChangeType, Cursor
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.patch import merge_patch
+from berth.kube.client.errors import ApiError, ConflictError, NotFoundError
+from berth.runtime.clock import FakeClock
 from tests.cluster.serving import open_door
 
 T = TypeVar("T")
@@ -204,7 +204,7 @@ def steps(draw: st.DrawFn) -> list[tuple[Any, ...]]:
                 "create",
                 draw(st.integers(0, 2)),
                 draw(st.sampled_from(NAMESPACES)),
-                [(each, draw(st.booleans())) for each in owners],
+                [(owner, draw(st.booleans())) for owner in owners],
             )
         )
     later: st.SearchStrategy[tuple[Any, ...]] = st.one_of(

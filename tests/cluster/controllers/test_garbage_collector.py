@@ -5,8 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError, ServerError
-from berth.clock import FakeClock
 from berth.cluster.actions import (
     Action,
     Delete,
@@ -35,6 +33,8 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.kinds.registry import collected, swept
 from berth.cluster.resources import ResourceType
+from berth.kube.client.errors import NotFoundError, ServerError
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import BIRTH, owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Get, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.resource_claim import (
@@ -18,6 +17,7 @@ from berth.cluster.controllers.resource_claim import (
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
 from berth.cluster.resources import Object
+from berth.kube.client.errors import NotFoundError
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

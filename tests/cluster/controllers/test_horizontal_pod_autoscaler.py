@@ -5,8 +5,6 @@ from typing import Any, TypeGuard
 import msgspec
 import pytest
 
-from berth.client.errors import ApiError, NotFoundError, ServerError
-from berth.clock import FakeClock, rfc3339
 from berth.cluster.actions import Action, Get, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
 from berth.cluster.controllers.horizontal_pod_autoscaler import (
@@ -19,6 +17,8 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ApiError, NotFoundError, ServerError
+from berth.runtime.clock import FakeClock, rfc3339
 
 KEY = "default/web"
 SCALE = "/apis/apps/v1/namespaces/default/deployments/web/scale"
@@ -80,8 +80,8 @@ class World:
             return plan
         names = [f"web-{number}" for number in range(replicas or 0)]
         assert plan.actions == [Get(PODS, SELECTED), Get(METRICS, SELECTED)]
-        self._answer(plan.actions[0], {"items": [pod(each) for each in names]})
-        measured = [pod_metrics(each, used, self.clock) for each in names if used]
+        self._answer(plan.actions[0], {"items": [pod(name) for name in names]})
+        measured = [pod_metrics(name, used, self.clock) for name in names if used]
         self._answer(plan.actions[1], {"items": measured}, error)
         return self.controller.plan(KEY)
 
@@ -92,10 +92,10 @@ class World:
     def scaled(self, replicas: int, used: str) -> int | None:
         """Return to how many replicas the target is scaled; None: it stays as it is."""
         actions = self.answered(replicas, used).actions
-        for each in actions:
-            if isinstance(each, Patch):
-                self.controller.finished(KEY, Outcome(each))
-        sizes = [each.body["spec"]["replicas"] for each in actions if is_rescale(each)]
+        for action in actions:
+            if isinstance(action, Patch):
+                self.controller.finished(KEY, Outcome(action))
+        sizes = [action.body["spec"]["replicas"] for action in actions if is_rescale(action)]
         return sizes[0] if sizes else None
 
     def events(self) -> list[tuple[str, str]]:
@@ -128,12 +128,17 @@ def pod_metrics(name: str, used: str, clock: FakeClock) -> Object:
 
 def conditions(actions: list[Action]) -> list[tuple[str, str, str]]:
     status = _status(actions)
-    return [(each["type"], each["status"], each["reason"]) for each in status["conditions"]]
+    return [
+        (condition["type"], condition["status"], condition["reason"])
+        for condition in status["conditions"]
+    ]
 
 
 def _status(actions: list[Action]) -> Object:
     [patch] = [
-        each for each in actions if isinstance(each, Patch) and each.path.endswith("/status")
+        action
+        for action in actions
+        if isinstance(action, Patch) and action.path.endswith("/status")
     ]
     found: Object = patch.body["status"]
     return found
@@ -354,7 +359,9 @@ def test_the_largest_of_several_metrics_counts() -> None:
     plan = world.answered(3, "40m")
 
     assert plan.actions[0] == Patch(SCALE, {"spec": {"replicas": 5}})
-    assert [each["type"] for each in _status(plan.actions)["currentMetrics"]] == ["Resource"] * 2
+    assert [metric["type"] for metric in _status(plan.actions)["currentMetrics"]] == [
+        "Resource"
+    ] * 2
     assert plan.actions[0].note == "cpu resource above target"
 
 

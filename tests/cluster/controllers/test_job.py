@@ -41,9 +41,9 @@ def test_a_pod_is_made_of_the_template() -> None:
 
 def test_an_indexed_pod_knows_its_index() -> None:
     world = World(job(completions=3, parallelism=3, completionMode="Indexed"), pod(index=1))
-    creates = [each for each in world.plan().actions if isinstance(each, Create)]
+    creates = [action for action in world.plan().actions if isinstance(action, Create)]
 
-    assert [each.body["metadata"]["generateName"] for each in creates] == ["j-0-", "j-2-"]
+    assert [create.body["metadata"]["generateName"] for create in creates] == ["j-0-", "j-2-"]
     body = creates[1].body
     assert body["metadata"]["annotations"] == {INDEX: "2"}
     assert body["metadata"]["labels"][INDEX] == "2"
@@ -130,7 +130,7 @@ def test_a_failed_index_carries_on_counting() -> None:
     old = pod("a", "Failed", index=0, ended="2025-12-31T23:50:00Z")
     spec: dict[str, Any] = {**PER_INDEX, "backoffLimitPerIndex": 2, "parallelism": 1}
     world = World(job(**spec), old)
-    [create] = [each for each in world.plan().actions if isinstance(each, Create)]
+    [create] = [action for action in world.plan().actions if isinstance(action, Create)]
     assert create.body["metadata"]["annotations"] == {INDEX: "0", FAILURES: "1"}
 
 
@@ -318,7 +318,10 @@ def test_success_has_a_time() -> None:
     world.clock.advance(5)
     status = world.status()
     assert status["completionTime"] == "2026-01-01T00:00:05Z"
-    assert [each["type"] for each in status["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+    assert [condition["type"] for condition in status["conditions"]] == [
+        "SuccessCriteriaMet",
+        "Complete",
+    ]
 
 
 def test_it_is_suspended_and_resumed() -> None:
@@ -362,9 +365,9 @@ def test_an_adopted_pod_gets_the_finalizer() -> None:
     obj = orphan(labelled=True)
     obj["metadata"]["finalizers"] = ["example.com/other"]
     [adoption] = [
-        each
-        for each in World(job(), obj).plan().actions
-        if isinstance(each, Patch) and each.path.endswith("/pods/a")
+        action
+        for action in World(job(), obj).plan().actions
+        if isinstance(action, Patch) and action.path.endswith("/pods/a")
     ]
     assert adoption.body["metadata"]["finalizers"] == ["example.com/other", FINALIZER]
     [owner] = adoption.body["metadata"]["ownerReferences"]

@@ -56,7 +56,7 @@ def test_when_a_job_succeeds_the_pods_that_are_left_do_not_count() -> None:
     pods = [pod("a", "Succeeded", index=0), pod("b", index=1), pod("c", index=2)]
     world = World(job(**FIRST_WINS), *pods)
     status = world.status()
-    assert [each["reason"] for each in status["conditions"]] == ["SuccessPolicy"]
+    assert [condition["reason"] for condition in status["conditions"]] == ["SuccessPolicy"]
     assert status["uncountedTerminatedPods"] == {"succeeded": None, "failed": None}
     assert counts(status) == {"active": None, "ready": 0, "terminating": 2}
     assert World(job(**FIRST_WINS), *pods).writes() == ["release b", "release c"]
@@ -88,7 +88,7 @@ def test_success_policies_of_jobs_that_shrank(
     spec: Object = {**INDEXED, "successPolicy": {"rules": [rule]}}
     pods = [pod(f"p{each}", "Succeeded", index=each) for each in done]
     conditions = World(job(**spec), *pods).status().get("conditions") or []
-    assert [each["reason"] for each in conditions] == want
+    assert [condition["reason"] for condition in conditions] == want
 
 
 @pytest.mark.parametrize(

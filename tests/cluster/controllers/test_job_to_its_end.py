@@ -7,13 +7,13 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.client.errors import ConflictError
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.job_pods import FINALIZER, JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.resources import Object
 from berth.cluster.writes.patch import merge_patch
+from berth.kube.client.errors import ConflictError
 from tests.cluster.controllers.jobs import KEY, STAMP, World, decode_pod, job
 
 
@@ -75,7 +75,9 @@ class Cluster(World):
                 else:
                     finalizers = body["metadata"]["$deleteFromPrimitiveList/finalizers"]
                     kept = [
-                        each for each in obj["metadata"]["finalizers"] if each not in finalizers
+                        finalizer
+                        for finalizer in obj["metadata"]["finalizers"]
+                        if finalizer not in finalizers
                     ]
                     self.put({**obj, "metadata": {**obj["metadata"], "finalizers": kept}}, "pods")
 
@@ -112,7 +114,7 @@ def test_events_tell_of_pods_and_of_the_end() -> None:
     while cluster.reconcile():
         cluster.end_pods({})
 
-    [name] = [each.metadata.name for each in cluster.pods.values()]
+    [name] = [pod.metadata.name for pod in cluster.pods.values()]
     assert [(each.type, each.reason, each.message) for each in cluster.recorded] == [
         ("Normal", "SuccessfulCreate", f"Created pod: {name}"),
         ("Normal", "Completed", "Job completed"),
@@ -154,11 +156,11 @@ def test_every_job_ends_with_every_pod_counted_once(
         cluster.end_pods(outcomes)
         cluster.clock.advance(700)
     status = cluster.objects["j"]["status"]
-    ends = {each["type"] for each in status["conditions"]}
+    ends = {condition["type"] for condition in status["conditions"]}
     assert len(ends & {"Complete", "Failed"}) == 1
     counted = (status.get("succeeded") or 0) + (status.get("failed") or 0)
     assert counted == cluster.created
-    assert not any(FINALIZER in (each.metadata.finalizers or ()) for each in cluster.pods.values())
+    assert not any(FINALIZER in (pod.metadata.finalizers or ()) for pod in cluster.pods.values())
     if "Complete" in ends:
         assert status.get("succeeded") == (completions or None)
     else:

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ForbiddenError
 from berth.cluster.actions import Create, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.job_pods import JobView
@@ -19,6 +18,7 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ResourceView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.job import is_gang
+from berth.kube.client.errors import ForbiddenError
 from tests.cluster.controllers.jobs import KEY, STAMP, World, job, pod
 
 GANG: Object = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
@@ -62,7 +62,7 @@ class GangWorld(World):
             table.on_add(msgspec.convert(each, ResourceView))
 
     def creates(self) -> list[Create]:
-        return [each for each in self.plan().actions if isinstance(each, Create)]
+        return [action for action in self.plan().actions if isinstance(action, Create)]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_then_pods_that_name_it() -> None:
     status, *creates = world.plan().actions
     assert isinstance(status, Patch)
     assert status.body["status"]["startTime"] == STAMP
-    specs = [each.body["spec"] for each in creates if isinstance(each, Create)]
-    assert [each["schedulingGroup"] for each in specs] == [{"podGroupName": GROUP}] * 4
+    specs = [create.body["spec"] for create in creates if isinstance(create, Create)]
+    assert [spec["schedulingGroup"] for spec in specs] == [{"podGroupName": GROUP}] * 4
 
 
 ALONE: list[str] = ["Pod"] * 4
@@ -164,13 +164,13 @@ def test_what_is_made_for_a_gang(
 ) -> None:
     world = GangWorld(job(status=status, **GANG), there=there)
     creates = world.creates()
-    assert [each.body["kind"] for each in creates] == want
-    assert not any("schedulingGroup" in each.body["spec"] for each in creates)
+    assert [create.body["kind"] for create in creates] == want
+    assert not any("schedulingGroup" in create.body["spec"] for create in creates)
 
 
 def test_a_job_with_pods_stays_as_it_is() -> None:
     creates = GangWorld(job(**GANG), pod("a", index=0)).creates()
-    assert [each.body["kind"] for each in creates] == ["Pod"] * 3
+    assert [create.body["kind"] for create in creates] == ["Pod"] * 3
 
 
 def test_the_job_hears_of_its_workload_and_group() -> None:

@@ -64,7 +64,7 @@ async def test_a_daemon_set_is_rolled_out_and_back() -> None:
         await cluster.ask("PATCH", f"{DAEMON_SETS}/agent", new, STRATEGIC_MERGE)
         images.append(image_of(await until_rolled_out(cluster, 2)))
         revisions = (await cluster.ask("GET", REVISIONS))["items"]
-        [first] = [each for each in revisions if each["revision"] == 1]
+        [first] = [revision for revision in revisions if revision["revision"] == 1]
         # As kubectl rollout undo does it.
         await cluster.ask("PATCH", f"{DAEMON_SETS}/agent", first["data"], STRATEGIC_MERGE)
         images.append(image_of(await until_rolled_out(cluster, 3)))

@@ -42,9 +42,9 @@ async def test_an_indexed_job_completes_and_its_pods_go_with_it() -> None:
         await cluster.until_count(PODS, 0)
 
     assert (status["succeeded"], status["completedIndexes"]) == (5, "0-4")
-    assert {each["status"]["phase"] for each in pods} == {"Succeeded"}
-    assert not any(each["metadata"].get("finalizers") for each in pods)
-    assert {each["spec"]["hostname"] for each in pods} == {f"j-{index}" for index in range(5)}
+    assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
+    assert not any(pod["metadata"].get("finalizers") for pod in pods)
+    assert {pod["spec"]["hostname"] for pod in pods} == {f"j-{index}" for index in range(5)}
 
 
 async def test_pods_of_a_deleted_job_stay_unless_they_are_to_go() -> None:
@@ -79,5 +79,7 @@ async def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
         await cluster.ask("PATCH", f"{JOBS}/j", {"spec": {"suspend": False}})
         status = await until(cluster, "Complete")
 
-    suspended = next(each for each in status["conditions"] if each["type"] == "Suspended")
+    suspended = next(
+        condition for condition in status["conditions"] if condition["type"] == "Suspended"
+    )
     assert (suspended["status"], suspended["reason"]) == ("False", "JobResumed")

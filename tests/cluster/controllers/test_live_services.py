@@ -52,7 +52,7 @@ async def test_endpoints_follow_the_pods() -> None:
 
     assert found["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
     [subset] = endpoints["subsets"]
-    assert [each["ip"] for each in subset["addresses"]] == found["endpoints"][0]["addresses"]
+    assert [address["ip"] for address in subset["addresses"]] == found["endpoints"][0]["addresses"]
 
 
 async def test_an_autoscaler_keeps_its_target_within_bounds() -> None:

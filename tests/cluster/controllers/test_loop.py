@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from berth.client.errors import ServerError
-from berth.clock import FakeClock
 from berth.cluster.actions import (
     Action,
     Create,
@@ -30,6 +28,8 @@ from berth.cluster.controllers.loop import (
     slow_start,
 )
 from berth.cluster.delay_queue import DelayQueue
+from berth.kube.client.errors import ServerError
+from berth.runtime.clock import FakeClock
 
 
 class Api:

@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ApiError, NotFoundError, ServerError
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, DeleteCollection, Get, Patch, Replace
 from berth.cluster.controllers import namespace_conditions
 from berth.cluster.controllers.controller import Outcome, Plan
@@ -20,6 +18,8 @@ from berth.cluster.controllers.views import Meta, NamespaceView, ObjectView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ApiError, NotFoundError, ServerError
+from berth.runtime.clock import FakeClock
 
 BIRTH = "2026-01-01T00:00:00Z"
 NOW = 1_767_225_600.0
@@ -79,8 +79,8 @@ class World:
         found = self.namespaces.get("demo")
         assert found is not None
         return {
-            each["type"]: (each["status"], each["reason"], each["message"])
-            for each in found.status["conditions"]
+            condition["type"]: (condition["status"], condition["reason"], condition["message"])
+            for condition in found.status["conditions"]
         }
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import rfc3339
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.controller import NOTHING
 from berth.cluster.controllers.node_lifecycle import MONITOR
+from berth.runtime.clock import rfc3339
 from tests.cluster.controllers.node_world import NOT_READY, NOW, PRESSURES, World, node
 from tests.cluster.objects import pod_view
 
@@ -133,7 +133,7 @@ def test_a_silent_node_becomes_unknown_and_then_loses_its_pods() -> None:
         "Node n1 status is now: NodeNotReady",
         "Node is not ready",
     ]
-    assert [each.path for each in world.patches if "/pods/" in each.path] == [
+    assert [patch.path for patch in world.patches if "/pods/" in patch.path] == [
         "/api/v1/namespaces/default/pods/a/status"
     ]
 
@@ -227,7 +227,9 @@ def test_a_pod_that_comes_to_an_unreachable_node_is_not_ready() -> None:
     world.pods.on_add(pod_view("late"))
     world.pods.on_add(pod_view("fine", node="n2"))
     world.settle()
-    assert [each.path for each in world.patches] == ["/api/v1/namespaces/default/pods/late/status"]
+    assert [patch.path for patch in world.patches] == [
+        "/api/v1/namespaces/default/pods/late/status"
+    ]
 
 
 def test_a_node_that_is_deleted() -> None:

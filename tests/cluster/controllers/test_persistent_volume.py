@@ -5,8 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.persistent_volume import SELECTED_NODE, PersistentVolumeController
@@ -25,11 +23,13 @@ from berth.cluster.controllers.views import (
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
-from berth.objects.storage import PersistentVolume
+from berth.kube.client.errors import NotFoundError
+from berth.kube.objects.storage import PersistentVolume
+from berth.runtime.clock import FakeClock
 from tests import volume_builders as builders
 from tests.builders import claim_volume, pod
 from tests.builders import node as real_node
-from tests.whatif.asking import ask, snapshot
+from tests.insight.whatif.asking import ask, snapshot
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -233,8 +233,10 @@ def reach(actions: list[Action]) -> dict[str, str]:
     if affinity is None:
         return {}
     [term] = affinity["required"]["nodeSelectorTerms"]
-    assert {each["operator"] for each in term["matchExpressions"]} == {"In"}
-    return {each["key"]: ",".join(each["values"]) for each in term["matchExpressions"]}
+    assert {expression["operator"] for expression in term["matchExpressions"]} == {"In"}
+    return {
+        expression["key"]: ",".join(expression["values"]) for expression in term["matchExpressions"]
+    }
 
 
 @pytest.mark.parametrize(

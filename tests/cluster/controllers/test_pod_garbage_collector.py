@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.controllers.controller import NOTHING, Outcome
 from berth.cluster.controllers.pod_garbage_collector import LOOK, PodGarbageCollector
@@ -20,6 +19,7 @@ from berth.cluster.controllers.views import (
     PodStatusView,
     PodView,
 )
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import pod_view
 
 OUT_OF_SERVICE = NodeTaint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")

@@ -28,7 +28,7 @@ def status_of(
         "metadata": {"name": "p", "uid": "u", "generation": 2},
         "spec": {
             "matchConstraints": {"resourceRules": [DEPLOYMENTS] if rules is None else rules},
-            "validations": [{"expression": each, **validation} for each in expressions],
+            "validations": [{"expression": expression, **validation} for expression in expressions],
         },
         "status": {"observedGeneration": observed} if observed else {},
     }

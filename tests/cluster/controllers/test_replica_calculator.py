@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import rfc3339
 from berth.cluster.controllers.replica_calculator import (
     MetricError,
     PodMetrics,
@@ -17,6 +16,7 @@ from berth.cluster.controllers.replica_calculator import (
     for_value,
     samples_of,
 )
+from berth.runtime.clock import rfc3339
 
 NOW = 1_767_225_600.0
 LONG_AGO = 3600.0

@@ -8,14 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.client.errors import (
-    ApiError,
-    ForbiddenError,
-    NotFoundError,
-    ServerError,
-    UnavailableError,
-)
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
 from berth.cluster.controllers.expectations import UNSEEN_SECONDS
@@ -28,6 +20,14 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.kube.client.errors import (
+    ApiError,
+    ForbiddenError,
+    NotFoundError,
+    ServerError,
+    UnavailableError,
+)
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import BIRTH, pod_view, workload_view
 
 KEY = "default/web"
@@ -196,8 +196,8 @@ def test_matching_orphans_are_adopted_and_others_released(world: World) -> None:
 )
 def test_status(world: World, pods: list[PodView], want: Object) -> None:
     world.replica_sets.on_add(workload_view(replicas=0, status={"replicas": 9}))
-    for each in pods:
-        world.pods.on_add(each)
+    for pod in pods:
+        world.pods.on_add(pod)
 
     (patch,) = world.writes(Patch)
 

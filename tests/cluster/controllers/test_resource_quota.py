@@ -6,8 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ForbiddenError
-from berth.clock import FakeClock
 from berth.cluster.actions import Get, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.informers import Kind
@@ -16,6 +14,8 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView, PodView, ResourceView
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ForbiddenError
+from berth.runtime.clock import FakeClock
 from tests.cluster.controllers.live import Cluster, running
 from tests.cluster.objects import pod_view
 

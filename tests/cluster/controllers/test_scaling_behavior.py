@@ -244,7 +244,7 @@ def test_the_bounds_hold_whatever_is_called_for(
         now += seconds
         found = normalize(desired, Target(current, 2, 20), given_behavior, past, now=now)
         assert 2 <= found.replicas <= 20
-        before = [each.number for each in past.recommendations]
+        before = [recommendation.number for recommendation in past.recommendations]
         assert min(current, *before) <= found.replicas <= max(current, *before, 2)
         if found.replicas != current:
             past.changes.append(At(now, found.replicas - current))

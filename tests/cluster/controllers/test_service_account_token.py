@@ -5,7 +5,6 @@ from base64 import b64decode
 import msgspec
 import pytest
 
-from berth.client.errors import NotFoundError
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.actions import Delete, Get, Patch
 from berth.cluster.controllers.controller import Outcome
@@ -19,6 +18,7 @@ from berth.cluster.controllers.service_account_token import (
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView
 from berth.cluster.resources import Object
+from berth.kube.client.errors import NotFoundError
 
 PATH = "/api/v1/namespaces/web/secrets/s"
 KEY = "web/s"

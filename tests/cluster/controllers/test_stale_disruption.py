@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from berth.clock import FakeClock, rfc3339
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.stale_disruption import StaleDisruptionController
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Condition, PodStatusView, PodView
+from berth.runtime.clock import FakeClock, rfc3339
 from tests.cluster.objects import pod_view
 
 NOW = 1_767_225_600.0

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.history import data_of
@@ -21,6 +20,7 @@ from berth.cluster.controllers.views import (
 )
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -339,7 +339,7 @@ def test_events_tell_of_pods_and_claims() -> None:
 def test_a_pod_counts_once_it_has_been_ready_for_long_enough() -> None:
     world = World(pods=(new(0),), replicas=2, minReadySeconds=5)
     plan = world.controller.plan("default/web")
-    [patch] = [each for each in plan.actions if isinstance(each, Patch)]
+    [patch] = [action for action in plan.actions if isinstance(action, Patch)]
     assert (world.writes(), plan.again) == ([], 5.0)
     assert (patch.body["status"]["readyReplicas"], patch.body["status"]["availableReplicas"]) == (
         1,
@@ -359,9 +359,9 @@ def test_a_pod_of_its_name_is_adopted_and_no_other() -> None:
 
     world = World(pods=(orphan("web-0"), orphan("other-1"), orphan("web-x")))
     patched = [
-        each.path.rpartition("/")[2]
-        for each in world.actions()
-        if isinstance(each, Patch) and "/pods/" in each.path
+        action.path.rpartition("/")[2]
+        for action in world.actions()
+        if isinstance(action, Patch) and "/pods/" in action.path
     ]
     assert patched == ["web-0"]
     assert "default/web" in world.enqueued
@@ -405,7 +405,7 @@ def test_what_becomes_of_claims_when_it_shrinks(
     world.claims.on_add(volume_claim("web-1", *owners))
     done = [
         f"own {action.path.rpartition('/')[2]}: "
-        + ",".join(each["kind"] for each in action.body["metadata"]["ownerReferences"])
+        + ",".join(reference["kind"] for reference in action.body["metadata"]["ownerReferences"])
         if isinstance(action, Patch)
         else f"delete {action.path.rpartition('/')[2]}"
         for action in world.actions()
@@ -426,6 +426,6 @@ def test_claims_that_go_with_it_are_made_its_own() -> None:
 def test_claims_are_let_go_when_the_policy_changes() -> None:
     world = World(pods=(new(0),), volumeClaimTemplates=TEMPLATES)
     world.claims.on_add(volume_claim("web-0", "StatefulSet"))
-    [patch] = [each for each in world.actions() if each.path.startswith(CLAIMS)]
+    [patch] = [action for action in world.actions() if action.path.startswith(CLAIMS)]
     assert isinstance(patch, Patch)
     assert patch.body["metadata"]["ownerReferences"] == []

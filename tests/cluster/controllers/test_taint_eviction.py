@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
@@ -17,6 +16,7 @@ from berth.cluster.controllers.taint_eviction import (
 from berth.cluster.controllers.views import Meta, NodeSpecView, NodeTaint, NodeView, PodView
 from berth.cluster.events.correlator import Occurrence, Reference
 from berth.cluster.events.recorder import EventRecorder
+from berth.runtime.clock import FakeClock
 from tests.cluster.objects import pod_view
 
 KEY = "default/a"
@@ -62,11 +62,11 @@ class World:
 
     @property
     def events(self) -> list[str]:
-        assert {each.regarding for each in self.occurrences} <= {
+        assert {occurrence.regarding for occurrence in self.occurrences} <= {
             Reference("v1", "Pod", "default", "a", "")
         }
-        assert {each.reason for each in self.occurrences} <= {"TaintManagerEviction"}
-        return [each.message for each in self.occurrences]
+        assert {occurrence.reason for occurrence in self.occurrences} <= {"TaintManagerEviction"}
+        return [occurrence.message for occurrence in self.occurrences]
 
     def taint(self, *taints: NodeTaint) -> None:
         new = node_view("n1", *taints)
@@ -177,7 +177,7 @@ def test_a_pod_goes_when_its_time_is_over_and_is_deleted_once() -> None:
     assert world.run() == ([], 1.0)
     world.clock.advance(1.0)
     writes, again = world.run()
-    assert [type(each) for each in writes] == [Patch, Delete]
+    assert [type(write) for write in writes] == [Patch, Delete]
     assert again is None
     assert world.run() == ([], None)
 
@@ -226,7 +226,7 @@ def test_another_taint_that_it_does_not_tolerate_makes_it_go_now() -> None:
     world.clock.advance(1.0)
     world.taint(UNREACHABLE, GPU)
     writes, _ = world.run()
-    assert [type(each) for each in writes] == [Patch, Delete]
+    assert [type(write) for write in writes] == [Patch, Delete]
     assert world.events == [
         "Cancelling deletion of Pod default/a",
         "Marking for deletion Pod default/a",

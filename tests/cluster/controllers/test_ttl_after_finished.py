@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Delete
 from berth.cluster.controllers.controller import NOTHING, Plan
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.ttl_after_finished import TTLAfterFinishedController
 from berth.cluster.controllers.views import Meta
+from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0
 COMPLETE = {"type": "Complete", "status": "True", "lastTransitionTime": "2025-12-31T23:59:50Z"}

@@ -82,4 +82,4 @@ async def defined(*definitions: Object) -> Serving:
 async def status_of(server: Serving, name: str = "widgets.example.com") -> dict[str, Object]:
     """Return the conditions of a definition by their types."""
     found = await server.get(f"{DEFINITIONS}/{name}")
-    return {each["type"]: each for each in found["status"]["conditions"]}
+    return {condition["type"]: condition for condition in found["status"]["conditions"]}

@@ -347,7 +347,10 @@ async def test_conditions_of_others_stay_beside_those_of_the_server() -> None:
     crd = await server.get(path)
     crd["status"]["conditions"] = [{"type": "Mine", "status": "True", "message": "updated"}]
     code, answer = await server.request("PUT", path, crd)
-    assert (code, [each["type"] for each in answer["status"]["conditions"]]) == (200, ["Mine"])
+    assert (code, [condition["type"] for condition in answer["status"]["conditions"]]) == (
+        200,
+        ["Mine"],
+    )
     conditions = await status_of(server)
     assert [*conditions] == ["Mine", "NamesAccepted", "Established"]
     assert (await server.request("GET", widgets()))[0] == 200

@@ -24,8 +24,8 @@ async def test_what_the_server_has_from_the_start_is_available() -> None:
 
 async def test_they_come_and_go_with_custom_resources() -> None:
     server = await defined(definition("Widget", version("v1beta1", storage=False), version()))
-    names = {each["metadata"]["name"] for each in (await server.get(SERVICES))["items"]}
+    names = {item["metadata"]["name"] for item in (await server.get(SERVICES))["items"]}
     assert {"v1.example.com", "v1beta1.example.com"} <= names
     await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com")
-    after = {each["metadata"]["name"] for each in (await server.get(SERVICES))["items"]}
+    after = {item["metadata"]["name"] for item in (await server.get(SERVICES))["items"]}
     assert names - after == {"v1.example.com", "v1beta1.example.com"}

@@ -51,7 +51,7 @@ def root(spec: Schema) -> Schema:
 
 
 def ruled(*rules: str | dict[str, Any], schema: Schema = SPEC) -> Schema:
-    said = [each if isinstance(each, dict) else {"rule": each} for each in rules]
+    said = [rule if isinstance(rule, dict) else {"rule": rule} for rule in rules]
     return {**schema, "x-kubernetes-validations": said}
 
 

@@ -38,7 +38,9 @@ async def test_a_kind_is_served_when_its_definition_is_created() -> None:
         "shortNames": ["wd"],
     }
     assert stored["status"]["storedVersions"] == ["v1"]
-    assert [(each["type"], each["status"]) for each in stored["status"]["conditions"]] == [
+    assert [
+        (condition["type"], condition["status"]) for condition in stored["status"]["conditions"]
+    ] == [
         ("NamesAccepted", "True"),
         ("Established", "True"),
     ]
@@ -272,7 +274,7 @@ async def test_every_version_has_watches() -> None:
         lambda: server.post(widgets(), widget()),
         seconds=2,
     )
-    assert [each["object"]["apiVersion"] for each in events] == ["example.com/v1beta1"]
+    assert [event["object"]["apiVersion"] for event in events] == ["example.com/v1beta1"]
 
 
 async def test_fields_can_be_selected() -> None:
@@ -282,7 +284,7 @@ async def test_fields_can_be_selected() -> None:
     for name, size in (("a", 1), ("b", 2)):
         await server.post(widgets(), widget(name, spec={"size": size}))
     found = await server.get(f"{widgets()}?fieldSelector=spec.size%3D2")
-    assert [each["metadata"]["name"] for each in found["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
     code, _ = await server.request("GET", f"{widgets()}?fieldSelector=spec.other%3D2")
     assert code == 400
 
@@ -306,9 +308,9 @@ async def test_tables_have_the_columns_of_the_version() -> None:
     await server.post(widgets(), widget("x"))
     accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
     _, table = await server.request("GET", widgets(), accept=accept)
-    names = [each["name"] for each in table["columnDefinitions"]]
+    names = [column_definition["name"] for column_definition in table["columnDefinitions"]]
     assert names == ["Name", "Ready", "Size", "Since"]
-    assert [each["cells"] for each in table["rows"]] == [
+    assert [row["cells"] for row in table["rows"]] == [
         ["w", "True", 3, "60m"],
         ["x", None, None, None],
     ]

@@ -226,4 +226,4 @@ def test_items_with_keys_are_compared_with_their_predecessors() -> None:
     ],
 )
 def test_duplicates(schema: Schema, value: Any, messages: list[str]) -> None:
-    assert [str(each) for each in duplicates(schema, value)] == messages
+    assert [str(duplicate) for duplicate in duplicates(schema, value)] == messages

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.certificates import KeyPair, self_signed
 from berth.cluster.dynamic_admission.client import CallError, WebhookClient
 from berth.cluster.dynamic_admission.webhooks import ClientConfig, ServiceReference, Webhook
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.runtime.certificates import KeyPair, self_signed
 
 pytestmark = pytest.mark.wall
 

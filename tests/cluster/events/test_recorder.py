@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from berth.client.errors import ApiError, NotFoundError, UnavailableError
-from berth.clock import FakeClock
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import BURST, PER_SECOND, QUEUED, EventBroadcaster
+from berth.kube.client.errors import ApiError, NotFoundError, UnavailableError
+from berth.runtime.clock import FakeClock
 
 POD = Reference("v1", "Pod", "default", "p", "uid-p")
 

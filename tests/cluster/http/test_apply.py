@@ -31,8 +31,8 @@ async def apply(server: Serving, path: str, body: Any, query: str = ME) -> tuple
 
 def managers(obj: Any) -> list[tuple[str, str, str]]:
     return [
-        (each["manager"], each["operation"], each.get("subresource", ""))
-        for each in obj["metadata"].get("managedFields", [])
+        (field["manager"], field["operation"], field.get("subresource", ""))
+        for field in obj["metadata"].get("managedFields", [])
     ]
 
 
@@ -207,7 +207,7 @@ async def test_the_status_is_applied_for_itself() -> None:
     body = {**web(7), "status": {"conditions": [{"type": "Mine", "status": "True"}]}}
     code, after = await apply(server, f"{DEPLOYMENT}/status", body, "fieldManager=other")
     assert (code, after["spec"]) == (200, before["spec"])
-    assert [each["type"] for each in after["status"]["conditions"]] == ["Mine"]
+    assert [condition["type"] for condition in after["status"]["conditions"]] == ["Mine"]
     assert managers(after) == [("me", "Apply", ""), ("other", "Apply", "status")]
     own = after["metadata"]["managedFields"][1]["fieldsV1"]
     assert list(own) == ["f:status"]
@@ -241,7 +241,7 @@ async def test_custom_resources_of_two_versions() -> None:
     code, both = await apply(
         server, f"{widgets(at='v2')}/w", with_parts("v2", b="2"), "fieldManager=two"
     )
-    assert (code, [each["name"] for each in both["spec"]["parts"]]) == (200, ["a", "b"])
+    assert (code, [part["name"] for part in both["spec"]["parts"]]) == (200, ["a", "b"])
     code, answer = await apply(
         server, f"{widgets(at='v2')}/w", with_parts("v2", a="3"), "fieldManager=two"
     )
@@ -250,7 +250,7 @@ async def test_custom_resources_of_two_versions() -> None:
         'Apply failed with 1 conflict: conflict with "me": .spec.parts[name="a"].value',
     )
     code, left = await apply(server, f"{widgets(at='v2')}/w", with_parts("v2"))
-    assert (code, [each["name"] for each in left["spec"]["parts"]]) == (200, ["b"])
+    assert (code, [part["name"] for part in left["spec"]["parts"]]) == (200, ["b"])
     code, answer = await apply(server, f"{widgets()}/w", with_parts("v1") | {"more": 1})
     assert (code, answer["message"]) == (
         500,

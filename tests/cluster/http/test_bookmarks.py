@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
@@ -18,6 +17,7 @@ from berth.cluster.http.watches import (
     Watch,
 )
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 from tests.cluster import serving as kinds
 from tests.cluster.serving import pod
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from berth.addresses import LOOPBACK
-from berth.certificates import self_signed, server_context
 from berth.cluster.access.users import User
-from berth.http_server import HttpServer
+from berth.runtime.addresses import LOOPBACK
+from berth.runtime.certificates import self_signed, server_context
+from berth.runtime.http_server import HttpServer
 from tests.cluster.access.secured import Secured
-from tests.test_many_connections import on_both_loops, run
+from tests.runtime.test_many_connections import on_both_loops, run
 
 pytestmark = pytest.mark.wall
 

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User, service_account
 from berth.cluster.http.in_flight import MOST_MUTATING
 from berth.cluster.http.intake import (
@@ -19,6 +18,7 @@ from berth.cluster.http.intake import (
     Intake,
 )
 from berth.cluster.resources import Object
+from berth.runtime.clock import FakeClock
 from tests.cluster.access.secured import Secured
 
 EVE, ALICE = User("eve"), User("alice")

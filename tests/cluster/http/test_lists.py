@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.http.list_options import list_options
 from berth.cluster.http.reads import LOOKED_AT, list_objects, selection
 from berth.cluster.kinds.builtin import find
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User, service_account
 from berth.cluster.http.chunks import taking_turns
 from berth.cluster.http.outgoing import (
@@ -18,8 +17,9 @@ from berth.cluster.http.outgoing import (
     Pace,
 )
 from berth.cluster.shares import Shares
-from berth.connection_limit import ConnectionLimit
-from berth.http_server import SEAT
+from berth.runtime.clock import FakeClock
+from berth.runtime.connection_limit import ConnectionLimit
+from berth.runtime.http_server import SEAT
 from tests.cluster.access.secured import Secured
 from tests.cluster.http.test_intake import EVERYTHING, NODES
 

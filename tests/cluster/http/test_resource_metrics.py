@@ -131,7 +131,7 @@ async def test_lists(path: str, names: list[str]) -> None:
 
     assert found["metadata"] == {}
     assert found["kind"] == ("PodMetricsList" if "pods" in path else "NodeMetricsList")
-    assert [each["metadata"]["name"] for each in found["items"]] == names
+    assert [item["metadata"]["name"] for item in found["items"]] == names
 
 
 async def test_only_containers_that_run_use_anything() -> None:
@@ -201,10 +201,10 @@ async def test_tables(path: str, rows: list[list[str]]) -> None:
     code, table = await cluster.request("GET", f"{METRICS}/{path}", accept=TABLE)
 
     assert code == 200
-    assert [each["name"] for each in table["columnDefinitions"]] == [
+    assert [definition["name"] for definition in table["columnDefinitions"]] == [
         "Name", "cpu", "memory", "Window",
     ]  # fmt: skip
-    assert [each["cells"] for each in table["rows"]] == rows
+    assert [row["cells"] for row in table["rows"]] == rows
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
@@ -239,7 +239,7 @@ async def test_discovery_says_that_there_are_metrics() -> None:
             "verbs": ["get", "list"],
         },
     ]
-    assert [each["status"] for each in service["status"]["conditions"]] == ["True"]
+    assert [condition["status"] for condition in service["status"]["conditions"]] == ["True"]
 
 
 async def test_a_node_that_makes_no_sense_is_not_measured() -> None:
@@ -250,4 +250,4 @@ async def test_a_node_that_makes_no_sense_is_not_measured() -> None:
 
     found = await cluster.get(f"{METRICS}/nodes")
 
-    assert [each["metadata"]["name"] for each in found["items"]] == ["n1"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["n1"]

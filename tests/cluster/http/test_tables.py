@@ -15,7 +15,7 @@ from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.storage.store import Stored
 from berth.cluster.views import metadata_json
-from berth.duration import human_duration
+from berth.runtime.duration import human_duration
 from tests.cluster.table_of import table_of
 
 CREATED = "2026-11-20T13:06:10Z"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User, service_account
 from berth.cluster.http import in_flight
 from berth.cluster.http.in_flight import MOST_LASTING, InFlight, InFlightLimits
@@ -30,6 +29,7 @@ from berth.cluster.http.watches import (
 )
 from berth.cluster.storage.log import Change, ChangeType
 from berth.cluster.storage.store import Store, Stored
+from berth.runtime.clock import FakeClock
 from tests.cluster import serving as kinds
 from tests.cluster.access.secured import Secured
 from tests.cluster.serving import Serving, pod, status

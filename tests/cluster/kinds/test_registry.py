@@ -45,7 +45,7 @@ async def test_what_is_added_while_the_server_runs_is_served_and_announced() -> 
     serving.registry.add(TEAPOTS)
     assert (await serving.request("POST", path, {"metadata": {"name": "t"}}))[0] == 201
     code, found = await serving.request("GET", discovery)
-    assert (code, [each["name"] for each in found["resources"]]) == (200, ["teapots"])
+    assert (code, [resource["name"] for resource in found["resources"]]) == (200, ["teapots"])
     code, _ = await serving.request("GET", "/openapi/v3/apis/example.com/v1")
     assert code == 200
     serving.registry.remove(TEAPOTS)
@@ -58,7 +58,10 @@ def test_all_that_a_server_serves_by_default_is_served() -> None:
     for data in builtin.kinds():
         resource = find(data.group, data.version, data.plural)
         assert (resource.kind, resource.verbs) == (data.kind, data.verbs)
-        shown = [(each.name, each.type, each.format, each.priority) for each in resource.columns]
+        shown = [
+            (column.name, column.type, column.format, column.priority)
+            for column in resource.columns
+        ]
         assert shown == [*data.columns]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from berth.clock import FakeClock
 from berth.cluster.columns.pod import final_reason, summarise
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
@@ -17,6 +16,7 @@ from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.kubelet.pod_status import conditions_of, status_of
 from berth.cluster.resources import Object
+from berth.runtime.clock import FakeClock
 
 T0 = 1_767_225_600.0
 STAMP = "2026-01-01T00:00:00Z"
@@ -43,8 +43,8 @@ def a_pod(*containers: str | Object, inits: Sequence[str | Object] = (), **spec:
         "metadata": {"name": "p", "namespace": "default", "uid": "u", "generation": 1},
         "spec": {
             "nodeName": "n",
-            "containers": [_container(each) for each in containers or ("c",)],
-            "initContainers": [_container(each) for each in inits],
+            "containers": [_container(container) for container in containers or ("c",)],
+            "initContainers": [_container(init) for init in inits],
             **spec,
         },
         "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]},

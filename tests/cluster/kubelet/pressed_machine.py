@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Delete, Patch
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
@@ -16,7 +15,8 @@ from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
 from berth.cluster.resources import Object
-from berth.objects.node import Node
+from berth.kube.objects.node import Node
+from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0
 CAPACITY = {"cpu": "4", "memory": "10Gi", "ephemeral-storage": "100Gi", "pods": "110"}
@@ -55,10 +55,10 @@ def pod(name: str, *, memory: str = "", request: str = "", **more: Any) -> Objec
 
 def merged(old: Object, change: Object) -> Object:
     """Return a status with a strategic merge patch applied, as far as it matters here."""
-    conditions = {each["type"]: each for each in old["conditions"]}
-    for each in change.get("conditions") or ():
-        both = {**conditions.get(each["type"], {}), **each}
-        conditions[each["type"]] = {k: v for k, v in both.items() if v is not None}
+    conditions = {condition["type"]: condition for condition in old["conditions"]}
+    for condition in change.get("conditions") or ():
+        both = {**conditions.get(condition["type"], {}), **condition}
+        conditions[condition["type"]] = {k: v for k, v in both.items() if v is not None}
     return {**old, **change, "conditions": list(conditions.values())}
 
 

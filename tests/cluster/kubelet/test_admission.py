@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from berth.cluster.kubelet.admission import Rejection, placement_rejection
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
-from berth.objects.node import Node
+from berth.kube.objects.node import Node
 
 
 def a_pod(

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ServerError
 from berth.cluster.actions import Action, Patch
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ServerError
 from tests.cluster.kubelet.test_pod_lifecycles import World, pod
 
 START = 2.0
@@ -30,7 +30,9 @@ class Running:
         assert isinstance(action, Patch)
         status = action.body["status"]
         self.reported |= status
-        conditions = [each for each in status.get("conditions", []) if "$patch" not in each]
+        conditions = [
+            condition for condition in status.get("conditions", []) if "$patch" not in condition
+        ]
         stored = msgspec.to_builtins(self.pod)
         stored["status"] = {**self.reported, "conditions": conditions}
         self._update(stored)
@@ -74,7 +76,9 @@ def test_a_resize_is_done_at_once_where_there_is_room(world: World) -> None:
     status = running.take(report)
     assert cpu_of(status) == ("3", "3")
     assert status["observedGeneration"] == 2
-    assert "PodResizePending" not in {each["type"] for each in status.get("conditions", ())}
+    assert "PodResizePending" not in {
+        condition["type"] for condition in status.get("conditions", ())
+    }
     assert world.after(100) == []
     world.nodes["node-0"].check_invariants()
 

@@ -24,7 +24,7 @@ def configured(**fields: Any) -> KubeletConfiguration:
 
 def signals(given: KubeletConfiguration) -> list[tuple[str, float]]:
     """Return signals and grace periods of the thresholds."""
-    return [(str(each.signal), each.grace_seconds) for each in given.thresholds]
+    return [(str(threshold.signal), threshold.grace_seconds) for threshold in given.thresholds]
 
 
 def test_a_file(tmp_path: Path) -> None:
@@ -83,7 +83,9 @@ def test_who_sets_one_hard_threshold_sets_all(fields: dict[str, Any], number: in
     found = configured(evictionHard={"memory.available": "1Gi"}, **fields)
 
     assert len(found.thresholds) == number
-    [memory] = [each for each in found.thresholds if each.signal is Signal.MEMORY_AVAILABLE]
+    [memory] = [
+        threshold for threshold in found.thresholds if threshold.signal is Signal.MEMORY_AVAILABLE
+    ]
     assert str(memory.value.of(0)) == "1Gi"
 
 
@@ -170,9 +172,11 @@ def test_fields_that_a_hollow_kubelet_cannot_obey_are_named(
     with caplog.at_level(logging.WARNING):
         configured(cgroupDriver="systemd", clusterDNS=["10.96.0.10"], maxPods=5)
 
-    assert [each.__dict__["fields"] for each in caplog.records] == [["cgroupDriver", "clusterDNS"]]
+    assert [record.__dict__["fields"] for record in caplog.records] == [
+        ["cgroupDriver", "clusterDNS"]
+    ]
 
 
 def test_no_field_is_both_obeyed_and_without_effect() -> None:
-    obeyed = {each.alias for each in KubeletConfiguration.model_fields.values()}
+    obeyed = {model_field.alias for model_field in KubeletConfiguration.model_fields.values()}
     assert not obeyed & WITHOUT_EFFECT

@@ -6,7 +6,7 @@ import pytest
 from berth.cluster.actions import Action, Delete, Patch
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
-from berth.objects.node import Node
+from berth.kube.objects.node import Node
 from tests.cluster.kubelet.test_pod_lifecycles import PATH, World, pod
 
 START = 2.0
@@ -27,7 +27,7 @@ def fail(world: World, failure: str) -> None:
 
 
 def statuses(actions: list[Action]) -> list[Object]:
-    return [each.body["status"] for each in actions if isinstance(each, Patch)]
+    return [action.body["status"] for action in actions if isinstance(action, Patch)]
 
 
 @pytest.mark.parametrize("failure", ["stopped", "unreachable"])
@@ -38,7 +38,7 @@ def test_nothing_is_heard_of_pods_until_the_machine_is_back(world: World, failur
     fail(world, "")
 
     assert early == []
-    assert [each["phase"] for each in statuses(world.after(START))] == ["Running"]
+    assert [status["phase"] for status in statuses(world.after(START))] == ["Running"]
 
 
 def test_a_pod_that_was_deleted_meanwhile_ends_then(world: World) -> None:
@@ -102,9 +102,9 @@ def test_a_node_ends_a_pod(world: World) -> None:
     assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
     assert status["message"] == "The node was low on resource: memory."
     assert {
-        each["type"]: (each["status"], each["reason"], each["message"])
-        for each in status["conditions"]
-        if each["type"] == "DisruptionTarget"
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in status["conditions"]
+        if condition["type"] == "DisruptionTarget"
     } == {
         "DisruptionTarget": (
             "True",
@@ -141,12 +141,14 @@ def test_a_pod_that_was_called_not_ready_says_that_it_is(world: World) -> None:
     stored = msgspec.convert(body, KubeletPod)
     world.pods.on_update(pod(), stored)
     quiet = world.after(1)
-    for each in body["status"]["conditions"]:
-        if each["type"] == "Ready":
-            each["status"] = "False"
+    for condition in body["status"]["conditions"]:
+        if condition["type"] == "Ready":
+            condition["status"] = "False"
     world.pods.on_update(stored, msgspec.convert(body, KubeletPod))
     (report,) = statuses(world.after(0))
 
     assert quiet == []
-    assert [(each["type"], each["status"]) for each in report["conditions"]] == [("Ready", "True")]
+    assert [(condition["type"], condition["status"]) for condition in report["conditions"]] == [
+        ("Ready", "True")
+    ]
     assert world.after(100) == []

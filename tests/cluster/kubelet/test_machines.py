@@ -12,8 +12,8 @@ from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.stages.load import load
 from berth.cluster.resources import Object
-from berth.duration import Duration
-from berth.embedded.in_process_api import InProcessApi, Turns
+from berth.runtime.duration import Duration
+from berth.tools.up.in_process_api import InProcessApi, Turns
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -52,7 +52,7 @@ class World:
     async def has_nodes(self, *names: str) -> Object:
         return await self.until(
             "/api/v1/nodes",
-            lambda found: [each["metadata"]["name"] for each in found["items"]] == list(names),
+            lambda found: [item["metadata"]["name"] for item in found["items"]] == list(names),
         )
 
     async def bind(self, name: str, node: str) -> None:
@@ -77,9 +77,9 @@ async def test_a_machine_that_comes_registers_and_runs_pods(world: World) -> Non
     world.kubelets.add_node(LARGE, "large-a")
 
     nodes = (await world.has_nodes("large-a", "node-0"))["items"]
-    assert [each["status"]["allocatable"]["cpu"] for each in nodes] == ["64", "4"]
+    assert [node["status"]["allocatable"]["cpu"] for node in nodes] == ["64", "4"]
     assert nodes[0]["metadata"]["labels"]["pool"] == "large"
-    addresses = {each["status"]["addresses"][0]["address"] for each in nodes}
+    addresses = {node["status"]["addresses"][0]["address"] for node in nodes}
     assert len(addresses) == 2
     await world.bind("p", "large-a")
     await world.until(f"{PODS}/p", lambda found: found["status"]["phase"] == "Running")

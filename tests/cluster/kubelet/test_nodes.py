@@ -5,15 +5,15 @@ import random
 import msgspec
 import pytest
 
-from berth.client.errors import AlreadyExistsError, NotFoundError
-from berth.clock import FakeClock
 from berth.cluster.actions import Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.resources import Object
 from berth.cluster.strategies.node import NODE
-from berth.objects.node import Node
+from berth.kube.client.errors import AlreadyExistsError, NotFoundError
+from berth.kube.objects.node import Node
+from berth.runtime.clock import FakeClock
 from tests.cluster.bodies import complaints
 
 NOW = 1_767_225_600.0
@@ -43,9 +43,11 @@ def test_a_node_is_what_the_api_takes() -> None:
         "pods": "110",
         "example.com/gpu": "2",
     }
-    assert [each["type"] for each in body["status"]["conditions"] if each["status"] == "True"] == [
-        "Ready"
-    ]
+    assert [
+        condition["type"]
+        for condition in body["status"]["conditions"]
+        if condition["status"] == "True"
+    ] == ["Ready"]
 
 
 def test_names_sort_as_they_count() -> None:
@@ -129,7 +131,9 @@ def test_a_node_that_was_missed_says_that_it_is_well() -> None:
     action = reports.step("n")
 
     assert isinstance(action, Patch)
-    statuses = {each["type"]: each["status"] for each in action.body["status"]["conditions"]}
+    statuses = {
+        condition["type"]: condition["status"] for condition in action.body["status"]["conditions"]
+    }
     assert statuses == {
         "MemoryPressure": "False",
         "DiskPressure": "False",

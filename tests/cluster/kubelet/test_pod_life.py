@@ -385,7 +385,7 @@ def test_events_of_pulls_that_fail() -> None:
 def test_events_of_a_container_that_fails_its_liveness_probe() -> None:
     fails = ContainerPlan(run_seconds=5.0, exit_code=137, fails_liveness=True)
     life = Life(a_pod({"name": "c", "livenessProbe": {}}), Script({"c": [fails, RUNS]})).at(5)
-    assert [each.split(maxsplit=1)[0] for each in events(life)] == [
+    assert [event.split(maxsplit=1)[0] for event in events(life)] == [
         *("Pulled", "Created", "Started", "Unhealthy", "Killing"),
         *("Pulled", "Created", "Started"),
     ]

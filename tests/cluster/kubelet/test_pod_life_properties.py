@@ -72,14 +72,14 @@ def test_what_always_holds(
         assert not finished or phase == finished, "what has finished stays so"
         finished = phase if phase in ("Succeeded", "Failed") else ""
         assert bool(finished) is life.life.is_over
-        hangs = any(each.plan.hangs for each in life.life.containers)
+        hangs = any(container.plan.hangs for container in life.life.containers)
         if now > ends_by + MINIMUM_GRACE_SECONDS and not hangs:
             assert life.life.is_over, "what is stopped ends within its grace period"
-        for each in life.life.containers:
-            name = each.container.name
-            assert each.restarts >= restarts.get(name, 0), "restarts only grow"
-            restarts[name] = each.restarts
-            if policy == "Never" and each.container.restart_policy != "Always":
-                assert each.restarts == 0, "not even once"
+        for container in life.life.containers:
+            name = container.container.name
+            assert container.restarts >= restarts.get(name, 0), "restarts only grow"
+            restarts[name] = container.restarts
+            if policy == "Never" and container.container.restart_policy != "Always":
+                assert container.restarts == 0, "not even once"
         if life.life.is_over:
             assert life.life.next_due() == float("inf")

@@ -5,8 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.client.errors import ApiError, NotFoundError, ServerError
-from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
@@ -18,7 +16,9 @@ from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.resources import Object
-from berth.objects.meta import OwnerReference
+from berth.kube.client.errors import ApiError, NotFoundError, ServerError
+from berth.kube.objects.meta import OwnerReference
+from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0
 STAMP = "2026-01-01T00:00:00Z"
@@ -114,7 +114,7 @@ def test_a_bound_pod_starts(world: World) -> None:
         "podIP": "10.64.0.2",
         "startTime": stamp,
     }
-    assert {(each["type"], each["status"]) for each in status["conditions"]} == {
+    assert {(condition["type"], condition["status"]) for condition in status["conditions"]} == {
         ("PodReadyToStartContainers", "True"),
         ("Initialized", "True"),
         ("Ready", "True"),
@@ -233,7 +233,10 @@ def test_init_containers_and_host_network(world: World) -> None:
     assert isinstance(patch, Patch)
     status = patch.body["status"]
     assert status["podIP"] == status["hostIP"]
-    states = [next(iter(each["state"])) for each in status["initContainerStatuses"]]
+    states = [
+        next(iter(init_container_status["state"]))
+        for init_container_status in status["initContainerStatuses"]
+    ]
     assert states == ["terminated", "running"]
 
 
@@ -337,7 +340,8 @@ def test_a_pod_of_a_job_ends(
     status = patch.body["status"]
     assert status["phase"] == phase
     assert {
-        each["type"]: (each["status"], each.get("reason")) for each in status["conditions"]
+        condition["type"]: (condition["status"], condition.get("reason"))
+        for condition in status["conditions"]
     } == conditions
     (container,) = status["containerStatuses"]
     assert (container["ready"], container["restartCount"]) == (False, 0)
@@ -358,9 +362,9 @@ def test_containers_that_fail_are_restarted(world: World) -> None:
     actions = [*world.after(1), *world.after(1), *world.after(10)]
 
     counts = [
-        each.body["status"]["containerStatuses"][0]["restartCount"]
-        for each in actions
-        if isinstance(each, Patch)
+        action.body["status"]["containerStatuses"][0]["restartCount"]
+        for action in actions
+        if isinstance(action, Patch)
     ]
     assert counts == [1, 1, 2]
 
@@ -371,7 +375,7 @@ def test_the_end_of_a_pod_is_reported_again_when_that_failed(world: World) -> No
 
     actions = [*world.after(1, error=ServerError(500, "InternalError", "")), *world.after(3)]
 
-    phases = [each.body["status"]["phase"] for each in actions if isinstance(each, Patch)]
+    phases = [action.body["status"]["phase"] for action in actions if isinstance(action, Patch)]
     assert phases == ["Succeeded", "Succeeded"]
     assert world.after(9) == []
 

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.actions import Patch
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.node_reports import NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.resources import Object
-from berth.objects.node import Node
+from berth.kube.objects.node import Node
+from berth.runtime.clock import FakeClock
 from tests.cluster.kubelet.pressed_machine import (
     CAPACITY,
     NOW,
@@ -64,7 +64,9 @@ def test_an_evicted_pod_says_that_it_was_disrupted() -> None:
     machine.run(20)
 
     status = machine.bodies["default/p"]["status"]
-    [target] = [each for each in status["conditions"] if each["type"] == "DisruptionTarget"]
+    [target] = [
+        condition for condition in status["conditions"] if condition["type"] == "DisruptionTarget"
+    ]
     assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
     assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
     assert target["message"] == status["message"]
@@ -213,8 +215,8 @@ def reported(pressure: tuple[str, ...], known: dict[str, str]) -> list[tuple[str
         return []
     assert isinstance(patch, Patch)
     return [
-        (each["type"], each["status"], each["reason"])
-        for each in patch.body["status"]["conditions"]
+        (condition["type"], condition["status"], condition["reason"])
+        for condition in patch.body["status"]["conditions"]
     ]
 
 

@@ -91,7 +91,10 @@ def test_the_next_init_container_has_its_turn(world: World) -> None:
 
     (report,) = reports(world, 0)
 
-    assert [next(iter(each["state"])) for each in report["initContainerStatuses"]] == [
+    assert [
+        next(iter(init_container_status["state"]))
+        for init_container_status in report["initContainerStatuses"]
+    ] == [
         "terminated",
         "terminated",
     ]

@@ -17,7 +17,7 @@ from berth.cluster.kubelet.usage import (
     usage_of_system,
     usage_of_volumes,
 )
-from berth.objects.pod import Container, PodSpec
+from berth.kube.objects.pod import Container, PodSpec
 
 MI = 2**20
 

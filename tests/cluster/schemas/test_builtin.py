@@ -34,9 +34,9 @@ def every_field() -> Iterator[tuple[Schema, str, Field]]:
 def test_every_kind_that_a_server_serves_has_its_fields() -> None:
     kinds = builtin.kinds()
     assert len(kinds) == 68
-    for each in kinds:
-        schema = builtin.schema_of(each.group, each.version, each.kind)
-        assert schema is not None, each
+    for kind in kinds:
+        schema = builtin.schema_of(kind.group, kind.version, kind.kind)
+        assert schema is not None, kind
         assert {"apiVersion", "kind", "metadata"} <= schema.fields.keys()
 
 
@@ -154,10 +154,10 @@ def test_fields_that_hold_an_object_are_described_too() -> None:
 def test_every_kind_says_what_it_is() -> None:
     said = "Pod is a collection of containers that can run on a host."
     assert builtin.description(CORE + "Pod").startswith(said)
-    for each in builtin.kinds():
-        schema = builtin.schema_of(each.group, each.version, each.kind)
+    for kind in builtin.kinds():
+        schema = builtin.schema_of(kind.group, kind.version, kind.kind)
         assert schema is not None
-        assert builtin.description(schema.name), each
+        assert builtin.description(schema.name), kind
     assert builtin.description(CORE + "Teapot") == ""
 
 

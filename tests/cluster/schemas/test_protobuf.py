@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
-from berth.documents import DEPTH_LIMIT
+from berth.kube.documents import DEPTH_LIMIT
 from tests.cluster.serving import Serving, pod
 
 PROTOBUF = {"content_type": protobuf.MEDIA_TYPE}

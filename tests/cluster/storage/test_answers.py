@@ -52,7 +52,7 @@ async def test_a_watch_shows_what_is_durable(tmp_path: Path) -> None:
             await creating
 
         events = await serving.watch(f"{PODS}?watch=1&timeoutSeconds=5", write, seconds=10)
-        assert [each["object"]["metadata"]["name"] for each in events] == ["a"]
+        assert [event["object"]["metadata"]["name"] for event in events] == ["a"]
 
 
 async def test_what_cannot_be_kept_is_not_acknowledged(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_long_journal_goes_into_the_objects(tmp_path: Path) -> None:
         assert (resource, stored.key, stored.version) == ("pods", ("default", "b"), 5)
         assert (stored.uid, stored.labels) == ("uid-b", {"app": "shop"})
         assert stored.decode() == {"metadata": {"name": "b", "resourceVersion": "5"}}
-        assert [each.version for each in database.changes()] == [6, 7]
+        assert [change.version for change in database.changes()] == [6, 7]
 
 
 def test_as_many_changes_stay_as_should(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.storage.expiry import BATCH, Expiry
 from berth.cluster.storage.store import Store
+from berth.runtime.clock import FakeClock
 
 SECONDS = 3600.0
 

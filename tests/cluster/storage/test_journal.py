@@ -106,7 +106,7 @@ async def test_watchers_are_told_of_durable_changes_only(tmp_path: Path) -> None
         waiting = await settled(cursor.wait())
         assert (waiting.done(), cursor.take(10)) == (False, [])
         assert [each.name for each in store.list("pods")] == ["a"]
-        assert [each.name for each in store.listing("pods", version=1).objects] == []
+        assert [object_.name for object_ in store.listing("pods", version=1).objects] == []
         kept.database.go_on()
         await waiting
         assert [each.stored.name for each in cursor.take(10)] == ["a"]

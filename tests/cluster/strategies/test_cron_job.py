@@ -36,7 +36,7 @@ def test_defaults() -> None:
         "failedJobsHistoryLimit",
     )
     assert refused(obj) == {}
-    assert [obj["spec"][each] for each in fields] == ["Allow", False, 3, 1]
+    assert [obj["spec"][field] for field in fields] == ["Allow", False, 3, 1]
 
 
 def test_rules_on_failures_are_about_conditions_that_are_true() -> None:

@@ -83,7 +83,9 @@ def test_with_the_gate_off_lists_are_dropped_unless_there_are_some() -> None:
 
 def test_includes_is_there_with_the_gate_only() -> None:
     def served(*gates: str) -> ResourceType:
-        return next(each for each in gated_kinds(gates) if each.plural == "deviceclasses")
+        return next(
+            gated_kind for gated_kind in gated_kinds(gates) if gated_kind.plural == "deviceclasses"
+        )
 
     expression = 'device.attributes["gpu.example.com"].links.includes("nv0")'
     obj = {"metadata": {"name": "c"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.errors import StatusError
@@ -20,6 +19,7 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import Store, Stored
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Change
+from berth.runtime.clock import FakeClock
 from tests.cluster.at_once import at_once
 from tests.cluster.serving import NOW
 

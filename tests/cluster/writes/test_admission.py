@@ -57,7 +57,7 @@ def test_a_namespace_must_exist(cluster: Booted) -> None:
 def test_a_kind_may_come_back_with_another_scope() -> None:
     admission = Admission([NamespaceLifecycle(Store(log_capacity=1))])
     kinds = [replace(PODS, namespaced=each) for each in (True, False)]
-    assert [admission.handles(Operation.CREATE, each, "") for each in kinds] == [True, False]
+    assert [admission.handles(Operation.CREATE, kind, "") for kind in kinds] == [True, False]
 
 
 def test_nothing_new_in_a_namespace_that_is_being_deleted(cluster: Booted) -> None:

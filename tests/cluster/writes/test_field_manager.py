@@ -70,10 +70,10 @@ def update(
 def managers(obj: Object) -> Managers:
     """Return the fields by manager and operation, written as messages write them."""
     return {
-        f"{each['manager']} {each['operation']}": [
-            field_sets.path_text(path) for path in field_sets.paths_of(each["fieldsV1"])
+        f"{field['manager']} {field['operation']}": [
+            field_sets.path_text(path) for path in field_sets.paths_of(field["fieldsV1"])
         ]
-        for each in obj["metadata"].get("managedFields", [])
+        for field in obj["metadata"].get("managedFields", [])
     }
 
 
@@ -125,7 +125,7 @@ def test_only_the_newest_updates_have_entries_of_their_own() -> None:
     found = managers(obj)
     assert len(found) == 10
     assert found["ancient-changes Update"] == [".data", *(f".data.key-{n}" for n in range(3))]
-    times = [each["time"] for each in obj["metadata"]["managedFields"]]
+    times = [field["time"] for field in obj["metadata"]["managedFields"]]
     assert times == sorted(times)
 
 

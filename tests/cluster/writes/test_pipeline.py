@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import RESOURCES
@@ -23,6 +22,7 @@ from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
+from berth.runtime.clock import FakeClock
 from tests.cluster.at_once import at_once
 from tests.cluster.serving import NODES, NOW, NOW_TEXT, Serving
 
@@ -162,8 +162,8 @@ def test_every_write_has_an_owner() -> None:
     assert unchanged.version == created.version + 1
     assert applied.labels == {"b": "x", "c": "x"}
     managed = [
-        (each["manager"], each["operation"], each["time"], each["fieldsV1"])
-        for each in applied.decode()["metadata"]["managedFields"]
+        (field["manager"], field["operation"], field["time"], field["fieldsV1"])
+        for field in applied.decode()["metadata"]["managedFields"]
     ]
     assert managed == [
         ("test", "Apply", NOW_TEXT, {"f:metadata": {"f:labels": {"f:c": {}}}}),

@@ -58,7 +58,9 @@ async def test_a_debugger_is_added(scene: Scene) -> None:
     assert (code, container["imagePullPolicy"], container["name"]) == (200, "Always", "debugger")
     assert pod["metadata"]["generation"] == 2
     code, pod = await scene.patch("ephemeralcontainers", ephemeral({**DEBUGGER, "name": "second"}))
-    names = [each["name"] for each in pod["spec"]["ephemeralContainers"]]
+    names = [
+        ephemeral_container["name"] for ephemeral_container in pod["spec"]["ephemeralContainers"]
+    ]
     assert (code, sorted(names)) == (200, ["debugger", "second"])
     code, same = await scene.secured.ask("GET", f"{PODS}/p/ephemeralcontainers")
     assert (code, same) == (200, pod)

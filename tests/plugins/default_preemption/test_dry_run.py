@@ -9,19 +9,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.interface import FilterPlugin, PreFilterPlugin
-from berth.framework.listers import Lister
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.importance import importance
-from berth.framework.scalar import ScalarFilter
-from berth.framework.status import Code, Status
-from berth.objects.pod import Pod
-from berth.profile.nominated_pods import FiltersWithNominatedPods
-from berth.profile.profile import Profile
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import FilterPlugin, PreFilterPlugin
+from berth.scheduler.framework.listers import Lister
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.framework.preemption.importance import importance
+from berth.scheduler.framework.scalar import ScalarFilter
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.profile.nominated_pods import FiltersWithNominatedPods
+from berth.scheduler.profile.profile import Profile
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.known_selections import NO_VICTIMS_FOUND
 from berth_plugins.default_preemption.ranked_pods import RankedPods

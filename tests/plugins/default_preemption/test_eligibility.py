@@ -2,12 +2,12 @@
 
 import pytest
 
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
 from tests.builders import condition, node, pod
 

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.interface import FilterPlugin, PreFilterPlugin
-from berth.framework.listers import Lister, Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.nominations import Nominations
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Preemption
-from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.objects.meta import LabelSelector
-from berth.objects.pod import Pod
-from berth.objects.policy import PodDisruptionBudget
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.policy import PodDisruptionBudget
 from berth.plugin import ScalarFilter, Status
-from berth.profile.nominated_pods import FiltersWithNominatedPods
-from berth.profile.profile import Profile
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import FilterPlugin, PreFilterPlugin
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.nominations import Nominations
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.candidate import Preemption
+from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.profile.nominated_pods import FiltersWithNominatedPods
+from berth.scheduler.profile.profile import Profile
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.known_selections import KnownPreemptors
 from berth_plugins.default_preemption.ranked_pods import RankedPods
@@ -146,8 +146,13 @@ class World:
 
 def told(found: Preemption, size: int) -> Any:
     candidates = [
-        (each.row, each.node, [v.uid for v in each.victims], each.pdb_violations)
-        for each in found.candidates
+        (
+            candidate.row,
+            candidate.node,
+            [v.uid for v in candidate.victims],
+            candidate.pdb_violations,
+        )
+        for candidate in found.candidates
     ]
     statuses = [found.rejected.status_of(row) for row in range(size)]
     return candidates, statuses, sorted(found.rejected.reasons().items())
@@ -219,7 +224,7 @@ def test_a_node_that_moves_to_another_zone_changes_what_the_others_there_take() 
     for zone in (0, 1):
         world.change_node(0, zone, [])
         found = world.preempt(preemptor, enough=4, start=0, keeps=True)
-        candidates.append([each.row for each in found.candidates])
+        candidates.append([candidate.row for candidate in found.candidates])
     assert candidates == [[0, 1, 3], [0, 2]]
 
 

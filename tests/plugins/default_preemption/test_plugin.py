@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.events import QueueingHint
-from berth.framework.handle import Handle
-from berth.framework.node_info import NodeInfo
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter
-from berth.framework.status import Code, Status
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.node_info import NodeInfo
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.scalar import ScalarFilter
+from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import CLEAR, KEEP, To
 from berth_plugins.default_preemption.plugin import (
     STILL_EVICTING,

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.importance import importance, started
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.importance import importance, started
 from berth_plugins.default_preemption.ranked_pods import MOST_GARBAGE, NOBODY, RankedPods
 from tests.builders import node, pod
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from berth.clock import FakeClock
-from berth.framework.cycle_state import CycleState
-from berth.framework.diagnosis import Diagnosis
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from berth.objects.pod import Pod
+from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from berth.objects.devices import DeviceId, ResourceClaim
-from berth.objects.meta import ObjectMeta, OwnerReference
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, PodGroupResourceClaim
+from berth.kube.objects.devices import DeviceId, ResourceClaim
+from berth.kube.objects.meta import ObjectMeta, OwnerReference
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup, PodGroupResourceClaim
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from tests.builders import node
 from tests.device_builders import claim, device, device_class, resource_slice
@@ -62,7 +62,7 @@ def users(harness: Harness, name: str) -> list[tuple[str, str]]:
 
 def devices_of(harness: Harness, name: str) -> list[DeviceId]:
     allocation = harness.cluster.resource_claims.claim(name).status.allocation
-    return [] if allocation is None else [each.id for each in allocation.devices.results]
+    return [] if allocation is None else [result.id for result in allocation.devices.results]
 
 
 def check_devices(harness: Harness) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from berth.objects.node import Node
+from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.kube.objects.node import Node
 from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import DEFAULT, Features

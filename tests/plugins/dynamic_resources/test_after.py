@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.framework.events import QueueingHint
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     ResourceClaim,
 )
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.events import QueueingHint
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from tests.builders import node, pod

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from berth.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
-from berth.objects.node import Taint
+from berth.kube.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
+from berth.kube.objects.node import Taint
 from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.search_result import InvalidPoolsError, SearchTimeoutError
 from tests.builders import node, taint

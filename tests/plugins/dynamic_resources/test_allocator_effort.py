@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.cel.selectors import Expression
-from berth.objects.devices import Device, ResourceClaim
-from berth.objects.node import Taint
+from berth.kube.cel.selectors import Expression
+from berth.kube.objects.devices import Device, ResourceClaim
+from berth.kube.objects.node import Taint
 from berth_plugins.dynamic_resources import allocator
 from berth_plugins.dynamic_resources.pools import ANSWERS_KEPT, PoolDevice
 from berth_plugins.dynamic_resources.requests import AllocationError

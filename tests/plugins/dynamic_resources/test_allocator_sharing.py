@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.objects.devices import DeviceConstraint, ResourceClaim
+from berth.kube.objects.devices import DeviceConstraint, ResourceClaim
 from berth_plugins.dynamic_resources.requests import AllocationError
 from tests.builders import taint
 from tests.device_builders import (

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.pools import ResourcePools
 from tests.builders import node, pod
@@ -24,7 +24,7 @@ from tests.device_builders import (
 )
 from tests.fake_claims import Write
 from tests.harness import Harness
-from tests.metrics.reading import counted, summed
+from tests.scheduler.metrics.reading import counted, summed
 
 GPU = "example.com/gpu"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from berth.objects.devices import AllocatedDeviceStatus, DeviceCondition, ResourceClaim
+from berth.kube.objects.devices import AllocatedDeviceStatus, DeviceCondition, ResourceClaim
 from berth_plugins.dynamic_resources.binding_conditions import (
     BindingFailedError,
     has_conditions,

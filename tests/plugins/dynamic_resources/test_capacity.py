@@ -2,8 +2,8 @@
 
 import pytest
 
-from berth.objects.devices import DeviceCapacity
-from berth.objects.quantity import Quantity, parse
+from berth.kube.objects.devices import DeviceCapacity
+from berth.kube.objects.quantity import Quantity, parse
 from berth_plugins.dynamic_resources.capacity import canonical, share_of
 from tests.device_builders import consumable
 

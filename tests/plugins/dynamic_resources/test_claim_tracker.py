@@ -1,7 +1,7 @@
 """Claims as the watch tells them, with what is assumed and what is in flight (spec §4.8)."""
 
-from berth.objects.devices import EXTENDED_RESOURCE_CLAIM, DeviceId, ResourceClaim
-from berth.objects.pod_group import GroupKey
+from berth.kube.objects.devices import EXTENDED_RESOURCE_CLAIM, DeviceId, ResourceClaim
+from berth.kube.objects.pod_group import GroupKey
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from tests.device_builders import DRIVER, allocation, claim, got, listers
 

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.listers import Lister
-from berth.framework.writes import ConflictError
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     ResourceClaim,
     claim_body,
     decode_claim,
 )
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.listers import Lister
+from berth.scheduler.framework.writes import ConflictError
 from berth_plugins.dynamic_resources.claim_writes import (
     ClaimWriteError,
     ClaimWrites,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
 from berth_plugins.dynamic_resources.constraints import RequestName, constraint_of
 from berth_plugins.dynamic_resources.features import Features
 from tests.device_builders import DRIVER, claim, device, distinct, exactly, resource_slice, same

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.framework.listers import Listers
-from berth.objects.devices import DeviceClass
-from berth.objects.pod import Container, Pod
+from berth.kube.objects.devices import DeviceClass
+from berth.kube.objects.pod import Container, Pod
+from berth.scheduler.framework.listers import Listers
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
 from tests.builders import container, pod, sidecar

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from berth.objects.devices import ResourceClaim, ResourceSlice
-from berth.objects.node import Taint
+from berth.kube.objects.devices import ResourceClaim, ResourceSlice
+from berth.kube.objects.node import Taint
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.requests import AllocationError, UnknownRequestError
 from tests.device_builders import (

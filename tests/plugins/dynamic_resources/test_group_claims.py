@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from berth.framework.handle import Handle
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.objects.devices import ResourceClaim, ResourceClaimConsumerReference
-from berth.objects.pod import Pod, PodSpec
-from berth.objects.pod_group import PodGroup
+from berth.kube.objects.devices import ResourceClaim, ResourceClaimConsumerReference
+from berth.kube.objects.pod import Pod, PodSpec
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
 from tests.device_builders import claim, with_claims
 from tests.harness import Harness
 from tests.plugins.dynamic_resources.group_world import (

@@ -4,12 +4,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.plugin import DynamicResources
@@ -82,7 +82,9 @@ def searched_alone(world: World, a_pod: Pod, node_name: str) -> list[str] | None
     """Search on one node with nothing kept, and nothing shared with other nodes."""
     listers, nodes = world.cluster.listers, world.nodes
     claims = listers.shared(ResourceClaimTracker)
-    named = [claims.get("default", each.name) for each in a_pod.spec.resource_claims]
+    named = [
+        claims.get("default", resource_claim.name) for resource_claim in a_pod.spec.resource_claims
+    ]
     a_node = nodes.nodes[nodes.row_of[node_name]]
     assert a_node is not None
     picks = allocate(

@@ -5,7 +5,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.objects.devices import DeviceId
+from berth.kube.objects.devices import DeviceId
 from berth_plugins.dynamic_resources.matching import Demand, are_enough
 
 DEVICES = [DeviceId("driver", "pool", name) for name in "abcde"]

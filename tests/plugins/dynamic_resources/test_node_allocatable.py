@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
-from berth.objects.devices import Device, NodeAllocatableResourceMapping, ResourceClaim
-from berth.objects.node import Node
-from berth.objects.pod import (
+from berth.kube.objects.devices import Device, NodeAllocatableResourceMapping, ResourceClaim
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import (
     NodeAllocatableResourceClaimStatus,
     Pod,
     ResourceClaimRef,
     ResourceRequirements,
 )
-from berth.objects.quantity import Quantity
-from berth.objects.resources import insufficient_at_pod_level, requested, requested_with_claims
+from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.resources import insufficient_at_pod_level, requested, requested_with_claims
+from berth.runtime.clock import FakeClock
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
 from berth_plugins.dynamic_resources.pools import ResourcePools

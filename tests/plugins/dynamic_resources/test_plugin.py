@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     DeviceRequest,
     ResourceClaim,
 )
-from berth.objects.pod import Pod, PodResourceClaim
+from berth.kube.objects.pod import Pod, PodResourceClaim
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from tests.builders import pod
 from tests.device_builders import (

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.framework.listers import Listers
-from berth.objects.devices import ResourceSlice
-from berth.objects.node import Node
+from berth.kube.objects.devices import ResourceSlice
+from berth.kube.objects.node import Node
+from berth.scheduler.framework.listers import Listers
 from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
 from tests.builders import node, requirement, term
 from tests.device_builders import device, listers, resource_slice

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.objects.devices import (
+from berth.kube.objects.devices import (
     AllocationResult,
     DeviceClass,
     DeviceToleration,
     ResourceClaim,
     ResourceSlice,
 )
-from berth.objects.node import Node
+from berth.kube.objects.node import Node
 from berth_plugins.dynamic_resources.requests import requests_of
 from berth_plugins.dynamic_resources.results import allocation_of
 from berth_plugins.shared.device_classes import DeviceClassResolver

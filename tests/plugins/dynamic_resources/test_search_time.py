@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.clock import FakeClock
-from berth.duration import Duration
-from berth.framework.status import Code, Status
-from berth.objects.devices import ResourceClaim, ResourceSlice
+from berth.kube.objects.devices import ResourceClaim, ResourceSlice
+from berth.runtime.clock import FakeClock
+from berth.runtime.duration import Duration
+from berth.scheduler.framework.status import Code, Status
 from berth_plugins.dynamic_resources.search_time import (
     BURST,
     LEAST_TIME,

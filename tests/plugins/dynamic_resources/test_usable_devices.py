@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.objects.devices import AllocationResult, DeviceConstraint, ResourceClaim, ResourceSlice
+from berth.kube.objects.devices import (
+    AllocationResult,
+    DeviceConstraint,
+    ResourceClaim,
+    ResourceSlice,
+)
 from berth_plugins.dynamic_resources import usable_devices
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.allocator import allocate
@@ -290,7 +295,7 @@ def partitions(n: int) -> list[ResourceSlice]:
             id="pools that are used up",
         ),
         pytest.param(
-            [each for n in range(40) for each in partitions(n)],
+            [partition for n in range(40) for partition in partitions(n)],
             [claim("c", exactly(2), constraints=[same("gpu.example.com/rack")])],
             id="devices that a constraint refuses",
         ),

@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from berth.framework.events import EventResource, QueueingHint
-from berth.framework.pod_info import PodInfo
-from berth.objects.devices import ResourceClaim
-from berth.objects.pod import Pod
-from berth.queue.rejected_pods import RejectedPods
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.events import EventResource, QueueingHint
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.queue.rejected_pods import RejectedPods
 from tests.builders import pod
 from tests.device_builders import allocation, claim, with_claims, with_template_claim
 from tests.plugins.dynamic_resources.group_world import owned_by_group, world

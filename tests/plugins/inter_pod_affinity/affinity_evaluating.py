@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.listers import Lister, Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.meta import LabelSelector
-from berth.objects.node import Node
-from berth.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.inter_pod_affinity.plugin import (
     AFFINITY,
     ANTI_AFFINITY,

@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
 from tests.plugins.churn import Churn
 from tests.plugins.inter_pod_affinity.affinity_evaluating import Rule, plugin, raw_scores, verdicts
 from tests.plugins.inter_pod_affinity.test_rule import NAMESPACES, clusters, pods

@@ -2,9 +2,9 @@
 
 import pytest
 
-from berth.framework.events import ActionType, EventResource, QueueingHint
-from berth.objects.node import Node
-from berth.objects.pod import Affinity, Pod, PodAffinityTerm
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Affinity, Pod, PodAffinityTerm
+from berth.scheduler.framework.events import ActionType, EventResource, QueueingHint
 from berth_plugins.inter_pod_affinity.plugin import after_node_change
 from tests.builders import (
     ZONE,

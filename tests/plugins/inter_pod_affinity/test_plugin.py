@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pydantic import ValidationError
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.listers import Lister, Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.objects.pod import Affinity, Pod
+from berth.kube.objects.pod import Affinity, Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Lister, Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
 from berth_plugins.inter_pod_affinity.plugin import (
     AFFINITY,
     ANTI_AFFINITY,

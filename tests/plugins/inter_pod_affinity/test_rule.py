@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP
-from berth.objects.meta import LabelSelector
-from berth.objects.node import Node
-from berth.objects.pod import Affinity, Pod, PodAffinityTerm
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Affinity, Pod, PodAffinityTerm
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP
 from berth_plugins.inter_pod_affinity.plugin import InterPodAffinityArgs, stretched
 from tests.builders import (
     HOSTNAME,

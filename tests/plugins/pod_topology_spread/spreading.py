@@ -2,14 +2,14 @@
 
 import msgspec
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.listers import Listers
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
-from berth.objects.pod import Pod
+from berth.kube.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.listers import Listers
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
 
 

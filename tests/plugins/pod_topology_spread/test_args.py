@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from berth.config.defaults import complete_args
+from berth.scheduler.config.defaults import complete_args
 from berth_plugins.pod_topology_spread.plugin import PodTopologySpreadArgs
 from tests.builders import ZONE
 

@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.objects.node import Node
-from berth.objects.pod import TopologySpreadConstraint
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import TopologySpreadConstraint
 from tests.builders import HOSTNAME, ZONE, selector, service, spread
 from tests.plugins.churn import Churn
 from tests.plugins.pod_topology_spread.spreading import final_scores, plugin, verdicts

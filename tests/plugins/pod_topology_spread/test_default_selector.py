@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from berth.framework.pod_info import PodInfo
-from berth.objects.cluster import ReplicaSet
-from berth.objects.meta import OwnerReference
-from berth.objects.selectors import Selector, compile_selector
+from berth.kube.objects.cluster import ReplicaSet
+from berth.kube.objects.meta import OwnerReference
+from berth.kube.objects.selectors import Selector, compile_selector
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
 from tests.builders import (
     expression,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from berth.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from berth_plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpreadArgs
 from tests.builders import (
     HOSTNAME,

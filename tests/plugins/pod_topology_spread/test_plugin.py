@@ -5,12 +5,12 @@ from typing import Final
 import numpy as np
 import pytest
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Code, Status
-from berth.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from berth.kube.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Code, Status
 from berth_plugins.pod_topology_spread.plugin import (
     MISSING_LABEL,
     SKEWED,

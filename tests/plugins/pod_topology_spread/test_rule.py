@@ -10,15 +10,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.pod_batch import PodBatch
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.meta import LabelSelector
-from berth.objects.node import Node
-from berth.objects.pod import Pod, TopologySpreadConstraint
-from berth.objects.selectors import compile_selector, required_node_affinity
-from berth.objects.taints import untolerated
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod, TopologySpreadConstraint
+from berth.kube.objects.selectors import compile_selector, required_node_affinity
+from berth.kube.objects.taints import untolerated
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.pod_topology_spread.plugin import MISSING_LABEL, SKEWED
 from tests.builders import (
     HOSTNAME,

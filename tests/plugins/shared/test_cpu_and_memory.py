@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.objects.resources import Resources
+from berth.kube.objects.resources import Resources
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.node_resources_balanced_allocation import balanced_allocation
 from berth_plugins.shared.cpu_and_memory import (
     MOST,

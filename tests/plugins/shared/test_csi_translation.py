@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CinderVolume,
@@ -13,7 +13,7 @@ from berth.objects.pod import (
     NodeSelectorTerm,
     Volume,
 )
-from berth.objects.storage import PersistentVolume, PersistentVolumeSpec, PortworxVolume
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeSpec, PortworxVolume
 from berth_plugins.shared.csi_translation import (
     BETA_REGION,
     BETA_ZONE,

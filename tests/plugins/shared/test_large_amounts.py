@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import LARGE, PodInfo
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import LARGE, PodInfo
 from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from berth_plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitArgs
 from tests.builders import node, pod

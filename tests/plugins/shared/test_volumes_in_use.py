@@ -3,9 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.objects.pod import (
+from berth.kube.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CinderVolume,
@@ -15,6 +13,8 @@ from berth.objects.pod import (
     RBDVolume,
     Volume,
 )
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.shared.volume_claims import claim_volumes
 from berth_plugins.shared.volumes_in_use import Disk, disk_of, volumes_in_use
 from tests.builders import claim_volume, node, pod

@@ -6,19 +6,19 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.cycle_state import CycleState
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import Pod
-from berth.objects.storage import (
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.volume_binding.binder import BIND_CONFLICT
 from berth_plugins.volume_binding.plugin import POD_VOLUMES, VolumeBinding, VolumeBindingArgs
 from berth_plugins.volume_binding.pod_volumes import bound_to, provisioned_for

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from berth.config.defaults import complete_args, read_args
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.scheduler.config.defaults import complete_args, read_args
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Status
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint
 from berth_plugins.volume_binding.capacity_scoring import (
     DEFAULT_SHAPE,

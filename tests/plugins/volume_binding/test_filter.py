@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Code, Status
-from berth.objects.meta import LabelSelectorRequirement
-from berth.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
+from berth.kube.objects.meta import LabelSelectorRequirement
+from berth.kube.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import SKIP, Code, Status
 from berth_plugins.volume_binding.binder import (
     BIND_CONFLICT,
     NODE_CONFLICT,

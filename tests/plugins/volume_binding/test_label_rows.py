@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.objects.selectors import Operator, Requirement
+from berth.kube.objects.selectors import Operator, Requirement
 from berth_plugins.volume_binding.label_rows import rows_meeting, rows_with_label
 from tests.builders import node
 from tests.plugins.evaluating import table

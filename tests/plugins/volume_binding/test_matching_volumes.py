@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.framework.assume_cache import AssumeCache
-from berth.framework.node_table import NodeTable
-from berth.objects.meta import LabelSelectorRequirement
-from berth.objects.node import Node
-from berth.objects.quantity import parse
-from berth.objects.selectors import compile_selector
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.kube.objects.meta import LabelSelectorRequirement
+from berth.kube.objects.node import Node
+from berth.kube.objects.quantity import parse
+from berth.kube.objects.selectors import compile_selector
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.framework.assume_cache import AssumeCache
+from berth.scheduler.framework.node_table import NodeTable
 from berth_plugins.volume_binding.matching_volumes import VolumeMatching
 from berth_plugins.volume_binding.node_affinity import node_affinity_of
 from berth_plugins.volume_binding.pod_volumes import bound_to

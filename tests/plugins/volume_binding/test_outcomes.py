@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from berth.clock import FakeClock
-from berth.framework.cycle_state import CycleState
-from berth.framework.outcomes import DeviceWait, VolumeStage
-from berth.framework.pod_info import PodInfo
-from berth.objects.meta import LabelSelectorRequirement
+from berth.kube.objects.meta import LabelSelectorRequirement
+from berth.runtime.clock import FakeClock
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.outcomes import DeviceWait, VolumeStage
+from berth.scheduler.framework.pod_info import PodInfo
 from berth_plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import node, pod, selector
 from tests.harness import PluginCluster

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.objects.meta import LabelSelectorRequirement
-from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth.kube.objects.meta import LabelSelectorRequirement
+from berth.kube.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from berth_plugins.volume_binding.volume_provisions import VolumeProvisions
 from tests.builders import HOSTNAME, ZONE, expression, node, selector
 from tests.plugins.evaluating import table

@@ -4,10 +4,9 @@ from typing import Any
 
 import msgspec
 
-from berth.clock import FakeClock
-from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Pod, SchedulingGroup
-from berth.objects.pod_group import (
+from berth.kube.objects.meta import ObjectMeta
+from berth.kube.objects.pod import Pod, SchedulingGroup
+from berth.kube.objects.pod_group import (
     GangSchedulingPolicy,
     PodGroup,
     PodGroupCondition,
@@ -16,6 +15,7 @@ from berth.objects.pod_group import (
     PodGroupSpec,
     TopologyConstraint,
 )
+from berth.runtime.clock import FakeClock
 from tests.builders import pod
 from tests.harness import Harness
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from berth.objects.devices import ResourceClaimStatus, ResourceSlice
-from berth.objects.pod import Pod
+from berth.kube.objects.devices import ResourceClaimStatus, ResourceSlice
+from berth.kube.objects.pod import Pod
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from tests.builders import node
 from tests.device_builders import (

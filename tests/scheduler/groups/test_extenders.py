@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.builders import container, node, pod
-from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
 from tests.scheduler.asking import entry, everybody, harness, message
+from tests.scheduler.extender.fakes import FakeNetwork
 from tests.scheduler.groups.building import GATES, condition_of, group, member, members
 
 

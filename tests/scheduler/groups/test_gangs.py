@@ -2,8 +2,8 @@
 
 import pytest
 
-from berth.framework.events import EventResource
-from berth.objects.pod_group import GroupKey
+from berth.kube.objects.pod_group import GroupKey
+from berth.scheduler.framework.events import EventResource
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.scheduler.groups.building import (

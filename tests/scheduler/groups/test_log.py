@@ -15,7 +15,7 @@ async def test_what_gates_a_group_is_logged_once(caplog: pytest.LogCaptureFixtur
     harness.put(*members("d", "e", of="h"))
     await harness.pass_time(5)
 
-    assert [(vars(each)["pod_group"], vars(each)["why"]) for each in caplog.records] == [
+    assert [(vars(record)["pod_group"], vars(record)["why"]) for record in caplog.records] == [
         ("default/g", "waiting for minCount pods from a gang to appear in scheduling queue"),
         ("default/h", 'waiting for pods\'s pod group "h" to appear in scheduling queue'),
     ]

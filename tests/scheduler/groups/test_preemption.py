@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from berth.client.errors import UnavailableError
-from berth.core.scheduler_state import state_of
-from berth.objects.meta import Condition
-from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup
-from berth.queue.sub_queues import SubQueue
+from berth.kube.client.errors import UnavailableError
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler import pod_group_victims
+from berth.scheduler.core.scheduler_state import state_of
 from berth.scheduler.pod_group_trial import PodGroupTrial
+from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
 from tests.scheduler.groups.building import condition_of, group, group_harness, member, members
@@ -110,7 +110,7 @@ async def test_what_is_told_while_victims_leave() -> None:
 
     await harness.pass_time(10)  # the group tries again, and evicts nobody else
     assert told_of_group(harness) == ("False", "Unschedulable", WAITS)
-    assert len([each for each in harness.cluster.events if each.reason == "Preempted"]) == 2
+    assert len([event for event in harness.cluster.events if event.reason == "Preempted"]) == 2
     assert len(harness.queue.nominator) == 3
 
     harness.delete(*lows)

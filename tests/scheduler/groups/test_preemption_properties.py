@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
 from berth.scheduler import pod_group_victims
 from tests.builders import disruption_budget, host_port, node, pod, selector
 from tests.harness import Harness

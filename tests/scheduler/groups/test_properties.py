@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from berth.client.errors import ConflictError
-from berth.objects.node import Node
-from berth.objects.pod import Pod
+from berth.kube.client.errors import ConflictError
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
 from tests.builders import host_port, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.harness import Harness
 from tests.scheduler.groups.building import group, group_harness, member

@@ -3,7 +3,7 @@
 import random
 from contextlib import ExitStack
 
-from berth.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.pod_group_trial import Member, PodGroupTrial, undo
 from berth.scheduler.signatures import signature_profiles
 from tests.builders import node
@@ -16,7 +16,7 @@ def taken_from(harness: Harness) -> list[QueuedPodInfo]:
     first = harness.queue.pop()
     assert first is not None
     others = [harness.queue.pop_specific_pod(key) for key in list(harness.cluster.pods)]
-    return [first, *(each for each in others if each is not None)]
+    return [first, *(other for other in others if other is not None)]
 
 
 def trial_of(harness: Harness, taken: list[QueuedPodInfo]) -> list[str]:

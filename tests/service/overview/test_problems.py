@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.metrics.overview import NAMES, Numbers, PendingPod, Problem
+from berth.scheduler.metrics.overview import NAMES, Numbers, PendingPod, Problem
 from berth.service.overview.problems import problems
 
 HEALTHY: Final = replace(Numbers(*(0 for _ in NAMES)), leading=1)

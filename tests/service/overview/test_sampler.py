@@ -9,8 +9,8 @@ import pytest
 from berth.service.overview.sampler import Sampler
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.server.scheduler.debug.world import permitted
 from tests.service.overview.world import sampler
+from tests.service.server.scheduler.debug.world import permitted
 
 GI = 1 << 30
 
@@ -113,7 +113,7 @@ async def test_errors_are_a_problem_for_a_minute() -> None:
     messages = []
     for _ in range(61):
         harness.clock.advance(1)
-        messages.append([each.message for each in sampling.take(0.0).problems])
+        messages.append([problem.message for problem in sampling.take(0.0).problems])
     told = ["1 attempt failed with an error within the last minute"]
     assert messages == [told] * 60 + [[]]
 
@@ -121,7 +121,7 @@ async def test_errors_are_a_problem_for_a_minute() -> None:
 async def test_a_standby_says_who_leads() -> None:
     sample = sampler(Harness(), is_leading=lambda: False, leader=lambda: "other").take(0.0)
     assert sample.leader == "other"
-    assert [each.message for each in sample.problems] == ["Not leading: standby. other leads"]
+    assert [problem.message for problem in sample.problems] == ["Not leading: standby. other leads"]
 
 
 async def test_a_slow_reader_gets_the_newest_sample() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from berth.client.writes.lanes import WriteLanes
+from berth.kube.client.writes.lanes import WriteLanes
 from berth.service.overview.sampler import Sampler, State
 from tests.harness import Harness
 

@@ -39,4 +39,4 @@ class TokenAuthenticator:
 
 def _quoted(words: Sequence[str]) -> str:
     """Write a list as Go's ``%q`` does."""
-    return "[" + " ".join(f'"{each}"' for each in words) + "]"
+    return "[" + " ".join(f'"{word}"' for word in words) + "]"

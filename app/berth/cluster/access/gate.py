@@ -23,7 +23,7 @@ from berth.cluster.access.users import (
 )
 from berth.cluster.errors import StatusError
 from berth.cluster.http.requests import read_query
-from berth.http_server import PEER_CERTIFICATE
+from berth.runtime.http_server import PEER_CERTIFICATE
 
 USER: Final = "user"
 """Where the scope of a request has its :class:`User`."""
@@ -133,7 +133,7 @@ class Gate:
                 "impersonate", resource="serviceaccounts", namespace=account[0], name=account[1]
             )
         ]
-        wanted += [Attributes("impersonate", resource="groups", name=each) for each in groups]
+        wanted += [Attributes("impersonate", resource="groups", name=group) for group in groups]
         wanted += [
             Attributes("impersonate", AUTHENTICATION, "userextras", key, name=value)
             for key, values in extra.items()

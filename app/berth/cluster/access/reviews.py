@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.authentication import TokenAuthenticator
@@ -12,7 +11,8 @@ from berth.cluster.access.service_account_tokens import INVALID_TOKEN, InvalidTo
 from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from berth.clock import Clock
 from berth.cluster.access.signing_key import BadSignatureError, SigningKey
 from berth.cluster.access.users import User, service_account, service_account_user
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.runtime.clock import Clock
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 API_AUDIENCE: Final = ISSUER

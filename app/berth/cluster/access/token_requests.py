@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from berth import field_errors
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors
 from berth.cluster.access.service_account_tokens import (
     API_AUDIENCE,
@@ -17,7 +15,9 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import NotFoundError, Store, Stored
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.runtime.clock import Clock, rfc3339
 
 DEFAULT_SECONDS: Final = 3600
 LEAST_SECONDS: Final = 600
@@ -157,6 +157,6 @@ def _check_lifetime(seconds: int) -> list[FieldError]:
 
 
 def _check_audiences(audiences: Sequence[str]) -> list[FieldError]:
-    if sum(len(each) for each in audiences) <= MOST_AUDIENCES_TEXT:
+    if sum(len(audience) for audience in audiences) <= MOST_AUDIENCES_TEXT:
         return []
     return [field_errors.too_long("spec.audiences", MOST_AUDIENCES_TEXT)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from berth.cluster.access.users import AUTHENTICATED, User
-from berth.errors import UserError
+from berth.runtime.errors import UserError
 
 TOKEN_BYTES: Final = 32
 

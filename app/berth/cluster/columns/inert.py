@@ -11,7 +11,7 @@ from berth.cluster.columns.cells import (
     text,
 )
 from berth.cluster.resources import Object
-from berth.duration import human_duration
+from berth.runtime.duration import human_duration
 
 UNSET = "<unset>"
 SHOWN = 3
@@ -85,21 +85,21 @@ def slice_ports(obj: Object) -> str:
     ports = listed(obj, "ports")
     if not ports:
         return UNSET
-    return some_of([str(each.get("port") or "*") for each in ports])
+    return some_of([str(port.get("port") or "*") for port in ports])
 
 
 def slice_endpoints(obj: Object) -> str:
     endpoints = listed(obj, "endpoints")
     if not endpoints:
         return UNSET
-    return some_of([each for one in endpoints for each in one.get("addresses") or ()])
+    return some_of([address for one in endpoints for address in one.get("addresses") or ()])
 
 
 def endpoints(obj: Object) -> str:
     """Return ``10.0.0.1:80,10.0.0.2:80``: who is behind a service."""
     found: list[str] = []
     for subset in listed(obj, "subsets"):
-        addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
+        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         ports = [each.get("port", "") for each in subset.get("ports") or ()]
         found += [f"{ip}:{port}" for port in ports for ip in addresses] if ports else addresses
     return some_of(found)
@@ -130,19 +130,21 @@ def hosts(obj: Object) -> str:
 
 def ingress_addresses(obj: Object) -> str:
     points = listed(obj, "status.loadBalancer.ingress")
-    return ",".join(each.get("ip") or each.get("hostname") or "" for each in points)
+    return ",".join(point.get("ip") or point.get("hostname") or "" for point in points)
 
 
 def parent_of(obj: Object) -> str:
     """Return ``services/default/web``: what has the address."""
     ref = dig(obj, "spec.parentRef") or {}
     steps = (ref.get("group"), ref.get("resource"), ref.get("namespace"), ref.get("name"))
-    return "/".join(each for each in steps if each)
+    return "/".join(step for step in steps if step)
 
 
 def health(obj: Object) -> Object:
     """Return the condition of a component that says whether it is healthy."""
-    found = (each for each in obj.get("conditions") or () if each.get("type") == "Healthy")
+    found = (
+        condition for condition in obj.get("conditions") or () if condition.get("type") == "Healthy"
+    )
     return next(found, {})
 
 

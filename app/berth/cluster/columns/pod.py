@@ -40,9 +40,9 @@ def condition(pod: Object, kind: str) -> Object:
 def last_end(statuses: Iterable[Object]) -> str:
     """Return when the last of these containers ended that runs again since; "" when none did."""
     last = ""
-    for each in statuses:
-        if each.get("lastState"):
-            last = max(last, dig(each, "lastState.terminated.finishedAt") or "")
+    for status in statuses:
+        if status.get("lastState"):
+            last = max(last, dig(status, "lastState.terminated.finishedAt") or "")
     return last
 
 
@@ -97,7 +97,7 @@ def summarise(pod: Object) -> Summary:
     among the init containers with them.
     """
     init_containers = listed(pod, "spec.initContainers")
-    sidecars = {each["name"] for each in init_containers if is_sidecar(each)}
+    sidecars = {container["name"] for container in init_containers if is_sidecar(container)}
     reason, ready, counted = pod_reason(pod), 0, list[Object]()
     initialized = True
     for index, status in enumerate(listed(pod, "status.initContainerStatuses")):

@@ -14,7 +14,7 @@ from berth.cluster.columns.cells import (
 )
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
-from berth.duration import human_duration
+from berth.runtime.duration import human_duration
 
 
 def count(obj: Object, path: str) -> int:

@@ -16,8 +16,8 @@ from berth.cluster.controllers.replica_calculator import (
     Tolerances,
 )
 from berth.cluster.resources import Object
-from berth.objects.amounts import Amount
-from berth.objects.quantity import NANO, milli_value, parse
+from berth.kube.objects.amounts import Amount
+from berth.kube.objects.quantity import NANO, milli_value, parse
 
 NO_RESOURCE_METRICS: Final = "unable to fetch metrics from resource metrics API"
 NO_CUSTOM_METRICS: Final = (

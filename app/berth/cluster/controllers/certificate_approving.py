@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Create, Patch
 from berth.cluster.controllers.certificate_requests import (
     GROUP,
@@ -25,6 +24,7 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.strategies.certificates import APPROVED, DENIED
+from berth.runtime.clock import Clock, rfc3339
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SELF: Final = "selfnodeclient"

@@ -53,7 +53,7 @@ class RequestView(ObjectView, frozen=True):
 
     def has(self, *types: str) -> bool:
         """Whether a condition of one of these types is there."""
-        return any(each.get("type") in types for each in self.conditions)
+        return any(condition.get("type") in types for condition in self.conditions)
 
     def request(self) -> x509.CertificateSigningRequest:
         """Return what is in it. The API server accepts no other than one that can be read."""

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from berth.certificates import KeyPair, signed_request
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.certificate_requests import (
     PATH,
@@ -19,6 +17,8 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.strategies.certificates import APPROVED, DENIED, FAILED
+from berth.runtime.certificates import KeyPair, signed_request
+from berth.runtime.clock import Clock, rfc3339
 
 SIGNING_SECONDS: Final = 365 * 86_400
 """How long a certificate is good: the default of ``--cluster-signing-duration``."""

@@ -42,8 +42,8 @@ def retention_patches(
     """Yield what gives the *claims* of *pod* the owners that the policy wants."""
     wanted = owners_of_claim(stateful_set, pod, is_wanted=is_wanted)
     ours = {"StatefulSet": stateful_set.metadata.name, "Pod": pod.metadata.name}
-    for each in claims:
-        meta = each.metadata
+    for claim in claims:
+        meta = claim.metadata
         kept = [ref for ref in meta.owners if ours.get(ref.kind) != ref.name]
         present = [ref for ref in meta.owners if ours.get(ref.kind) == ref.name]
         if [ref.uid for ref in present] == [ref["uid"] for ref in wanted]:

@@ -4,14 +4,14 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from berth.certificates import KeyPair
-from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
 from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.table import Table
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kinds.registry import Registry
+from berth.runtime.certificates import KeyPair
+from berth.runtime.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)

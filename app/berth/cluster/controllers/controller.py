@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from berth.client.errors import ApiError
 from berth.cluster.actions import Action
+from berth.kube.client.errors import ApiError
 
 
 @dataclass(frozen=True, slots=True)

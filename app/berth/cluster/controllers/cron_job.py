@@ -5,8 +5,6 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from berth.client.errors import AlreadyExistsError
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import owner_reference, reference_to
 from berth.cluster.controllers.context import ControllerContext
@@ -22,6 +20,8 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from berth.cluster.warnings import quoted
+from berth.kube.client.errors import AlreadyExistsError
+from berth.runtime.clock import Clock, rfc3339
 
 CRON_JOBS: Final = find("batch", "v1", "cronjobs")
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -270,7 +270,7 @@ def _status(cron_job: WorkloadView, jobs: Sequence[JobView]) -> Object:
     ]
     scheduled = [seconds_of(each) for each in map(_scheduled, jobs) if each]
     ends = [job.status.get("completionTime") for job in jobs if job.condition("Complete")]
-    done = [seconds_of(each) for each in ends if each]
+    done = [seconds_of(end) for end in ends if end]
     return {
         "active": active or None,
         "lastScheduleTime": _latest(cron_job.status.get("lastScheduleTime"), scheduled),

@@ -10,10 +10,10 @@ from berth.cluster.controllers.views import DaemonPodView, NodeView, PodView, Wo
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.strategies.daemon_set import TEMPLATE_GENERATION
-from berth.objects.daemons import daemon_tolerations
-from berth.objects.pod import PodSpec
-from berth.objects.selectors import NAME_FIELD, required_node_affinity
-from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from berth.kube.objects.daemons import daemon_tolerations
+from berth.kube.objects.pod import PodSpec
+from berth.kube.objects.selectors import NAME_FIELD, required_node_affinity
+from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 DAEMON_SETS: Final = find("apps", "v1", "daemonsets")
 HASH: Final = "controller-revision-hash"
@@ -37,7 +37,7 @@ class Eligibility:
     """The verdicts about nodes for one template, kept as long as the nodes do not change."""
 
     def __init__(self, template: Object, *, comparisons: bool = False) -> None:
-        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
+        """*comparisons* as in :func:`berth.kube.objects.taints.tolerates`."""
         self.template = template
         self._untolerated = partial(untolerated, comparisons=comparisons)
         pod: Object = template.get("spec") or {}
@@ -122,8 +122,12 @@ def _only_on(spec: Object, node: str) -> Object:
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]},
     }
     tolerations = [*(spec.get("tolerations") or ())]
-    for each in daemon_tolerations(host_network=bool(spec.get("hostNetwork"))):
-        toleration = {"key": each.key, "operator": each.operator, "effect": each.effect}
+    for daemon_toleration in daemon_tolerations(host_network=bool(spec.get("hostNetwork"))):
+        toleration = {
+            "key": daemon_toleration.key,
+            "operator": daemon_toleration.operator,
+            "effect": daemon_toleration.effect,
+        }
         if toleration not in tolerations:
             tolerations.append(toleration)
     return {

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
 from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, reference_to, selector_of
@@ -42,7 +41,8 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
-from berth.objects.taints import COMPARISONS
+from berth.kube.objects.taints import COMPARISONS
+from berth.runtime.clock import Clock
 
 BURST: Final = 250
 """Pods created or deleted in one plan, as upstream's."""
@@ -92,7 +92,7 @@ class DaemonSetController:
         recorder: EventRecorder,
         comparisons: bool = False,
     ) -> None:
-        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
+        """*comparisons* as in :func:`berth.kube.objects.taints.tolerates`."""
         self._comparisons = comparisons
         self._daemon_sets = daemon_sets
         self._pods = pods
@@ -127,8 +127,8 @@ class DaemonSetController:
 
         def node_changed(old: NodeView | None, new: NodeView | None) -> None:
             if old is None or new is None or _differ(old, new):
-                for each in self._daemon_sets.values():
-                    enqueue(each.metadata.key)
+                for daemon_set in self._daemon_sets.values():
+                    enqueue(daemon_set.metadata.key)
             if new is None and old is not None:
                 for eligibility in self._eligibility.values():
                     eligibility.forget(old.metadata.name)
@@ -143,7 +143,7 @@ class DaemonSetController:
         if daemon_set is None:
             self._expectations.forget(key)
             self._eligibility.pop(key, None)
-            for entry in [each for each in self._failures if each[0] == key]:
+            for entry in [failure for failure in self._failures if failure[0] == key]:
                 del self._failures[entry]
             return NOTHING
         claimed = claim(daemon_set, DAEMON_SETS, self._pods, path=pod_path)

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from berth.client.errors import AlreadyExistsError, ApiError
-from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Patch
 from berth.cluster.controllers import deployment_status, revisions
 from berth.cluster.controllers.claims import claim, reference_to
@@ -21,6 +19,8 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, controllers_of, metadata_of
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
+from berth.kube.client.errors import AlreadyExistsError, ApiError
+from berth.runtime.clock import Clock
 
 
 class DeploymentController:
@@ -237,10 +237,11 @@ class DeploymentController:
         )
         if new is None and not deployment.spec.get("paused"):
             conditions = [
-                deployment_status.created(each, name, now=now)
-                if each["type"] == "Progressing" and each["reason"] != deployment_status.CREATED
-                else each
-                for each in conditions
+                deployment_status.created(condition, name, now=now)
+                if condition["type"] == "Progressing"
+                and condition["reason"] != deployment_status.CREATED
+                else condition
+                for condition in conditions
             ]
         return {**status, "conditions": conditions}
 
@@ -278,12 +279,12 @@ def _resized(
 ) -> list[Action]:
     changes = [
         revisions.change(
-            each,
+            replica_set,
             annotations=revisions.size_annotations(limits),
-            spec={"replicas": sizes[each.metadata.name]},
+            spec={"replicas": sizes[replica_set.metadata.name]},
         )
-        for each in replica_sets
-        if sizes.get(each.metadata.name, each.replicas) != each.replicas
+        for replica_set in replica_sets
+        if sizes.get(replica_set.metadata.name, replica_set.replicas) != replica_set.replicas
     ]
     return [change for change in changes if change is not None]
 

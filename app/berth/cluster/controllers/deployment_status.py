@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from berth.clock import rfc3339
 from berth.cluster.controllers.replica_set import REPLICA_FAILURE
 from berth.cluster.controllers.rollout import Limits
 from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import rfc3339
 
 AVAILABLE: Final = "NewReplicaSetAvailable"
 CREATED: Final = "NewReplicaSetCreated"
@@ -57,7 +57,9 @@ def conditions(
 
     *replica_sets* begin with the new one: the first failure of theirs is the Deployment's.
     """
-    current = {each["type"]: each for each in deployment.status.get("conditions") or []}
+    current = {
+        condition["type"]: condition for condition in deployment.status.get("conditions") or []
+    }
     own = ("Available", "Progressing", REPLICA_FAILURE)
     kept = [each for type_, each in current.items() if type_ not in own]
     kept += _failures(replica_sets)[:1]
@@ -78,10 +80,10 @@ def conditions(
 
 def _failures(replica_sets: Iterable[WorkloadView]) -> list[Object]:
     return [
-        {**each, "lastUpdateTime": each.get("lastTransitionTime")}
+        {**condition, "lastUpdateTime": condition.get("lastTransitionTime")}
         for replica_set in replica_sets
-        for each in replica_set.status.get("conditions") or []
-        if each["type"] == REPLICA_FAILURE
+        for condition in replica_set.status.get("conditions") or []
+        if condition["type"] == REPLICA_FAILURE
     ]
 
 

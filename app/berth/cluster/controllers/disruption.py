@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import percent
 from berth.cluster.actions import Get, Patch
 from berth.cluster.controllers.claims import reference_to
@@ -36,6 +35,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import Clock, rfc3339
 
 BUDGETS: Final = find("policy", "v1", "poddisruptionbudgets")
 PODS: Final = find("", "v1", "pods")
@@ -309,9 +309,9 @@ def _in_go(selector: Object) -> str:
     labels = sorted((selector.get("matchLabels") or {}).items())
     wanted = "".join(f"{key}: {value}," for key, value in labels)
     requirements = "".join(
-        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
-        f"Values:[{' '.join(each.get('values') or ())}],}},"
-        for each in selector.get("matchExpressions") or ()
+        f"LabelSelectorRequirement{{Key:{expression['key']},Operator:{expression['operator']},"
+        f"Values:[{' '.join(expression.get('values') or ())}],}},"
+        for expression in selector.get("matchExpressions") or ()
     )
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{wanted}}},"

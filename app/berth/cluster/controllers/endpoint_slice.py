@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.context import ControllerContext
@@ -35,6 +34,7 @@ from berth.cluster.controllers.views import (
 )
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.runtime.clock import Clock
 
 SLICES: Final = find("discovery.k8s.io", "v1", "endpointslices")
 MANAGER: Final = "endpointslice.kubernetes.io/managed-by"

@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from berth.client.errors import AlreadyExistsError, UnavailableError
-from berth.clock import Clock
 from berth.cluster.actions import Create, Delete
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.views import ObjectView, PodView
 from berth.cluster.writes.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
+from berth.kube.client.errors import AlreadyExistsError, UnavailableError
+from berth.runtime.clock import Clock
 
 UNSEEN_SECONDS: Final = 30.0
 """How long a pod counts that was created, or may have been, and that no watch has shown yet."""

@@ -6,8 +6,8 @@ operators and functions make of values is not followed, so it may have any field
 
 from collections.abc import Iterator, Mapping
 
-from berth.cel import ast
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type
+from berth.kube.cel import ast
 
 Known = Type | None
 """The type of a value; None: it may be anything."""
@@ -43,8 +43,8 @@ class _Walk:
             case ast.Comprehension():
                 return self._comprehension(node, scope)
             case _:
-                for each in _children(node):
-                    self.visit(each, scope)
+                for child in _children(node):
+                    self.visit(child, scope)
                 return None
 
     def _select(self, number: int, operand: Known, field: str) -> Known:
@@ -58,7 +58,7 @@ class _Walk:
         return None
 
     def _call(self, call: ast.Call, scope: Scope) -> Known:
-        types = [self.visit(each, scope) for each in _children(call)]
+        types = [self.visit(child, scope) for child in _children(call)]
         if call.function == INDEX:
             return _element(types[0])
         return None

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -17,6 +16,7 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, metadata_of
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.runtime.clock import Clock, rfc3339
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = find(GROUP, "v1", "flowschemas")

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from berth.client.errors import NotFoundError
 from berth.cluster.actions import Action, Delete, Get, Patch, Propagation
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -25,6 +24,7 @@ from berth.cluster.controllers.views import Meta, ObjectView, OwnerReference, me
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.writes.deletion import FOREGROUND, ORPHAN
+from berth.kube.client.errors import NotFoundError
 
 BURST: Final = 500
 """Dependents dealt with in one plan; the rest follows in the next."""

@@ -9,8 +9,6 @@ from typing import Final
 
 import msgspec
 
-from berth.client.errors import ApiError
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Action, Get, Patch
 from berth.cluster.controllers import replica_calculator, scaling_behavior
 from berth.cluster.controllers.autoscaler_metrics import (
@@ -32,6 +30,8 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kinds.resource_metrics import POD_METRICS
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ApiError
+from berth.runtime.clock import Clock, rfc3339
 
 AUTOSCALERS: Final = find("autoscaling", "v2", "horizontalpodautoscalers")
 PODS: Final = find("", "v1", "pods")
@@ -154,7 +154,7 @@ class HorizontalPodAutoscalerController:
     def _questions(self, autoscaler: ResourceView, answers: Answers) -> list[Action]:
         """Return what else is to be known: pods and what they use, if any metric is about that."""
         measures = any(
-            each.get("type") in MEASURED for each in autoscaler.spec.get("metrics") or ()
+            metric.get("type") in MEASURED for metric in autoscaler.spec.get("metrics") or ()
         )
         if not measures or not answers.selector or _rescale_reason(autoscaler, answers) is not None:
             return []
@@ -219,8 +219,8 @@ class HorizontalPodAutoscalerController:
         now, behavior = self._clock.now(), autoscaler.spec.get("behavior")
         tolerances = scaling_behavior.tolerances_of(behavior)
         found = [
-            evaluate(each, autoscaler.metadata.namespace, answers, tolerances, now=now)
-            for each in autoscaler.spec["metrics"]
+            evaluate(metric, autoscaler.metadata.namespace, answers, tolerances, now=now)
+            for metric in autoscaler.spec["metrics"]
         ]
         failures = [each for each in found if isinstance(each, Failure)]
         metrics = [each for each in found if isinstance(each, Metric)]
@@ -269,7 +269,7 @@ class HorizontalPodAutoscalerController:
         memory.rescaling = (current, desired)
         message = f"the HPA controller was able to update the target scale to {desired}"
         done = _condition("AbleToScale", "True", "SucceededRescale", message)
-        others = [each for each in conditions if each["type"] != "AbleToScale"]
+        others = [condition for condition in conditions if condition["type"] != "AbleToScale"]
         counts: Object = {
             "currentReplicas": current,
             "desiredReplicas": desired,

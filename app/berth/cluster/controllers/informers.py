@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
-from berth.client.api import Api
-from berth.clock import Clock
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import LeaseView, Meta, NodeView, ObjectView, PodView
 from berth.cluster.kinds.registry import Registry, collected
 from berth.cluster.reading import completing
 from berth.cluster.resources import ResourceType
-from berth.informer.reflector import Reflector
-from berth.tasks import forever
+from berth.kube.client.api import Api
+from berth.kube.informer.reflector import Reflector
+from berth.runtime.clock import Clock
+from berth.runtime.tasks import forever
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from berth.clock import Clock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
 from berth.cluster.controllers import job_status
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
@@ -51,6 +50,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
+from berth.runtime.clock import Clock
 
 JOBS: Final = find("batch", "v1", "jobs")
 ORPHAN: Final = "pod:"
@@ -428,7 +428,7 @@ def _failure_counts(job: JobView, last: PodView | None) -> dict[str, str]:
 def _with_index(container: Object) -> Object:
     """Return *container* with the variable that says its index, unless it has one."""
     variables: list[Any] = container.get("env") or []
-    if any(each.get("name") == INDEX_VARIABLE for each in variables):
+    if any(variable.get("name") == INDEX_VARIABLE for variable in variables):
         return container
     source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
     return {**container, "env": [*variables, {"name": INDEX_VARIABLE, "valueFrom": source}]}

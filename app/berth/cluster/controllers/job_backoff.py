@@ -89,7 +89,9 @@ def finish_time(pod: PodView) -> float:
 def _containers_that_end(pod: JobPodView) -> list[ContainerStatusView]:
     """Return the containers that end with the pod: those of the app, and sidecars."""
     sidecars = {
-        each.name for each in pod.spec.init_containers or () if each.restart_policy == "Always"
+        container.name
+        for container in pod.spec.init_containers or ()
+        if container.restart_policy == "Always"
     }
     started = pod.status.init_container_statuses or ()
     return [

@@ -291,7 +291,8 @@ def _matches(pod: PodView, rule: Object, number: int) -> str:
                     f"matching {rule['action']} rule at index {number}"
                 )
     patterns = [
-        (each["type"], each.get("status", "True")) for each in rule.get("onPodConditions") or ()
+        (on_pod_condition["type"], on_pod_condition.get("status", "True"))
+        for on_pod_condition in rule.get("onPodConditions") or ()
     ]
     for condition in pod.status.conditions or ():
         if (condition.type, condition.status) in patterns:

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from berth.clock import rfc3339
 from berth.cluster.controllers.job_pods import (
     JobView,
     Tally,
@@ -17,6 +16,7 @@ from berth.cluster.events.correlator import Type
 from berth.cluster.indexes import Indexes
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import rfc3339
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"
@@ -180,13 +180,16 @@ class News(NamedTuple):
 
 def news_of(job: JobView, changed: Object) -> list[News]:
     """Return the events that tell of the conditions in *changed* that are new, or new in status."""
-    before = {each.get("type"): each.get("status") for each in job.status.get("conditions") or ()}
+    before = {
+        condition.get("type"): condition.get("status")
+        for condition in job.status.get("conditions") or ()
+    }
     conditions: list[Object] = changed.get("conditions") or []
     return [
         news
-        for each in conditions
-        if before.get(each["type"]) != each["status"]
-        for news in _news_of(job, each, changed.get("succeeded") or job.count("succeeded"))
+        for condition in conditions
+        if before.get(condition["type"]) != condition["status"]
+        for news in _news_of(job, condition, changed.get("succeeded") or job.count("succeeded"))
     ]
 
 
@@ -223,7 +226,7 @@ def _conditions(job: JobView, *, end: End | None, is_over: bool, stamp: str) -> 
             return conditions
         if job.is_suspended:
             _set(conditions, "Suspended", "True", "JobSuspended", "Job suspended", stamp)
-        elif any(each.get("type") == "Suspended" for each in conditions):
+        elif any(condition.get("type") == "Suspended" for condition in conditions):
             _set(conditions, "Suspended", "False", "JobResumed", "Job resumed", stamp)
         return conditions
     _set(conditions, end.type, "True", end.reason, end.message, stamp)

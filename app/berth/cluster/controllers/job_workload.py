@@ -120,7 +120,7 @@ def _is_new(job: JobView, pods: Sequence[PodView]) -> bool:
 
     A Job that was suspended at some time may have begun.
     """
-    known = {each.get("type") for each in job.status.get("conditions") or ()}
+    known = {condition.get("type") for condition in job.status.get("conditions") or ()}
     return not (
         pods
         or job.metadata.deletion_timestamp

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
-from berth.client.api import Api
-from berth.client.errors import ApiError
-from berth.clock import Clock
 from berth.cluster.actions import Action, perform
 from berth.cluster.controllers.controller import Controller, Outcome
 from berth.cluster.delay_queue import DelayQueue
+from berth.kube.client.api import Api
+from berth.kube.client.errors import ApiError
+from berth.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.client.errors import NotFoundError
-from berth.clock import Clock
 from berth.cluster.actions import Action, DeleteCollection, Get, Patch, Replace
 from berth.cluster.controllers import namespace_conditions
 from berth.cluster.controllers.context import ControllerContext
@@ -20,6 +18,8 @@ from berth.cluster.controllers.views import NamespaceView, ObjectView, View, met
 from berth.cluster.kinds.registry import swept
 from berth.cluster.resources import ResourceType
 from berth.cluster.times import seconds_of
+from berth.kube.client.errors import NotFoundError
+from berth.runtime.clock import Clock
 
 FINALIZER: Final = "kubernetes"
 PODS: Final = "pods"
@@ -109,7 +109,7 @@ class NamespaceController:
 
     def follow(self, kinds: Iterable[Kind]) -> None:
         """Look at a namespace when the last object in it of one of *kinds* has gone."""
-        tables = [each.table for each in kinds if each.resource.namespaced]
+        tables = [kind.table for kind in kinds if kind.resource.namespaced]
         for table in tables:
             if not any(table is known for known in self._tables):
                 table.listen(self._notice_last(table))
@@ -162,17 +162,17 @@ class NamespaceController:
 
     def _stages(self) -> tuple[list[ResourceType], list[ResourceType]]:
         resources = swept(self._registry)
-        pods = [each for each in resources if each.storage_key == PODS]
-        return pods, [each for each in resources if each.storage_key != PODS]
+        pods = [resource for resource in resources if resource.storage_key == PODS]
+        return pods, [resource for resource in resources if resource.storage_key != PODS]
 
     def _remains(self, page: _Page) -> Remains:
         items = page.items or []
         now = self._clock.now()
-        ends = [each.metadata.deletion_timestamp for each in items]
+        ends = [item.metadata.deletion_timestamp for item in items]
         return Remains(
             count=len(items) + (page.metadata.remaining_item_count or 0),
             finalizers=Counter(
-                finalizer for each in items for finalizer in each.metadata.finalizers or ()
+                finalizer for item in items for finalizer in item.metadata.finalizers or ()
             ),
             seconds=max((seconds_of(end) - now for end in ends if end), default=0.0),
         )
@@ -231,6 +231,6 @@ def _finalize(namespace: NamespaceView, finalizers: list[str]) -> Replace:
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": meta.name, "uid": meta.uid},
-        "spec": {"finalizers": [each for each in finalizers if each != FINALIZER]},
+        "spec": {"finalizers": [finalizer for finalizer in finalizers if finalizer != FINALIZER]},
     }
     return Replace(f"/api/v1/namespaces/{meta.name}/finalize", body)

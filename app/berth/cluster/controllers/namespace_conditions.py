@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from berth.clock import rfc3339
 from berth.cluster.resources import Object, ResourceType
+from berth.runtime.clock import rfc3339
 
 DISCOVERY_FAILURE: Final = "NamespaceDeletionDiscoveryFailure"
 GROUP_VERSION_FAILURE: Final = "NamespaceDeletionGroupVersionParsingFailure"

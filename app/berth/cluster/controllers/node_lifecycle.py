@@ -14,8 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from berth.client.errors import NotFoundError
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Patch
 from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
@@ -36,6 +34,8 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kubelet.node_events import LARGEST_FLEET
+from berth.kube.client.errors import NotFoundError
+from berth.runtime.clock import Clock, rfc3339
 
 MONITOR: Final = "/monitor"
 TAINT: Final = "/taint"

@@ -7,7 +7,7 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.views import NodeTaint, NodeView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE_TAINT
+from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE_TAINT
 
 NODES: Final = find("", "v1", "nodes")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from berth.clock import Clock
 from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.views import NodeView
+from berth.runtime.clock import Clock
 
 
 class ZoneState(Enum):

@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from berth.client.errors import NotFoundError
 from berth.cluster.actions import Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
@@ -29,7 +28,8 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
-from berth.objects.quantity import parse
+from berth.kube.client.errors import NotFoundError
+from berth.kube.objects.quantity import parse
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"

@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -18,6 +17,7 @@ from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import NODE_NAME, NodeView, PodView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.runtime.clock import Clock, rfc3339
 
 PERIOD: Final = 20.0
 """Seconds between two looks at all pods."""

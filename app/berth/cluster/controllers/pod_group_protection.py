@@ -51,7 +51,7 @@ class PodGroupProtectionController:
             named = pod.spec.scheduling_group
             if named is not None and named.pod_group_name == meta.name and not pod.is_finished:
                 return NOTHING
-        left = [each for each in meta.finalizers or () if each != FINALIZER]
+        left = [finalizer for finalizer in meta.finalizers or () if finalizer != FINALIZER]
         path = f"/apis/{SCHEDULING}/{VERSION}/namespaces/{meta.namespace}/{PLURAL}/{meta.name}"
         metadata = {"resourceVersion": meta.resource_version, "uid": meta.uid, "finalizers": left}
         return Plan([Patch(path, {"metadata": metadata})])

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.client.errors import ApiError, NotFoundError
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import OwnerReference, PodView, WorkloadView
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import ResourceType
+from berth.kube.client.errors import ApiError, NotFoundError
 
 Workloads = Mapping[str, Table[Any]]
 """Tables of :class:`WorkloadView` by kind: Deployment, ReplicaSet, ReplicationController,

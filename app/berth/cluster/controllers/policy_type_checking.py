@@ -95,7 +95,9 @@ def new_controller(context: ControllerContext) -> PolicyTypeCheckingController:
 def _named(rule: Object) -> Iterator[tuple[str, str, str]]:
     """Yield what a rule is about; nothing if it is about any group or version."""
     groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
-    resources = [each for each in rule.get("resources") or () if not {"*", "/"} & set(each)]
+    resources = [
+        resource for resource in rule.get("resources") or () if not {"*", "/"} & set(resource)
+    ]
     if any("*" in each for each in (*groups, *versions)):
         return iter(())
     return product(groups, versions, resources)
@@ -103,8 +105,8 @@ def _named(rule: Object) -> Iterator[tuple[str, str, str]]:
 
 def _check(source: str, kinds: list[ResourceType]) -> str:
     """Return what is wrong with an expression about objects of *kinds*, empty if nothing."""
-    from berth.cel import ast  # here, for who has no policies does not need CEL
     from berth.cluster.controllers.expression_fields import undefined_fields
+    from berth.kube.cel import ast  # here, for who has no policies does not need CEL
 
     checked = ast.decode(compiled(source).serialize())
     told = []

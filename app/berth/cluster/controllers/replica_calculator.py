@@ -13,8 +13,8 @@ import msgspec
 
 from berth.cluster.controllers.views import Condition, Meta, View
 from berth.cluster.times import seconds_of
-from berth.duration import Duration
-from berth.objects.quantity import Quantity, milli_value, parse
+from berth.kube.objects.quantity import Quantity, milli_value, parse
+from berth.runtime.duration import Duration
 
 TOLERANCE: Final = 0.1
 """How far from its target usage may be before the number of replicas changes."""
@@ -136,14 +136,16 @@ def samples_of(
 ) -> dict[str, Sample]:
     """Return what pods use of *resource*, by name; of one *container* if it is given."""
     found: dict[str, Sample] = {}
-    for each in metrics:
-        measured = [one for one in each.containers if container in ("", one.name)]
+    for metric in metrics:
+        measured = [one for one in metric.containers if container in ("", one.name)]
         if container and not measured:
-            place = f"{each.metadata.namespace}/{each.metadata.name}"
+            place = f"{metric.metadata.namespace}/{metric.metadata.name}"
             raise MetricError(f"container {container} not present in metrics for pod {place}")
         if all(resource in one.usage for one in measured):
             used = sum(milli_value(parse(one.usage[resource])) for one in measured)
-            found[each.metadata.name] = Sample(used, _when(each.timestamp), _window(each.window))
+            found[metric.metadata.name] = Sample(
+                used, _when(metric.timestamp), _window(metric.window)
+            )
     if not found:
         raise MetricError("no metrics returned from resource metrics API")
     return found
@@ -172,7 +174,7 @@ def for_utilization(
 ) -> Proposal:
     """Return how many replicas bring usage to *target* percent of requests; MetricError if none."""
     known, groups = _usable(pods, samples, resource, now)
-    requests = {each.name: _request(each, resource, container) for each in pods}
+    requests = {pod.name: _request(pod, resource, container) for pod in pods}
     ratio, utilization, average = _utilization(known, requests, target)
     if _is_plain(groups, ratio):
         replicas = current if tolerances.covers(ratio) else math.ceil(ratio * groups.ready)
@@ -259,7 +261,11 @@ def _request(pod: ScaledPod, resource: str, container: str) -> int:
     of_pod = (pod.spec.resources.requests or {}) if pod.spec.resources else {}
     if not container and resource in of_pod:
         return milli_value(parse(of_pod[resource]))
-    sidecars = [each for each in pod.spec.init_containers or () if each.restart_policy == "Always"]
+    sidecars = [
+        init_container
+        for init_container in pod.spec.init_containers or ()
+        if init_container.restart_policy == "Always"
+    ]
     request = 0
     for each in (*pod.spec.containers, *sidecars):
         if container not in ("", each.name):

@@ -4,8 +4,6 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from berth.client.errors import ApiError, ForbiddenError, NotFoundError
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
@@ -27,6 +25,8 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import object_of
 from berth.cluster.strategies.selectors import matches
+from berth.kube.client.errors import ApiError, ForbiddenError, NotFoundError
+from berth.runtime.clock import Clock, rfc3339
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""

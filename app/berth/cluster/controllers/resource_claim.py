@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.client.errors import NotFoundError
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -27,6 +26,7 @@ from berth.cluster.controllers.views import (
     metadata_of,
 )
 from berth.cluster.writes.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from berth.kube.client.errors import NotFoundError
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim: which entry of its pod's ``resourceClaims`` it was made for."""
@@ -155,9 +155,9 @@ class ResourceClaimController:
 
     def _claim_names(self, pod: PodView) -> Iterator[str]:
         """Yield the claims that *pod* uses, as far as is known."""
-        for each in pod.spec.resource_claims or ():
-            if each.resource_claim_name:
-                yield each.resource_claim_name
+        for resource_claim in pod.spec.resource_claims or ():
+            if resource_claim.resource_claim_name:
+                yield resource_claim.resource_claim_name
         for claim in self._claims.controlled(pod.metadata.uid):
             yield claim.metadata.name
 
@@ -281,7 +281,7 @@ class ResourceClaimController:
         self._forget(key)
         finalizers = claim.metadata.finalizers or []
         if deleted and not reserved and FINALIZER in finalizers:
-            kept = [each for each in finalizers if each != FINALIZER]
+            kept = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
             return Plan([_patch(claim, "", metadata={"finalizers": kept})])
         if not deleted and not reserved and self._is_of_finished_pod(claim):
             return Plan([Delete(claim_path(claim), claim.metadata.uid)])
@@ -369,7 +369,7 @@ def _reserved(claim: ResourceView) -> list[dict[str, Any]]:
 
 
 def _names(statuses: Iterable[PodResourceClaimStatus]) -> dict[str, str | None]:
-    return {each.name: each.resource_claim_name for each in statuses}
+    return {status.name: status.resource_claim_name for status in statuses}
 
 
 def _tell(

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.clock import Clock
 from berth.cluster.actions import Action, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -20,10 +19,11 @@ from berth.cluster.controllers.table import Listener, Table
 from berth.cluster.controllers.views import ObjectView, PodView, ResourceView, metadata_of
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
-from berth.objects import amounts
-from berth.objects.amounts import ZERO, Amounts, count
-from berth.objects.quota.evaluators import SPECIAL, counted_by, evaluator_of
-from berth.objects.quota.scopes import requirements_of
+from berth.kube.objects import amounts
+from berth.kube.objects.amounts import ZERO, Amounts, count
+from berth.kube.objects.quota.evaluators import SPECIAL, counted_by, evaluator_of
+from berth.kube.objects.quota.scopes import requirements_of
+from berth.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -173,12 +173,16 @@ class ResourceQuotaController:
                 total = dict.fromkeys(total, number)
             return total
         now = self._clock.now()
-        for each in objects:
+        for object_ in objects:
             try:
-                used = evaluator.usage(each, now) if evaluator.matches(requirements, each) else {}
+                used = (
+                    evaluator.usage(object_, now)
+                    if evaluator.matches(requirements, object_)
+                    else {}
+                )
             except UNREADABLE as exc:
                 used = evaluator.existence()
-                name = (each.get("metadata") or {}).get("name")
+                name = (object_.get("metadata") or {}).get("name")
                 extra = {"kind": resource.kind, "object": name, "error": str(exc)}
                 log.warning("object counts as one, its amounts cannot be read", extra=extra)
             total = amounts.added(total, amounts.masked(used, total))

@@ -5,9 +5,6 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from berth.certificates import KeyPair
-from berth.client.api import AcceptingApi
-from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     certificate_approving,
@@ -49,7 +46,10 @@ from berth.cluster.controllers.loop import Loop
 from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.events.recorder import EventBroadcaster
 from berth.cluster.kinds.registry import Registry
-from berth.tasks import forever
+from berth.kube.client.api import AcceptingApi
+from berth.runtime.certificates import KeyPair
+from berth.runtime.clock import Clock
+from berth.runtime.tasks import forever
 
 CONCURRENCY: Final = 48
 """Requests under way at a time, of all controllers together."""

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from berth.cluster.controllers.replica_calculator import TOLERANCE, Tolerances
 from berth.cluster.resources import Object
-from berth.objects.quantity import NANO, parse
+from berth.kube.objects.quantity import NANO, parse
 
 DOWNSCALE_STABILIZATION_SECONDS: Final = 300.0
 LONGEST_PERIOD: Final = 1800.0
@@ -111,8 +111,10 @@ def normalize(
 
 def _by_default(desired: int, target: Target, history: History, now: float) -> Normalized:
     since = now - DOWNSCALE_STABILIZATION_SECONDS
-    history.recommendations = [each for each in history.recommendations if each.time >= since]
-    stable = max([desired, *(each.number for each in history.recommendations)])
+    history.recommendations = [
+        recommendation for recommendation in history.recommendations if recommendation.time >= since
+    ]
+    stable = max([desired, *(recommendation.number for recommendation in history.recommendations)])
     history.recommendations.append(At(now, desired))
     able = STABLE if stable == desired else SCALE_DOWN_STABILIZED
     limit = int(max(SCALE_UP_FACTOR * target.current, SCALE_UP_MINIMUM))
@@ -156,16 +158,18 @@ def _stabilized(
 ) -> int:
     """Return *current*, brought between the lowest of the window *up* and the highest of *down*."""
     lowest = highest = desired
-    for each in history.recommendations:
-        if each.time > now - up:
-            lowest = min(lowest, each.number)
-        if each.time > now - down:
-            highest = max(highest, each.number)
+    for recommendation in history.recommendations:
+        if recommendation.time > now - up:
+            lowest = min(lowest, recommendation.number)
+        if recommendation.time > now - down:
+            highest = max(highest, recommendation.number)
     history.recommendations = [
-        each for each in history.recommendations if each.time >= now - max(up, down)
+        recommendation
+        for recommendation in history.recommendations
+        if recommendation.time >= now - max(up, down)
     ]
     history.recommendations.append(At(now, desired))
-    history.changes = [each for each in history.changes if each.time >= now - LONGEST_PERIOD]
+    history.changes = [change for change in history.changes if change.time >= now - LONGEST_PERIOD]
     return min(max(current, lowest), highest)
 
 
@@ -214,4 +218,4 @@ def _policies(rules: Object) -> list[Object]:
 
 def _changed(history: History, seconds: int, now: float) -> int:
     """Return by how much the number of replicas has changed in the last *seconds*."""
-    return sum(each.number for each in history.changes if each.time > now - seconds)
+    return sum(change.number for change in history.changes if change.time > now - seconds)

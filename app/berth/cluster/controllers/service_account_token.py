@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from berth.client.errors import NotFoundError
 from berth.cluster.access.service_account_tokens import Bound, in_secret, legacy_claims
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.actions import Delete, Get, Patch
@@ -18,6 +17,7 @@ from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, metadata_of
 from berth.cluster.resources import Object
+from berth.kube.client.errors import NotFoundError
 
 TYPE: Final = "kubernetes.io/service-account-token"
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"

@@ -6,7 +6,6 @@ Source: ``syncStalePodDisruption`` of ``pkg/controller/disruption``.
 from collections.abc import Callable
 from typing import Final
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -15,6 +14,7 @@ from berth.cluster.controllers.views import Condition, PodView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import Clock, rfc3339
 
 PODS: Final = find("", "v1", "pods")
 TIMEOUT: Final = 120.0

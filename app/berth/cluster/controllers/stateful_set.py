@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from berth.client.errors import AlreadyExistsError, NotFoundError
-from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
 from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claim_retention import owners_of_claim, retention_patches
@@ -33,6 +31,8 @@ from berth.cluster.controllers.views import (
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.kube.client.errors import AlreadyExistsError, NotFoundError
+from berth.runtime.clock import Clock
 
 STATEFUL_SETS: Final = find("apps", "v1", "statefulsets")
 REVISION: Final = "controller-revision-hash"
@@ -357,7 +357,7 @@ def _versions(
     current = stateful_set.status.get("currentRevision") or update
     strategy: Object = stateful_set.spec.get("updateStrategy") or {}
     partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-    known = next((each for each in revisions if each.metadata.name == current), None)
+    known = next((revision for revision in revisions if revision.metadata.name == current), None)
     if known is None or strategy.get("type") == "OnDelete":
         return Versions(update, template, update, template, below=0)
     below = _start(stateful_set) + partition
@@ -396,7 +396,7 @@ def _parent(name: str) -> str:
 def _claims(stateful_set: WorkloadView) -> dict[str, Any]:
     """Return the templates of volume claims by name."""
     templates = stateful_set.spec.get("volumeClaimTemplates") or ()
-    return {(each.get("metadata") or {}).get("name", ""): each for each in templates}
+    return {(template.get("metadata") or {}).get("name", ""): template for template in templates}
 
 
 def _is_of(pod: PodView, revision: str) -> bool:
@@ -414,7 +414,7 @@ def _create(
     of_template: Object = template.get("metadata") or {}
     spec: Object = {**(template.get("spec") or {})}
     claims = _claims(stateful_set)
-    volumes = [each for each in spec.get("volumes") or () if each.get("name") not in claims]
+    volumes = [volume for volume in spec.get("volumes") or () if volume.get("name") not in claims]
     volumes += [
         {"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims
     ]

@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -22,9 +21,10 @@ from berth.cluster.controllers.views import NODE_NAME, Meta, NodeView, PodView, 
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
-from berth.objects.node import Taint
-from berth.objects.pod import Toleration
-from berth.objects.taints import COMPARISONS, NO_EXECUTE, tolerates
+from berth.kube.objects.node import Taint
+from berth.kube.objects.pod import Toleration
+from berth.kube.objects.taints import COMPARISONS, NO_EXECUTE, tolerates
+from berth.runtime.clock import Clock, rfc3339
 
 PODS: Final = find("", "v1", "pods")
 REASON: Final = "TaintManagerEviction"
@@ -84,7 +84,7 @@ class TaintEvictionController:
         recorder: EventRecorder,
         comparisons: bool = False,
     ) -> None:
-        """*comparisons* as in :func:`berth.objects.taints.tolerates`."""
+        """*comparisons* as in :func:`berth.kube.objects.taints.tolerates`."""
         self._comparisons = comparisons
         self._nodes = nodes
         self._pods = pods
@@ -236,7 +236,7 @@ def toleration_seconds(
 
     Of each taint the first toleration that matches counts; of all taints, the least time. It is 0,
     or less, if there is a taint that nothing tolerates. *comparisons* as in
-    :func:`berth.objects.taints.tolerates`.
+    :func:`berth.kube.objects.taints.tolerates`.
     """
     least: int | None = None
     for taint in taints:

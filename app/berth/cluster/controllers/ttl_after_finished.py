@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from berth.clock import Clock
 from berth.cluster.actions import Delete
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -10,6 +9,7 @@ from berth.cluster.controllers.job import JOBS
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import Clock
 
 
 class TTLAfterFinishedController:

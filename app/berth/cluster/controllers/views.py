@@ -7,9 +7,9 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from berth.objects.node import Taint
-from berth.objects.pod import Affinity
-from berth.objects.sharing import sharing
+from berth.kube.objects.node import Taint
+from berth.kube.objects.pod import Affinity
+from berth.kube.objects.sharing import sharing
 
 
 class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -76,10 +76,10 @@ def metadata_of(old: ObjectView | None, new: ObjectView | None) -> Meta:
 
 def controllers_of(kind: str, *states: ObjectView | None) -> Iterator[str]:
     """Yield the keys of what controls an object, of this kind, before and after a change."""
-    for each in states:
-        controller = each.metadata.controller if each is not None else None
-        if each is not None and controller is not None and controller.kind == kind:
-            yield f"{each.metadata.namespace}/{controller.name}"
+    for state in states:
+        controller = state.metadata.controller if state is not None else None
+        if state is not None and controller is not None and controller.kind == kind:
+            yield f"{state.metadata.namespace}/{controller.name}"
 
 
 class Condition(View, frozen=True):
@@ -178,7 +178,7 @@ class PodView(ObjectView, frozen=True):
         def with_more_of_some(data: bytes) -> PodView:
             pod = decode(data)
             if pod.spec.volumes:
-                claiming = [each for each in pod.spec.volumes if each.claims]
+                claiming = [volume for volume in pod.spec.volumes if volume.claims]
                 msgspec.structs.force_setattr(pod.spec, "volumes", claiming or None)
             controller = pod.metadata.controller
             if controller is None or controller.kind not in decode_of:

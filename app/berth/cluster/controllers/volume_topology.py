@@ -132,4 +132,6 @@ def _named(terms: Iterable[TopologySelectorTermView]) -> Iterator[Segment]:
     """Yield for each of *terms* the first values that it allows: no node is there yet."""
     for term in terms:
         expressions = term.match_label_expressions or ()
-        yield {each.key: each.values[0] for each in expressions if each.values}
+        yield {
+            expression.key: expression.values[0] for expression in expressions if expression.values
+        }

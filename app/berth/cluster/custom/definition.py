@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.custom import structural
 from berth.cluster.json_path import JsonPath, simple_steps
 from berth.cluster.resources import Object, Strategy
@@ -12,7 +11,8 @@ from berth.cluster.schemas import builtin
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Holds a deleted definition until its objects are gone."""
@@ -73,7 +73,7 @@ def _prepare(new: Object, old: Object | None) -> None:
     if old is None:
         new["status"] = {"acceptedNames": {"kind": "", "plural": ""}}
     status = section(new, "status")
-    storage = [each.get("name") for each in _versions(new) if each.get("storage")][:1]
+    storage = [version.get("name") for version in _versions(new) if version.get("storage")][:1]
     stored = [*(status.get("storedVersions") or ())]
     status["storedVersions"] = stored + [each for each in storage if each not in stored]
 
@@ -312,7 +312,7 @@ def _update_errors(new: Object, old: Object) -> Iterator[FieldError]:
     ]
     conditions = (old.get("status") or {}).get("conditions") or ()
     established = {"type": "Established", "status": "True"}
-    if any(established.items() <= each.items() for each in conditions):
+    if any(established.items() <= condition.items() for condition in conditions):
         immutable += [
             ("spec.scope", lambda each: each.get("scope")),
             ("spec.names.kind", lambda each: each["names"].get("kind")),
@@ -320,7 +320,7 @@ def _update_errors(new: Object, old: Object) -> Iterator[FieldError]:
     for path, value in immutable:
         if value(spec) != value(before):
             yield field_errors.invalid(path, value(spec), "field is immutable")
-    known = {each.get("name") for each in _versions(new)}
+    known = {version.get("name") for version in _versions(new)}
     for index, stored in enumerate((old.get("status") or {}).get("storedVersions") or ()):
         if stored not in known:
             yield field_errors.invalid(

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.custom.walk import EMBEDDED, Schema, child, field_of, items
 from berth.cluster.resources import Object
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 
 def validate_embedded(schema: Schema, obj: Object) -> list[FieldError]:

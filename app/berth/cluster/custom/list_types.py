@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from berth import field_errors
 from berth.cluster.custom.validation import ABSENT, keys_of
 from berth.cluster.custom.walk import LIST_KEYS, LIST_TYPE, Schema, child, field_of, items
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 
 def duplicates(

@@ -9,7 +9,7 @@ server accepts is accepted, and loops within loops over lists without limit are 
 from collections.abc import Mapping
 from typing import Final
 
-from berth.cel.ast import (
+from berth.kube.cel.ast import (
     Call,
     Comprehension,
     Expr,
@@ -48,12 +48,12 @@ def _cost(node: Expr, sizes: Mapping[str, int]) -> int:
             return 1 + _cost(node.operand, sizes)
         case Call():
             target = 0 if node.target is None else _cost(node.target, sizes)
-            return 1 + target + sum(_cost(each, sizes) for each in node.arguments)
+            return 1 + target + sum(_cost(argument, sizes) for argument in node.arguments)
         case ListLiteral():
-            return 1 + sum(_cost(each, sizes) for each in node.elements)
+            return 1 + sum(_cost(element, sizes) for element in node.elements)
         case MapLiteral():
             parts = (each for entry in node.entries for each in entry if each is not None)
-            return 1 + sum(_cost(each, sizes) for each in parts)
+            return 1 + sum(_cost(part, sizes) for part in parts)
         case Comprehension():
             turn = _cost(node.condition, sizes) + _cost(node.step, sizes)
             once = _cost(node.range, sizes) + _cost(node.result, sizes)

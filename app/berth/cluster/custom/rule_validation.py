@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from berth import field_errors
 from berth.cluster.custom import cel_values
 from berth.cluster.custom.rules import RuleError, compiled
 from berth.cluster.custom.walk import (
@@ -19,7 +18,8 @@ from berth.cluster.custom.walk import (
 )
 from berth.cluster.json_path import simple_steps
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 
 def validate_rules(schema: Schema, path: str) -> list[FieldError]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from berth import field_errors
-from berth.cel.failures import CompileError, EvaluationError
 from berth.cluster.custom import cel_values
 from berth.cluster.custom.cel_values import UndefinedFieldError, Variable
 from berth.cluster.custom.validation import ABSENT, keys_of, predecessors
@@ -28,10 +26,12 @@ from berth.cluster.custom.walk import (
 )
 from berth.cluster.json_path import simple_steps
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.cel.failures import CompileError, EvaluationError
+from berth.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from berth.cel.expressions import Environment, Expression
+    from berth.kube.cel.expressions import Environment, Expression
 
 LONGEST_MESSAGE: Final = 5120
 """Characters that a ``messageExpression`` may give."""
@@ -78,7 +78,7 @@ class Program:
         """Return what is said if it costs too much, asked so often; empty when it does not."""
         from berth.cluster.custom.rule_cost import exceeded
 
-        sizes = {each.name: size_of(each.schema) for each in self.variables}
+        sizes = {variable.name: size_of(variable.schema) for variable in self.variables}
         sizes |= dict.fromkeys(("self", "oldSelf"), size_of(schema))
         return exceeded(self.expression.serialize(), sizes, cardinality)
 
@@ -101,7 +101,9 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
         names = [each for each in names if each.variable.root == "self"]
     written = cel_values.renamed(text, names)
     variables = list({each.variable.name: each.variable for each in names}.values())
-    types = {each.name: each.type for each in variables} | {"self": cel_values.type_of(schema)}
+    types = {variable.name: variable.type for variable in variables} | {
+        "self": cel_values.type_of(schema)
+    }
     if optional_old:
         written = (
             f"cel.bind(oldSelf, hasOldSelf ? optional.of(oldSelf) : optional.none(), {written})"
@@ -110,7 +112,7 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
     elif uses_old:
         types["oldSelf"] = types["self"]
     environment = _environment(tuple(sorted(types.items())))
-    paths = {each.name: each.text for each in variables}
+    paths = {variable.name: variable.text for variable in variables}
     try:
         expression = environment.compile(written, returns)
     except CompileError as exc:
@@ -128,7 +130,7 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
 
 @lru_cache(maxsize=512)
 def _environment(types: tuple[tuple[str, str], ...]) -> "Environment":
-    from berth.cel.expressions import Environment
+    from berth.kube.cel.expressions import Environment
 
     return Environment(types=dict(types))
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Final
 
-from berth import field_errors
 from berth.cluster.custom import defaulting, list_types, rules, validation
 from berth.cluster.custom.embedded import validate_embedded
 from berth.cluster.custom.validation import ABSENT, NO_PATH
@@ -12,7 +11,8 @@ from berth.cluster.resources import Object, ScalePaths, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import AnyObject
 from berth.cluster.strategies.shape import validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 BLOCKING: Final = frozenset(
     {
@@ -60,7 +60,7 @@ def strategy_of(
         errors += _check_scale(scale, new)
         errors += validate_embedded(schema, new)
         errors += list_types.duplicates(schema, new, before)
-        if any(each.reason in BLOCKING for each in errors):
+        if any(error.reason in BLOCKING for error in errors):
             return [*errors, UNCHECKED]
         return errors + ask_rules(new, old)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.custom import defaulting, pruning, validation
 from berth.cluster.custom.rule_validation import validate_rules
 from berth.cluster.custom.walk import (
@@ -22,7 +21,8 @@ from berth.cluster.custom.walk import (
     Schema,
     properties,
 )
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 EITHER: Final = [{"type": "integer"}, {"type": "string"}]
@@ -335,7 +335,7 @@ def _place(path: str) -> str:
     """Return where the structure stands that a nested restriction is of."""
     steps = path.split(".")
     return ".".join(
-        each for each in steps if each.partition("[")[0] not in ("allOf", "anyOf", "oneOf", "not")
+        step for step in steps if step.partition("[")[0] not in ("allOf", "anyOf", "oneOf", "not")
     )
 
 

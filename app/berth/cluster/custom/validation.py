@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.custom.formats import FORMATS
 from berth.cluster.custom.walk import (
     INT_OR_STRING,
@@ -25,7 +24,8 @@ from berth.cluster.custom.walk import (
     field_of,
     items,
 )
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 ABSENT: Final = object()
 """In the place of a value from before: there is none, or none that corresponds."""
@@ -233,12 +233,12 @@ def _object(schema: Schema, value: dict[str, Any], before: Any, path: str) -> It
 def _composed(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     """Evaluate ``allOf``, ``anyOf``, ``oneOf`` and ``not``."""
     if options := schema.get("anyOf"):
-        found = [validate(each, value, path=path) for each in options]
+        found = [validate(option, value, path=path) for option in options]
         if all(found):
             yield _unmet(path, "must validate at least one schema (anyOf)")
             yield from min(found, key=len)
     if options := schema.get("oneOf"):
-        found = [validate(each, value, path=path) for each in options]
+        found = [validate(option, value, path=path) for option in options]
         fitting = sum(not each for each in found)
         if fitting != 1:
             said = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
@@ -246,7 +246,7 @@ def _composed(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
             if not fitting:
                 yield from min(found, key=len)
     if options := schema.get("allOf"):
-        found = [validate(each, value, path=path) for each in options]
+        found = [validate(option, value, path=path) for option in options]
         if any(found):
             none = "" if not all(found) else ". None validated"
             yield _unmet(path, f"must validate all the schemas (allOf){none}")

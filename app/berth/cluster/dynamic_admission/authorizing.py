@@ -1,11 +1,11 @@
 """What ``authorizer`` in expressions of policies and webhooks is, for one request."""
 
-from berth.cel.authorization import ACCOUNT, Answer, Check, Decide, authorizer
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.users import User, service_account
 from berth.cluster.resources import Object
 from berth.cluster.writes.admission.request import AdmissionRequest
+from berth.kube.cel.authorization import ACCOUNT, Answer, Check, Decide, authorizer
 
 
 def authorizer_of(request: AdmissionRequest) -> Object:

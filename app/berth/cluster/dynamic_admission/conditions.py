@@ -17,4 +17,4 @@ class NamedExpression(Shape, frozen=True):
 def are_met(conditions: Iterable[NamedExpression], values: Mapping[str, Any]) -> bool:
     """Tell whether all conditions are true of *values*; raise EvaluationError where one fails."""
     bound = environment().bind(values)
-    return all(compiled(each.expression).is_true(bound) for each in conditions)
+    return all(compiled(condition.expression).is_true(bound) for condition in conditions)

@@ -117,7 +117,7 @@ def _endpoints(
     slices = store.list(ENDPOINT_SLICES, reference.namespace)
     of_service = (each for each in slices if each.labels.get(SERVICE_NAME) == reference.name)
     for _, found in readable(of_service, _read_slice, ENDPOINT_SLICES):
-        numbers = [each.port for each in found.ports or () if (each.name or "") == port_name]
+        numbers = [port.port for port in found.ports or () if (port.name or "") == port_name]
         for number in numbers[:1]:
             for endpoint in found.endpoints or ():
                 yield endpoint, number or HTTPS

@@ -18,8 +18,8 @@ class Latest(Generic[T]):
         self._storage_keys = tuple(storage_keys)
         self._make = make
         self._made: T | None = None
-        for each in self._storage_keys:
-            store.follow(each, self._forget)
+        for storage_key in self._storage_keys:
+            store.follow(storage_key, self._forget)
 
     def get(self) -> T:
         made = self._made

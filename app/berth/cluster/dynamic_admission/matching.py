@@ -43,8 +43,8 @@ class Rule(Shape, frozen=True):
         )
 
     def _covers_resource(self, plural: str, subresource: str) -> bool:
-        for each in self.resources or ():
-            name, _, below = each.partition("/")
+        for resource in self.resources or ():
+            name, _, below = resource.partition("/")
             if name in (ANY, plural) and below in (ANY, subresource):
                 return True
         return False

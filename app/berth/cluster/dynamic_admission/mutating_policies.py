@@ -6,7 +6,6 @@ whose types are seen when it is merged.
 
 from typing import Any
 
-from berth.cel.literals import as_maps
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.dynamic_admission.changed import completed
 from berth.cluster.dynamic_admission.matching import converted
@@ -31,6 +30,7 @@ from berth.cluster.writes.patch import (
     PatchTooLargeError,
     json_patch,
 )
+from berth.kube.cel.literals import as_maps
 
 
 class MutatingPolicies:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from berth.cel.authorization import answering
-from berth.cel.failures import EvaluationError
 from berth.cluster import views
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.dynamic_admission.authorizing import authorizer_of, decides
@@ -29,6 +27,8 @@ from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.expressions import compiled, environment
 from berth.cluster.strategies.selectors import matches
 from berth.cluster.writes.admission.request import AdmissionRequest
+from berth.kube.cel.authorization import answering
+from berth.kube.cel.failures import EvaluationError
 
 
 class PolicyError(Exception):
@@ -173,12 +173,12 @@ class Evaluation:
         """By variable: why it failed. Nobody may need it."""
         variables: Object = {}
         self._bound = environment().bind({**values, "variables": variables})
-        for each in policy.variables or ():
+        for variable in policy.variables or ():
             try:
-                variables[each.name] = compiled(each.expression).evaluate(self._bound)
+                variables[variable.name] = compiled(variable.expression).evaluate(self._bound)
             except EvaluationError as exc:
-                why = f'composited variable "{each.name}" fails to evaluate: {exc}'
-                self._failed[each.name] = why
+                why = f'composited variable "{variable.name}" fails to evaluate: {exc}'
+                self._failed[variable.name] = why
             else:
                 self._bound = environment().bind({**values, "variables": variables})
 

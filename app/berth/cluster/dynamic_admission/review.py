@@ -100,7 +100,7 @@ def read_response(content: bytes, review: Object, *, may_patch: bool) -> Respons
     return Response(
         response.get("allowed") is True,
         status if isinstance(status, dict) else {},
-        tuple(each for each in warnings if isinstance(each, str)),
+        tuple(warning for warning in warnings if isinstance(warning, str)),
         _patch(response, may_patch=may_patch),
     )
 

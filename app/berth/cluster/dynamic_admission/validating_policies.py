@@ -61,7 +61,7 @@ class ValidatingPolicies:
             name = f"{policy} with binding '{bound.binding}'"
             if "Warn" in actions:
                 request.context.warnings.extend(
-                    f"Validation failed for {name}: {each.message}" for each in failures
+                    f"Validation failed for {name}: {failure.message}" for failure in failures
                 )
             if "Deny" in actions and failures:
                 raise _denied(request, name, failures[0])

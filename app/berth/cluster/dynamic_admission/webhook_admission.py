@@ -5,8 +5,6 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from berth.cel.authorization import answering
-from berth.cel.failures import EvaluationError
 from berth.cluster import errors
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.dynamic_admission.authorizing import authorizer_of, decides
@@ -36,6 +34,8 @@ from berth.cluster.writes.patch import (
     PatchTooLargeError,
     json_patch,
 )
+from berth.kube.cel.authorization import answering
+from berth.kube.cel.failures import EvaluationError
 
 log = logging.getLogger(__name__)
 

@@ -4,10 +4,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from berth.clock import rfc3339
 from berth.cluster.actions import STRATEGIC_MERGE, Create, Patch
 from berth.cluster.resources import Object
-from berth.objects.event import event_name
+from berth.kube.objects.event import event_name
+from berth.runtime.clock import rfc3339
 
 K = TypeVar("K")
 V = TypeVar("V")

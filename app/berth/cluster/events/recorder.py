@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from berth.client.api import Api
-from berth.client.errors import ApiError, NotFoundError
-from berth.client.rate_limit import TokenBucket
-from berth.clock import Clock
 from berth.cluster.actions import Patch, perform
 from berth.cluster.events.correlator import EventCorrelator, Occurrence, Reference, Type
+from berth.kube.client.api import Api
+from berth.kube.client.errors import ApiError, NotFoundError
+from berth.kube.client.rate_limit import TokenBucket
+from berth.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

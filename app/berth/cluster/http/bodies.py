@@ -28,7 +28,7 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import strategic_merge
-from berth.documents import DEPTH_LIMIT, depth_of
+from berth.kube.documents import DEPTH_LIMIT, depth_of
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -9,7 +9,6 @@ import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
-from berth.clock import Clock
 from berth.cluster import options, warnings
 from berth.cluster.access.flows import is_exempt
 from berth.cluster.access.gate import Gate
@@ -30,6 +29,7 @@ from berth.cluster.storage.store import Store
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Action
+from berth.runtime.clock import Clock
 
 OPTIONS = {
     "DELETE": "DeleteOptions",

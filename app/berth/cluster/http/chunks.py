@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster.http.outgoing import Pace
+from berth.runtime.clock import Clock
 
 CHUNK_BYTES: Final = 256 * 1024
 CHUNK_SECONDS: Final = 0.002

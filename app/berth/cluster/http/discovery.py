@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from berth.cluster.kinds.registry import by_group, by_path
 from berth.cluster.resources import Object, ResourceType
-from berth.media_types import accepted
+from berth.runtime.media_types import accepted
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
@@ -26,8 +26,8 @@ HASH_BYTES = 8
 
 def routes(resources: Sequence[ResourceType]) -> list[Route]:
     """Return the routes of discovery for these kinds."""
-    core = [each for each in resources if not each.group]
-    grouped = [each for each in resources if each.group]
+    core = [resource for resource in resources if not resource.group]
+    grouped = [resource for resource in resources if resource.group]
     found = [
         _route("/api", lambda address: api_versions(core, address), aggregated(core)),
         _route("/apis", api_group_list(grouped), aggregated(grouped)),
@@ -52,8 +52,8 @@ def aggregated(resources: Iterable[ResourceType]) -> Object:
                     {
                         "version": members[0].version,
                         "resources": [
-                            aggregated_resource(each)
-                            for each in sorted(members, key=lambda each: each.plural)
+                            aggregated_resource(member)
+                            for member in sorted(members, key=lambda each: each.plural)
                         ],
                         "freshness": "Current",
                     }
@@ -98,7 +98,7 @@ def api_versions(resources: Iterable[ResourceType], address: str) -> Object:
     """Return what the old form says at ``/api``; *address* is where the server is reached."""
     return {
         "kind": "APIVersions",
-        "versions": list(dict.fromkeys(each.version for each in resources)),
+        "versions": list(dict.fromkeys(resource.version for resource in resources)),
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
@@ -121,31 +121,31 @@ def api_group(group: str, resources: Iterable[ResourceType]) -> Object:
 def resource_list(resources: Sequence[ResourceType]) -> Object:
     """Return what the old form says of one group and version."""
     entries: list[Object] = []
-    for each in resources:
+    for resource in resources:
         entry: Object = {
-            "name": each.plural,
-            "singularName": each.singular,
-            "namespaced": each.namespaced,
-            "kind": each.kind,
-            "verbs": list(each.verbs),
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(resource.verbs),
         }
-        if each.short_names:
-            entry["shortNames"] = list(each.short_names)
-        if each.categories:
-            entry["categories"] = list(each.categories)
-        if "create" in each.verbs and each.is_stored:
-            entry["storageVersionHash"] = storage_version_hash(each)
+        if resource.short_names:
+            entry["shortNames"] = list(resource.short_names)
+        if resource.categories:
+            entry["categories"] = list(resource.categories)
+        if "create" in resource.verbs and resource.is_stored:
+            entry["storageVersionHash"] = storage_version_hash(resource)
         entries.append(entry)
-        for subresource in each.subresources.values():
+        for subresource in resource.subresources.values():
             group, version = subresource.group, subresource.version
             foreign = {"group": group, "version": version} if group else {}
             entries.append(
                 {
-                    "name": f"{each.plural}/{subresource.name}",
+                    "name": f"{resource.plural}/{subresource.name}",
                     "singularName": "",
-                    "namespaced": each.namespaced,
+                    "namespaced": resource.namespaced,
                     **foreign,
-                    "kind": subresource.kind or each.kind,
+                    "kind": subresource.kind or resource.kind,
                     "verbs": list(subresource.verbs),
                 }
             )

@@ -39,7 +39,7 @@ from berth.cluster.shares import Step
 from berth.cluster.storage.journal import JournalError
 from berth.cluster.storage.store import FullError, TooLargeError
 from berth.cluster.strategies.selectors_to_check import UncheckedError, compiled_elsewhere
-from berth.http_server import SEAT
+from berth.runtime.http_server import SEAT
 
 log = logging.getLogger(__name__)
 

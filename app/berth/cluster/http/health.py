@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from berth.probes import Check, Report, ping, report, report_one
+from berth.runtime.probes import Check, Report, ping, report, report_one
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
-from berth.connection_limit import MOST as MOST_CONNECTIONS
+from berth.runtime.connection_limit import MOST as MOST_CONNECTIONS
 
 MOST: Final = 400
 MOST_MUTATING: Final = 200

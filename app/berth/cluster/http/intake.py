@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from berth.clock import Clock
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
+from berth.runtime.clock import Clock
 
 BODY_SECONDS: Final = 20.0
 """How long a client may take to send a body."""

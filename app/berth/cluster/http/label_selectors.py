@@ -1,9 +1,9 @@
 """The ``labelSelector`` of requests: refused in kube-apiserver's words."""
 
 from berth.cluster.strategies.syntax import label_value, qualified_name
-from berth.field_errors import invalid
-from berth.objects.selector_text import read_requirements
-from berth.objects.selectors import Operator, Requirement, Selector, all_of, parse_int64
+from berth.kube.field_errors import invalid
+from berth.kube.objects.selector_text import read_requirements
+from berth.kube.objects.selectors import Operator, Requirement, Selector, all_of, parse_int64
 
 
 def parse_label_selector(text: str) -> Selector:

@@ -11,7 +11,7 @@ from typing import Final
 from berth.cluster import errors
 from berth.cluster.options import ECHOED, MAX_INT64, Query, flag
 from berth.cluster.resources import ResourceType
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"

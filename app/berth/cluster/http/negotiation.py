@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from berth import documents
 from berth.cluster import errors
 from berth.cluster.schemas import protobuf
 from berth.cluster.schemas.types import Schema
-from berth.documents import DEPTH_LIMIT
-from berth.media_types import MediaRange, accepted
+from berth.kube import documents
+from berth.kube.documents import DEPTH_LIMIT
+from berth.runtime.media_types import MediaRange, accepted
 
 JSON = "application/json"
 YAML = "application/yaml"

@@ -31,7 +31,7 @@ from berth.cluster.schemas.types import (
     Type,
     reachable,
 )
-from berth.media_types import accepted
+from berth.runtime.media_types import accepted
 
 INDEX_TYPE = "text/plain; charset=utf-8"
 """The API server's content type for the index of documents, JSON though it is."""
@@ -187,7 +187,7 @@ def paths_of(resource: ResourceType) -> Object:
     if resource.is_measured:
         return {
             collection: {
-                "parameters": [_path_parameter(each) for each in placeholders],
+                "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
                 "get": _list_operation(resource),
             },
             item: {
@@ -198,13 +198,13 @@ def paths_of(resource: ResourceType) -> Object:
     if not resource.is_stored:
         return {
             collection: {
-                "parameters": [_path_parameter(each) for each in placeholders],
+                "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
                 "post": _operation(resource, "post", body=True),
             }
         }
     paths = {
         collection: {
-            "parameters": [_path_parameter(each) for each in placeholders],
+            "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
             "get": _list_operation(resource),
             "post": _operation(resource, "post", body=True),
         },

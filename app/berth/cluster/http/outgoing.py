@@ -12,11 +12,11 @@ from typing import Final
 
 from starlette.types import Message, Send
 
-from berth.clock import Clock
 from berth.cluster.access.flows import flow_of, is_exempt
 from berth.cluster.access.users import User
 from berth.cluster.fair_queue import QueueFullError
 from berth.cluster.shares import Shares
+from berth.runtime.clock import Clock
 
 FLOW_BYTES: Final = 32 * 1024 * 1024
 """Bytes that the clients of one flow have yet to take, before nothing more is made for them."""

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock
 from berth.cluster import errors, views
 from berth.cluster.http.chunks import CHUNK_SECONDS
 from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
@@ -23,7 +22,8 @@ from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import Key, Store, Stored
-from berth.objects.selectors import Selector
+from berth.kube.objects.selectors import Selector
+from berth.runtime.clock import Clock
 
 TOKEN_VERSION: Final = "meta.k8s.io/v1"
 LATEST: Final = -1

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterable, Iterator
 
 import msgspec
 
-from berth.clock import Clock
 from berth.cluster import errors, views
 from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, encoded, to_yaml
 from berth.cluster.http.reads import Portion
@@ -13,6 +12,7 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import Field, Schema
 from berth.cluster.storage.store import Stored
+from berth.runtime.clock import Clock
 
 PARTIAL = Schema(
     "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
@@ -128,8 +128,8 @@ class Renderer:
         resource = self._resource
         schema = PARTIAL if self._form.shape is Shape.PARTIAL else resource.schema
         items = []
-        for each in portion.objects:
-            items.append(protobuf.list_item(views.as_object(resource, each), schema))
+        for object_ in portion.objects:
+            items.append(protobuf.list_item(views.as_object(resource, object_), schema))
             yield b""
         list_type = self._list_type
         yield from protobuf.encode_list(

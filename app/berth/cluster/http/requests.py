@@ -19,8 +19,8 @@ from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.schemas import builtin
-from berth.connection_limit import Seat
-from berth.http_server import SEAT
+from berth.runtime.connection_limit import Seat
+from berth.runtime.http_server import SEAT
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""

@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 import msgspec
 from starlette.types import ASGIApp
 
-from berth.clock import rfc3339
 from berth.cluster import errors
 from berth.cluster.http import reads
 from berth.cluster.http.call import Call
@@ -31,10 +30,11 @@ from berth.cluster.kubelet.usage import (
 )
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store, Stored
-from berth.objects.amounts import Amount
-from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.pod import Container
-from berth.objects.quantity import NANO, Quantities, check_quantities
+from berth.kube.objects.amounts import Amount
+from berth.kube.objects.meta import KubeStruct, ObjectMeta
+from berth.kube.objects.pod import Container
+from berth.kube.objects.quantity import NANO, Quantities, check_quantities
+from berth.runtime.clock import rfc3339
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class MeasuredPod(KubeStruct, frozen=True, gc=False):
     def usage(self) -> dict[str, Usage]:
         """Return what its containers that run now use, by name."""
         statuses = (*self.status.init_container_statuses, *self.status.container_statuses)
-        running = {each.name for each in statuses if each.state.running is not None}
+        running = {status.name for status in statuses if status.state.running is not None}
         if not running:
             return {}
         used = usage_of_containers(self.metadata.annotations, running_containers(self.spec))

@@ -8,7 +8,6 @@ from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
-from berth.clock import Clock
 from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
@@ -45,9 +44,10 @@ from berth.cluster.writes.subresources.action import Action
 from berth.cluster.writes.subresources.binding import Binding
 from berth.cluster.writes.subresources.eviction import Eviction
 from berth.cluster.writes.subresources.token import Token
-from berth.http_server import HttpServer
-from berth.same_machine import SameMachine
-from berth.tasks import forever
+from berth.runtime.clock import Clock
+from berth.runtime.http_server import HttpServer
+from berth.runtime.same_machine import SameMachine
+from berth.runtime.tasks import forever
 
 EVENT_SECONDS = 3600.0
 """How long an event lives after it was written last: the default of ``--event-ttl``."""
@@ -129,7 +129,7 @@ class ApiServer:
         services = Services(
             store,
             self.writes,
-            actions={each.name: each for each in actions},
+            actions={action.name: action for action in actions},
             reviews=Reviews(authenticator, authorizer),
             gate=self._gate,
             clock=clock,

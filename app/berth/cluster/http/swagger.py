@@ -51,7 +51,7 @@ def _path_item(item: Object) -> Object:
 
 def _operation(operation: Object) -> Object:
     found = {key: value for key, value in operation.items() if key != "requestBody"}
-    parameters = [_parameter(each) for each in operation.get("parameters", ())]
+    parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
     if body is not None:
         content = body["content"]

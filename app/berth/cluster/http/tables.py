@@ -15,7 +15,7 @@ from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.storage.store import Stored
 from berth.cluster.times import seconds_of
-from berth.duration import human_duration
+from berth.runtime.duration import human_duration
 
 GROUP_VERSION = "meta.k8s.io/v1"
 """What Tables are of; ``meta.k8s.io/v1beta1`` for clients that know no other."""
@@ -67,7 +67,7 @@ def as_table(
         "kind": "Table",
         "apiVersion": group_version,
         "metadata": list_meta,
-        "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
+        "columnDefinitions": [definition(column) for column in columns] if with_columns else None,
         "rows": [msgspec.Raw(each) for each in rows],
     }
 
@@ -84,7 +84,7 @@ def row(
     *include_object* is one of :data:`INCLUDE_OBJECT`, and *now* is in unix seconds.
     """
     cells = b"".join(
-        [_encode(each.at(now)) if type(each) is Age else each for each in _cells(resource, stored)]
+        [_encode(cell.at(now)) if type(cell) is Age else cell for cell in _cells(resource, stored)]
     )
     match include_object:
         case "None":

@@ -8,7 +8,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster import errors
 from berth.cluster.http.chunks import SlowClientError, chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, version_for_watch
@@ -20,6 +19,7 @@ from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.log import Change, ChangeType, Cursor, ExpiredError
 from berth.cluster.storage.store import Store, Stored
+from berth.runtime.clock import Clock
 
 BATCH = 500
 """Changes taken at a time."""

@@ -335,9 +335,9 @@ def _resource(data: KindData) -> ResourceType:
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
     subresources = {
-        each.name: Subresource(*each)
-        for each in data.subresources
-        if each.name in SERVED_SUBRESOURCES
+        subresource.name: Subresource(*subresource)
+        for subresource in data.subresources
+        if subresource.name in SERVED_SUBRESOURCES
     }
     strategy = behaviour.strategy or of_schema(
         schema, namespaced=data.namespaced, status="status" in subresources, **behaviour.rules
@@ -358,8 +358,8 @@ def _resource(data: KindData) -> ResourceType:
         strategy=strategy,
         created_by_put=f"{group_version}/{data.plural}" in CREATED_BY_PUT,
         columns=tuple(
-            Column(each.name, each.type, cells[each.name], each.format, each.priority)
-            for each in data.columns
+            Column(column.name, column.type, cells[column.name], column.format, column.priority)
+            for column in data.columns
         ),
         selectable_fields=behaviour.selectable_fields,
         **behaviour.more,
@@ -372,7 +372,7 @@ def _order(data: KindData) -> tuple[int, int, str]:
 
 
 RESOURCES: Final = (
-    *(_resource(each) for each in sorted(builtin.kinds(), key=_order)),
+    *(_resource(kind) for kind in sorted(builtin.kinds(), key=_order)),
     *MEASURED,
 )
 """In the order of discovery."""

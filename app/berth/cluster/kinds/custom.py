@@ -37,7 +37,9 @@ def resource_types(definition: Object) -> list[ResourceType]:
 def storage_type(definition: Object) -> ResourceType:
     """Return the version that objects are stored in, served or not."""
     versions = definition["spec"]["versions"]
-    return _resource_type(definition, next(each for each in versions if each.get("storage")))
+    return _resource_type(
+        definition, next(version for version in versions if version.get("storage"))
+    )
 
 
 def _resource_type(definition: Object, version: Any) -> ResourceType:
@@ -85,8 +87,8 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
         ),
         columns=columns.columns(version.get("additionalPrinterColumns")),
         selectable_fields={
-            each["jsonPath"].removeprefix("."): _selectable(each["jsonPath"])
-            for each in version.get("selectableFields") or ()
+            field["jsonPath"].removeprefix("."): _selectable(field["jsonPath"])
+            for field in version.get("selectableFields") or ()
         },
         to_storage=convert,
         from_storage=shown,
@@ -117,7 +119,7 @@ def is_terminating(definition: Object) -> bool:
 
 
 def _stored_version(spec: Object) -> str:
-    return str(next(each["name"] for each in spec["versions"] if each.get("storage")))
+    return str(next(version["name"] for version in spec["versions"] if version.get("storage")))
 
 
 def _to_storage(obj: Object) -> Object:

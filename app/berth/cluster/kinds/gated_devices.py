@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from berth.cel.features import LIST_TYPE_ATTRIBUTES
 from berth.cluster.columns.cells import COMMON
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.fields import field_of, kind_of, text
@@ -17,6 +16,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Field, ListOf, Schema
 from berth.cluster.strategies import device_taint_rules, devices, resource_slices
 from berth.cluster.strategies.by_schema import of_schema
+from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 
 DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 GROUP: Final = "resource.k8s.io"

@@ -15,7 +15,7 @@ class Registry:
     """
 
     def __init__(self, resources: Iterable[ResourceType] = ()) -> None:
-        self._resources = {_key(each): each for each in resources}
+        self._resources = {_key(resource): resource for resource in resources}
         self.revision = 1
         """One more after every change."""
         self._listeners: list[Callable[[], None]] = []
@@ -59,16 +59,16 @@ class Registry:
 def by_group(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
     """Return *resources* by group, in order of first mention."""
     groups: dict[str, list[ResourceType]] = {}
-    for each in resources:
-        groups.setdefault(each.group, []).append(each)
+    for resource in resources:
+        groups.setdefault(resource.group, []).append(resource)
     return groups
 
 
 def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
     """Return *resources* by URL prefix of group and version, in order of first mention."""
     paths: dict[str, list[ResourceType]] = {}
-    for each in resources:
-        paths.setdefault(each.path, []).append(each)
+    for resource in resources:
+        paths.setdefault(resource.path, []).append(resource)
     return paths
 
 
@@ -86,25 +86,25 @@ def _key(resource: ResourceType) -> tuple[str, str, str]:
 def collected(resources: Iterable[ResourceType]) -> list[ResourceType]:
     """Return the kinds that the garbage collector must know: each stored object is of one."""
     return _once(
-        each
-        for each in resources
-        if each.garbage_collected and {"delete", "list", "watch"} <= set(each.verbs)
+        resource
+        for resource in resources
+        if resource.garbage_collected and {"delete", "list", "watch"} <= set(resource.verbs)
     )
 
 
 def swept(resources: Iterable[ResourceType]) -> list[ResourceType]:
     """Return the kinds that a namespace is emptied of: each stored object in it is of one."""
     return _once(
-        each
-        for each in resources
-        if each.namespaced and {"deletecollection", "list"} <= set(each.verbs)
+        resource
+        for resource in resources
+        if resource.namespaced and {"deletecollection", "list"} <= set(resource.verbs)
     )
 
 
 def _once(resources: Iterable[ResourceType]) -> list[ResourceType]:
     """Return one kind of those that show the same objects: the one that they are stored as."""
     found: dict[str, ResourceType] = {}
-    for each in resources:
-        if each.is_stored and (each.storage_key not in found or not each.is_view):
-            found[each.storage_key] = each
+    for resource in resources:
+        if resource.is_stored and (resource.storage_key not in found or not resource.is_view):
+            found[resource.storage_key] = resource
     return list(found.values())

@@ -10,7 +10,7 @@ from berth.cluster.columns.cells import Cell
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Scalar, Schema
-from berth.objects.amounts import ZERO, Amount, amount
+from berth.kube.objects.amounts import ZERO, Amount, amount
 
 GROUP: Final = "metrics.k8s.io"
 TYPES: Final = "io.k8s.metrics.pkg.apis.metrics.v1beta1."
@@ -42,7 +42,7 @@ def _of_pod(resource: str) -> Cell:
     """Return the sum over the containers."""
 
     def cell(pod: Object) -> str:
-        used = [amount(each["usage"][resource]) for each in pod["containers"]]
+        used = [amount(container["usage"][resource]) for container in pod["containers"]]
         binary = any(each.binary for each in used)
         return str(Amount(sum(each.nanos for each in used), binary) if used else ZERO)
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
-from berth.objects.host_ports import HostPort, conflicts, host_ports
-from berth.objects.node import Node
-from berth.objects.quantity import NANO, milli_value, value
-from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
-from berth.objects.selectors import required_node_affinity
-from berth.objects.taints import NO_EXECUTE, untolerated
+from berth.kube.objects.host_ports import HostPort, conflicts, host_ports
+from berth.kube.objects.node import Node
+from berth.kube.objects.quantity import NANO, milli_value, value
+from berth.kube.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from berth.kube.objects.selectors import required_node_affinity
+from berth.kube.objects.taints import NO_EXECUTE, untolerated
 
 UNEXPECTED_ADMISSION_ERROR: Final = "UnexpectedAdmissionError"
 OS_LABEL: Final = "kubernetes.io/os"
@@ -102,7 +102,7 @@ def placement_rejection(
 ) -> Rejection | None:
     """Say why *node* is not for *pod*: affinity, ports, or taints that evict.
 
-    *comparisons* as in :func:`berth.objects.taints.tolerates`.
+    *comparisons* as in :func:`berth.kube.objects.taints.tolerates`.
     """
     affinity = required_node_affinity(pod.spec)
     if affinity is not None and not affinity.matches(node.labels, node.name):

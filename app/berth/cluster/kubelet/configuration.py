@@ -15,7 +15,6 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from berth import manifests
 from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.thresholds import (
     DEFAULT_HARD,
@@ -23,11 +22,12 @@ from berth.cluster.kubelet.eviction.thresholds import (
     parse_thresholds,
 )
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.duration import Duration
-from berth.errors import UserError
-from berth.objects.amounts import Amount
-from berth.objects.quantity import check_quantity, parse, value
-from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from berth.kube import manifests
+from berth.kube.objects.amounts import Amount
+from berth.kube.objects.quantity import check_quantity, parse, value
+from berth.kube.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from berth.runtime.duration import Duration
+from berth.runtime.errors import UserError
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def read(path: Path) -> KubeletConfiguration:
     except manifests.ManifestError as exc:
         raise KubeletConfigurationError(str(exc)) from exc
     if len(documents) != 1 or (documents[0]["apiVersion"], documents[0]["kind"]) != TYPE:
-        found = ", ".join(f"{each['apiVersion']} {each['kind']}" for each in documents)
+        found = ", ".join(f"{document['apiVersion']} {document['kind']}" for document in documents)
         raise KubeletConfigurationError(
             f"{path}: exactly one {API_VERSION} {KIND} is needed, got {found or 'nothing'}"
         )
@@ -194,11 +194,11 @@ def from_object(obj: Mapping[str, Any], *, source: str) -> KubeletConfiguration:
     try:
         found = KubeletConfiguration.model_validate_json(msgspec.json.encode(obeyed))
     except ValidationError as exc:
-        problems = [_problem(each["loc"], each["type"], each["msg"]) for each in exc.errors()]
+        problems = [_problem(error["loc"], error["type"], error["msg"]) for error in exc.errors()]
     else:
         problems = list(_problems(found))
     if problems:
-        raise KubeletConfigurationError("\n".join(f"{source}: {each}" for each in problems))
+        raise KubeletConfigurationError("\n".join(f"{source}: {problem}" for problem in problems))
     return found
 
 

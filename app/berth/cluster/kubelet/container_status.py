@@ -1,10 +1,10 @@
 """What kubelets report of one container: a ``ContainerStatus``."""
 
-from berth.clock import rfc3339
 from berth.cluster.kubelet.container_life import ContainerLife, Doing, Termination
 from berth.cluster.kubelet.container_plan import Role
 from berth.cluster.resources import Object
-from berth.objects.pod import ResourceRequirements
+from berth.kube.objects.pod import ResourceRequirements
+from berth.runtime.clock import rfc3339
 
 
 def container_status(life: ContainerLife, uid: str, *, waits_for: str, resources: Object) -> Object:

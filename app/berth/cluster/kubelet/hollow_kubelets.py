@@ -9,9 +9,6 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from berth.client.api import Api
-from berth.client.errors import ApiError
-from berth.clock import Clock
 from berth.cluster.actions import Action, perform
 from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
@@ -27,10 +24,13 @@ from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
 from berth.cluster.kubelet.stages.plans import plans_by
 from berth.cluster.kubelet.stages.types import Stages
-from berth.informer.reflector import Reflector
-from berth.objects.node import Node, Taint
-from berth.objects.taints import NO_SCHEDULE
-from berth.tasks import forever
+from berth.kube.client.api import Api
+from berth.kube.client.errors import ApiError
+from berth.kube.informer.reflector import Reflector
+from berth.kube.objects.node import Node, Taint
+from berth.kube.objects.taints import NO_SCHEDULE
+from berth.runtime.clock import Clock
+from berth.runtime.tasks import forever
 
 log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from berth.cluster.kubelet.admission import Rejection, shortage
 from berth.cluster.kubelet.eviction import admission as eviction_admission
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import host_ip, pod_network
-from berth.objects.host_ports import HostPort, host_ports
-from berth.objects.node import Node
-from berth.objects.quantity import NANO, Quantities, parse
-from berth.objects.resources import PODS, is_extended, pod_requests
-from berth.objects.taints import COMPARISONS
+from berth.kube.objects.host_ports import HostPort, host_ports
+from berth.kube.objects.node import Node
+from berth.kube.objects.quantity import NANO, Quantities, parse
+from berth.kube.objects.resources import PODS, is_extended, pod_requests
+from berth.kube.objects.taints import COMPARISONS
 
 ADDRESSES: Final = 250
 """Of a pod network, those that pods get; more pods than that share them."""

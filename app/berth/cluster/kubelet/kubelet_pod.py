@@ -2,10 +2,10 @@
 
 import msgspec
 
-from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, Volume
-from berth.objects.quantity import Quantity
-from berth.objects.sharing import POD_PARTS, sharing
+from berth.kube.objects.meta import KubeStruct, ObjectMeta
+from berth.kube.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, Volume
+from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.sharing import POD_PARTS, sharing
 
 
 class DeletableMeta(ObjectMeta, frozen=True, gc=False):
@@ -132,7 +132,10 @@ class KubeletPod(Pod, frozen=True, gc=False):
     @property
     def ready(self) -> str:
         """The status of the condition Ready, as the API has it; empty: it has none."""
-        return next((each.status for each in self.status.conditions if each.type == "Ready"), "")
+        return next(
+            (condition.status for condition in self.status.conditions if condition.type == "Ready"),
+            "",
+        )
 
 
 decode_pod = sharing(msgspec.json.Decoder(KubeletPod).decode, POD_PARTS)

@@ -4,8 +4,6 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum, auto
 
-from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
-from berth.clock import Clock, rfc3339_micro
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.node_template import (
@@ -17,9 +15,11 @@ from berth.cluster.kubelet.node_template import (
     without,
 )
 from berth.cluster.resources import Object
-from berth.objects.node import Node
-from berth.objects.quantity import Quantity
-from berth.objects.resources import is_extended
+from berth.kube.client.errors import AlreadyExistsError, ApiError, NotFoundError
+from berth.kube.objects.node import Node
+from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.resources import is_extended
+from berth.runtime.clock import Clock, rfc3339_micro
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
@@ -170,12 +170,14 @@ def _is_missed(node: Node) -> bool:
 
 def _pressure_changes(node: Node, pressure: Collection[str], *, now: float) -> list[Object]:
     """Return the conditions of pressure that are not what *pressure* says, as they should be."""
-    known = {each.type: each.status for each in node.status.conditions}
+    known = {condition.type: condition.status for condition in node.status.conditions}
     wrong = {
         type_ for type_ in UNDER_PRESSURE if (known.get(type_) == "True") != (type_ in pressure)
     }
     return (
-        [each for each in conditions(pressure, now=now) if each["type"] in wrong] if wrong else []
+        [condition for condition in conditions(pressure, now=now) if condition["type"] in wrong]
+        if wrong
+        else []
     )
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from berth.clock import rfc3339
 from berth.cluster.resources import Object
-from berth.objects.amounts import Amount, amount
-from berth.objects.quantity import Quantity
+from berth.kube.objects.amounts import Amount, amount
+from berth.kube.objects.quantity import Quantity
+from berth.runtime.clock import rfc3339
 
 VERSION = "v1.36.0-berth"
 

@@ -9,8 +9,8 @@ from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_life import ContainerLife
 from berth.cluster.kubelet.container_plan import Pull, Role
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
-from berth.duration import Duration
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
+from berth.runtime.duration import Duration
 
 HOLLOW: Final = "the hollow node chose so"
 """What there is to say of a probe that no process failed."""

@@ -24,7 +24,7 @@ from berth.cluster.kubelet.kubelet_pod import KubeletContainerStatus, KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.restarts import is_restarted
 from berth.cluster.times import seconds_of
-from berth.duration import Duration
+from berth.runtime.duration import Duration
 
 MINIMUM_GRACE_SECONDS: Final = 2.0
 """What a container gets after SIGTERM when its preStop hook has used up the grace period."""
@@ -67,10 +67,14 @@ class PodLife:
         self.is_stopping = False
         self.is_over = False
         self.containers = [
-            ContainerLife(each, Role.SIDECAR if each.restart_policy == "Always" else Role.INIT)
-            for each in pod.spec.init_containers
+            ContainerLife(
+                container, Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
+            )
+            for container in pod.spec.init_containers
         ]
-        self.containers += [ContainerLife(each, Role.MAIN) for each in pod.spec.containers]
+        self.containers += [
+            ContainerLife(container, Role.MAIN) for container in pod.spec.containers
+        ]
         self._node = node
         self._plan = plan
         self._stop_seconds = stop_seconds
@@ -82,21 +86,27 @@ class PodLife:
     @property
     def is_initialized(self) -> bool:
         """Whether the init containers are done, and the sidecars started; it stays so."""
-        for each in self.containers:
-            if each.role is Role.MAIN and each.has_run:
+        for container in self.containers:
+            if container.role is Role.MAIN and container.has_run:
                 return True
-        return all(each.is_passed for each in self.containers if each.role is not Role.MAIN)
+        return all(
+            container.is_passed for container in self.containers if container.role is not Role.MAIN
+        )
 
     @property
     def running(self) -> set[str]:
         """The names of the containers that run."""
-        return {each.container.name for each in self.containers if each.doing is Doing.RUNNING}
+        return {
+            container.container.name
+            for container in self.containers
+            if container.doing is Doing.RUNNING
+        }
 
     def next_due(self) -> float:
         """Return when something happens next; infinity: never by itself."""
         due = min(self._begins_at, self._deadline)
-        for each in self.containers:
-            due = min(due, each.due)
+        for container in self.containers:
+            due = min(due, container.due)
         return due
 
     def advance(self, now: float) -> None:
@@ -114,14 +124,14 @@ class PodLife:
             each.name: each
             for each in (*status.init_container_statuses, *status.container_statuses)
         }
-        for each in self.containers:
-            known = reported.get(each.container.name, KubeletContainerStatus())
-            each.plan = self._plan.container(
-                each.container, each.role, restarts=known.restart_count
+        for container in self.containers:
+            known = reported.get(container.container.name, KubeletContainerStatus())
+            container.plan = self._plan.container(
+                container.container, container.role, restarts=known.restart_count
             )
-            each.resumes(known, now)
-            if each.end is not None and self._is_restarted(each, each.end.exit_code):
-                self._pause(each, now)
+            container.resumes(known, now)
+            if container.end is not None and self._is_restarted(container, container.end.exit_code):
+                self._pause(container, now)
         self.start_time = now if status.start_time is None else seconds_of(status.start_time)
         self._begin(now)
 
@@ -136,15 +146,15 @@ class PodLife:
         self._begins_at = self._deadline = inf
         self._kill_at = kill_at
         is_initialized = self.is_initialized
-        for each in self.containers:
-            if each.doing is not Doing.RUNNING:
-                each.gives_up(is_initialized=is_initialized)
+        for container in self.containers:
+            if container.doing is not Doing.RUNNING:
+                container.gives_up(is_initialized=is_initialized)
                 continue
             if first:
-                self._events.stopping(self.pod, each)
-                each.quiet_until = now + _pre_stop_seconds(each)
-            if each.role is not Role.SIDECAR or each.is_told:
-                self._tell(each, now)
+                self._events.stopping(self.pod, container)
+                container.quiet_until = now + _pre_stop_seconds(container)
+            if container.role is not Role.SIDECAR or container.is_told:
+                self._tell(container, now)
         self._stop_sidecars(now)
         self._check_over()
 
@@ -158,24 +168,24 @@ class PodLife:
         """Take in another spec; a container whose image has changed is started anew."""
         self.pod = pod
         containers = {each.name: each for each in (*pod.spec.init_containers, *pod.spec.containers)}
-        for each in self.containers:
-            before, each.container = each.container, containers[each.container.name]
-            changed = before.image != each.container.image
-            if changed and each.doing is Doing.RUNNING and not self.is_stopping:
-                self._events.redefined(pod, each)
-                each.terminates(now, exit_code=SIGTERM_EXIT, reason="")
-                self._restart(each, now)
+        for container in self.containers:
+            before, container.container = container.container, containers[container.container.name]
+            changed = before.image != container.container.image
+            if changed and container.doing is Doing.RUNNING and not self.is_stopping:
+                self._events.redefined(pod, container)
+                container.terminates(now, exit_code=SIGTERM_EXIT, reason="")
+                self._restart(container, now)
         self.version += 1
 
     def kill(self, name: str, now: float, *, exit_code: int, reason: str) -> None:
         """End the container *name* if it runs; the restart policy decides what follows."""
-        for each in self.containers:
-            if each.container.name == name and each.doing is Doing.RUNNING:
-                self._end(each, now, exit_code=exit_code, reason=reason)
+        for container in self.containers:
+            if container.container.name == name and container.doing is Doing.RUNNING:
+                self._end(container, now, exit_code=exit_code, reason=reason)
 
     def lose_machine(self, now: float) -> None:
         """End all that runs: the machine was down. Init containers run again first."""
-        running = [each for each in self.containers if each.doing is Doing.RUNNING]
+        running = [container for container in self.containers if container.doing is Doing.RUNNING]
         if not running:
             return
         self.version += 1
@@ -189,8 +199,8 @@ class PodLife:
         if any(each.role is Role.INIT and each not in again for each in running):
             self._stop_rest(now)
             return
-        inits = [each for each in self.containers if each.role is Role.INIT]
-        for each in (*again, *(each for each in inits if again and each.doing is Doing.ENDED)):
+        inits = [container for container in self.containers if container.role is Role.INIT]
+        for each in (*again, *(init for init in inits if again and init.doing is Doing.ENDED)):
             each.last, each.end = each.end, None
             each.restarts += 1
             each.doing = Doing.WAITING
@@ -200,8 +210,8 @@ class PodLife:
     def abandon(self) -> None:
         """Forget all that was to come: somebody else says that the pod has finished."""
         self._begins_at = self._deadline = inf
-        for each in self.containers:
-            each.due = inf
+        for container in self.containers:
+            container.due = inf
         self.is_over = True
 
     def _do(self, now: float) -> None:
@@ -209,9 +219,9 @@ class PodLife:
         if self._begins_at <= now:
             self._begin(now)
             return
-        for each in self.containers:
-            if each.due <= now:
-                self._go_on(each, now)
+        for container in self.containers:
+            if container.due <= now:
+                self._go_on(container, now)
                 return
         self._deadline = inf
         self._events.deadline_exceeded(self.pod)
@@ -231,10 +241,10 @@ class PodLife:
 
     def _start_next(self, now: float) -> None:
         """Start whose turn it is: the next init container, or after them all others."""
-        for each in self.containers:
-            if each.doing is Doing.WAITING:
-                self._start(each, now)
-            if each.role is not Role.MAIN and not each.is_passed:
+        for container in self.containers:
+            if container.doing is Doing.WAITING:
+                self._start(container, now)
+            if container.role is not Role.MAIN and not container.is_passed:
                 return
 
     def _go_on(self, each: ContainerLife, now: float) -> None:
@@ -361,7 +371,11 @@ class PodLife:
 
     def _check_mains(self, now: float) -> None:
         """See to the end of the pod when all of its main containers have ended for good."""
-        if all(each.doing is Doing.ENDED for each in self.containers if each.role is Role.MAIN):
+        if all(
+            container.doing is Doing.ENDED
+            for container in self.containers
+            if container.role is Role.MAIN
+        ):
             self._stop_rest(now)
 
     def _stop_rest(self, now: float) -> None:
@@ -389,15 +403,15 @@ class PodLife:
 
     def _stop_sidecars(self, now: float) -> None:
         """Tell the last sidecar that runs to end when all others have ended."""
-        for each in reversed(self.containers):
-            if each.doing is Doing.RUNNING:
-                if not each.is_told and each.role is Role.SIDECAR:
-                    self._tell(each, now)
-                if each.role is not Role.SIDECAR or each.is_told:
+        for container in reversed(self.containers):
+            if container.doing is Doing.RUNNING:
+                if not container.is_told and container.role is Role.SIDECAR:
+                    self._tell(container, now)
+                if container.role is not Role.SIDECAR or container.is_told:
                     return
 
     def _check_over(self) -> None:
-        if not any(each.doing is Doing.RUNNING for each in self.containers):
+        if not any(container.doing is Doing.RUNNING for container in self.containers):
             self.is_over = True
             self.version += 1
 

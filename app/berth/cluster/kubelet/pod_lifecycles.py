@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
-from berth.clock import Clock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.kubelet import pod_status
 from berth.cluster.kubelet.admission import Rejection
@@ -23,6 +21,8 @@ from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.kubelet.pod_status import Condition, Conditions
 from berth.cluster.resources import Object
+from berth.kube.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from berth.runtime.clock import Clock
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -310,7 +310,9 @@ class PodLifecycles:
         )
         tracked = Tracked(pod, node, life, followed=pod.metadata.generation)
         tracked.annotations = plan.annotations
-        tracked.given = {each.name: given(each.resources) for each in pod.spec.containers}
+        tracked.given = {
+            container.name: given(container.resources) for container in pod.spec.containers
+        }
         if is_known:
             node.take(pod)
             node.has_pod_ip(pod.status.pod_ip)
@@ -381,11 +383,13 @@ class PodLifecycles:
         """Take in that the spec of a pod has changed."""
         pod = tracked.pod
         tracked.followed = pod.metadata.generation
-        for each in pod.spec.ephemeral_containers:
-            tracked.ephemeral_since.setdefault(each.name, now)
+        for container in pod.spec.ephemeral_containers:
+            tracked.ephemeral_since.setdefault(container.name, now)
         tracked.resize = tracked.node.resize(pod)
         if tracked.resize is None:
-            tracked.given = {each.name: given(each.resources) for each in pod.spec.containers}
+            tracked.given = {
+                container.name: given(container.resources) for container in pod.spec.containers
+            }
         if tracked.resize is not None and tracked.resize.reason == "Deferred":
             self._deferred.add(pod.key)
         else:
@@ -443,9 +447,9 @@ def _notices_ready(tracked: Tracked) -> bool:
     sent = tracked.sent.get("Ready")
     if sent is None or tracked.is_busy:
         return False
-    for each in tracked.pod.status.conditions:
-        if each.type == "Ready" and each.status != sent.status:
-            said = Condition(each.status, each.reason, each.message)
+    for condition in tracked.pod.status.conditions:
+        if condition.type == "Ready" and condition.status != sent.status:
+            said = Condition(condition.status, condition.reason, condition.message)
             tracked.sent, tracked.reported = {**tracked.sent, "Ready": said}, -1
             return True
     return False

@@ -7,7 +7,6 @@ The rules are those of ``getPhase`` in ``pkg/kubelet/kubelet_pods.go`` and of
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from berth.clock import rfc3339
 from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_life import ContainerLife
 from berth.cluster.kubelet.container_plan import Role
@@ -16,6 +15,7 @@ from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.resources import Object
+from berth.runtime.clock import rfc3339
 
 RESIZE_PENDING: Final = "PodResizePending"
 """The condition of a pod that does not get the resources that it asks for."""
@@ -70,10 +70,14 @@ def status_of(
     inits: list[Object] = []
     mains: list[Object] = []
     waits_for = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
-    for each in life.containers:
-        known = given.get(each.container.name, _NOTHING) if each.role is Role.MAIN else _NOTHING
-        shown = container_status(each, uid, waits_for=waits_for, resources=known)
-        (mains if each.role is Role.MAIN else inits).append(shown)
+    for container in life.containers:
+        known = (
+            given.get(container.container.name, _NOTHING)
+            if container.role is Role.MAIN
+            else _NOTHING
+        )
+        shown = container_status(container, uid, waits_for=waits_for, resources=known)
+        (mains if container.role is Role.MAIN else inits).append(shown)
     status["containerStatuses"] = mains
     if inits:
         status["initContainerStatuses"] = inits
@@ -83,12 +87,14 @@ def status_of(
 def phase_of(life: PodLife) -> str:
     """Return the phase of a pod. Once it is Succeeded or Failed it stays so."""
     if life.is_over:
-        ends = [each.end for each in life.containers if each.role is not Role.SIDECAR]
+        ends = [
+            container.end for container in life.containers if container.role is not Role.SIDECAR
+        ]
         well = all(end is not None and end.exit_code == 0 for end in ends)
         return "Succeeded" if well and life.failure is None else "Failed"
     if not life.is_initialized:
         return "Pending"
-    return "Running" if all(each.has_run for each in life.containers) else "Pending"
+    return "Running" if all(container.has_run for container in life.containers) else "Pending"
 
 
 def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditions:
@@ -108,11 +114,11 @@ def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditio
         resize is None
         and not pod.spec.init_containers
         and not pod.spec.readiness_gates
-        and all(each.ready for each in life.containers)
+        and all(container.ready for container in life.containers)
     ):
         return _READY if _is_scheduled(pod) else _READY_BOUND_BY_HAND
     ready = _all(
-        (each.container.name for each in life.containers if not _is_ready(each)),
+        (container.container.name for container in life.containers if not _is_ready(container)),
         "ContainersNotReady",
         "unready",
     )
@@ -124,9 +130,9 @@ def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditio
     }
     if not life.is_initialized:
         incomplete = (
-            each.container.name
-            for each in life.containers
-            if each.role is not Role.MAIN and not each.is_passed
+            container.container.name
+            for container in life.containers
+            if container.role is not Role.MAIN and not container.is_passed
         )
         conditions["Initialized"] = _all(incomplete, "ContainersNotInitialized", "incomplete")
     if resize is not None:
@@ -139,8 +145,8 @@ def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditio
 def known_conditions(pod: KubeletPod) -> Conditions:
     """Return the conditions that an earlier kubelet process has reported."""
     return {
-        each.type: Condition(each.status, each.reason, each.message)
-        for each in pod.status.conditions
+        condition.type: Condition(condition.status, condition.reason, condition.message)
+        for condition in pod.status.conditions
     }
 
 
@@ -158,16 +164,16 @@ def ephemeral_statuses(pod: KubeletPod, since: Mapping[str, float]) -> list[Obje
     """Return the statuses of ephemeral containers, which run *since* some time, by name."""
     return [
         {
-            "name": each.name,
-            "image": each.image,
-            "imageID": f"hollow://{each.image}",
-            "containerID": f"hollow://{pod.metadata.uid}/{each.name}",
+            "name": container.name,
+            "image": container.image,
+            "imageID": f"hollow://{container.image}",
+            "containerID": f"hollow://{pod.metadata.uid}/{container.name}",
             "restartCount": 0,
             "lastState": {},
             "ready": False,
-            "state": {"running": {"startedAt": rfc3339(since[each.name])}},
+            "state": {"running": {"startedAt": rfc3339(since[container.name])}},
         }
-        for each in pod.spec.ephemeral_containers
+        for container in pod.spec.ephemeral_containers
     ]
 
 
@@ -195,7 +201,7 @@ def _gates(pod: KubeletPod) -> Condition:
     """Return whether a pod whose containers are ready is so, by its readiness gates."""
     if not pod.spec.readiness_gates:
         return TRUE
-    held = {each.type: each.status for each in pod.status.conditions}
+    held = {condition.type: condition.status for condition in pod.status.conditions}
     lacking = []
     for gate in pod.spec.readiness_gates:
         name = f'pod readiness gate "{gate.condition_type}"'

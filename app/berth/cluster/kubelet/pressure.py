@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet import node_events
@@ -40,8 +39,9 @@ from berth.cluster.kubelet.usage import (
     usage_of_system,
     usage_of_volumes,
 )
-from berth.objects.quantity import check_quantity, parse, value
-from berth.objects.resources import MEMORY
+from berth.kube.objects.quantity import check_quantity, parse, value
+from berth.kube.objects.resources import MEMORY
+from berth.runtime.clock import Clock
 
 MONITORING_SECONDS: Final = 10.0
 """Between two looks at a node (``evictionMonitoringPeriod``)."""
@@ -190,9 +190,9 @@ class NodePressure:
         if found.reclaimed:
             message = f"Attempting to reclaim {found.reclaimed}"
             self._record(node, reason="EvictionThresholdMet", message=message)
-        for each in found.evictions:
-            self._evict(each)
-            watched.evicting.add(each.pod.key)
+        for eviction in found.evictions:
+            self._evict(eviction)
+            watched.evicting.add(eviction.pod.key)
         watched.is_idle = watched.manager.is_calm and not self._is_told(node)
         if not found.evictions:
             return MONITORING_SECONDS
@@ -233,7 +233,7 @@ class NodePressure:
         """
         self._out_of_memory.discard(node.name)
         stats = self._stats(node, watched)
-        killed = [each for pod in stats.pods for each in out_of_memory.over_limits(pod)]
+        killed = [over_limit for pod in stats.pods for over_limit in out_of_memory.over_limits(pod)]
         stats = stats.without(killed)
         while (victim := out_of_memory.victim(stats)) is not None:
             message = f"System OOM encountered, victim process: {victim.container}, pid: 0"
@@ -291,11 +291,11 @@ class NodePressure:
             for pod, _ in self._pods.active_on(node.name)
             for container in (*pod.spec.init_containers, *pod.spec.containers)
         }
-        return [each for each in node.images if each not in used]
+        return [image for image in node.images if image not in used]
 
     def _delete_images(self, node: HollowNode, images: Iterable[str]) -> int:
         """Delete *images*; return the bytes that this frees."""
-        freed = sum(node.images.pop(each) for each in list(images))
+        freed = sum(node.images.pop(image) for image in list(images))
         if freed:
             self._report(node.name)
         return freed
@@ -351,7 +351,9 @@ def _pod_stats(pod: KubeletPod, running: Collection[str]) -> PodStats:
     """Return what a pod uses whose containers *running* run."""
     annotations = pod.metadata.annotations
     usages = usage_of_containers(annotations, running_containers(pod.spec))
-    sources = {each.name: each.empty_dir for each in pod.spec.volumes if each.empty_dir is not None}
+    sources = {
+        volume.name: volume.empty_dir for volume in pod.spec.volumes if volume.empty_dir is not None
+    }
     stored = usage_of_volumes(annotations) if annotations else {}
     return PodStats(
         pod,

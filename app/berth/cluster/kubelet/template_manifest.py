@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
-from berth.manifests import ManifestError
-from berth.objects.node import Node
+from berth.kube.manifests import ManifestError
+from berth.kube.objects.node import Node
 
 COUNT: Final = "berth.dev/count"
 """The annotation that says how many nodes of a shape there are."""

@@ -11,9 +11,9 @@ kills and ``metrics.k8s.io`` (:mod:`berth.cluster.http.resource_metrics`) all as
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from berth.objects.pod import Container
-from berth.objects.quantity import NANO, check_quantity, parse, value
-from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from berth.kube.objects.pod import Container
+from berth.kube.objects.quantity import NANO, check_quantity, parse, value
+from berth.kube.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 
 PREFIX: Final = "berth.dev/usage-"
 VOLUME_PREFIX: Final = f"{PREFIX}volume-"
@@ -68,7 +68,7 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 def is_told(annotations: Mapping[str, str]) -> bool:
     """Tell whether annotations say what is used."""
-    return any(each.startswith(PREFIX) for each in annotations)
+    return any(annotation.startswith(PREFIX) for annotation in annotations)
 
 
 class HasContainers(Protocol):
@@ -83,7 +83,9 @@ class HasContainers(Protocol):
 
 def running_containers(spec: HasContainers) -> list[Container]:
     """Return the containers that run side by side: sidecars first, as they start."""
-    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    sidecars = [
+        container for container in spec.init_containers if container.restart_policy == "Always"
+    ]
     return [*sidecars, *spec.containers]
 
 
@@ -101,10 +103,10 @@ def usage_of_containers(
 def usage_of_volumes(annotations: Mapping[str, str]) -> dict[str, int]:
     """Return the bytes in ``emptyDir`` volumes, by name, as far as annotations say."""
     return {
-        each.removeprefix(VOLUME_PREFIX): amount
-        for each in annotations
-        if each.startswith(VOLUME_PREFIX)
-        and (amount := _told(each.removeprefix(PREFIX), annotations)) is not None
+        annotation.removeprefix(VOLUME_PREFIX): amount
+        for annotation in annotations
+        if annotation.startswith(VOLUME_PREFIX)
+        and (amount := _told(annotation.removeprefix(PREFIX), annotations)) is not None
     }
 
 
@@ -138,13 +140,13 @@ def _shares(
         return [told]
     requests = [
         _in_units(resource, parse(amount))
-        if (amount := each.resources.requests.get(resource))
+        if (amount := container.resources.requests.get(resource))
         else 0
-        for each in containers
+        for container in containers
     ]
     if told is None:
         without = USED_WITHOUT_REQUEST[resource]
-        return [each // USED_SHARE if each else without for each in requests]
+        return [request // USED_SHARE if request else without for request in requests]
     weights = requests if any(requests) else [1] * len(containers)
     whole = sum(weights)
     shares, given, weighed = [], 0, 0

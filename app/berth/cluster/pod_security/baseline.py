@@ -101,15 +101,17 @@ def host_namespaces(_metadata: Object, spec: Object) -> Violation | None:
 
 
 def host_path_volumes(_metadata: Object, spec: Object) -> Violation | None:
-    found = [each.get("name") or "" for each in spec.get("volumes") or () if "hostPath" in each]
+    found = [
+        volume.get("name") or "" for volume in spec.get("volumes") or () if "hostPath" in volume
+    ]
     return Violation("hostPath volumes", named("volume", found)) if found else None
 
 
 def host_ports(_metadata: Object, spec: Object) -> Violation | None:
     def ports(container: Object) -> Iterator[str]:
-        for each in container.get("ports") or ():
-            if each.get("hostPort"):
-                yield str(each["hostPort"])
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield str(port["hostPort"])
 
     names = containers_where(spec, lambda each: any(ports(each)))
     if not names:
@@ -179,12 +181,12 @@ def selinux_options(_metadata: Object, spec: Object) -> Violation | None:
     if not who:
         return None
     all_options = [options(security_of(each)) for each in (spec, *containers_of(spec))]
-    types = sorted({each.get("type") or "" for each in all_options} - SELINUX_TYPES)
+    types = sorted({all_option.get("type") or "" for all_option in all_options} - SELINUX_TYPES)
     said = [f"{plural('type', types)} {quoted(types)}"] if types else []
     said += [
         f"{field} may not be set"
         for field in ("user", "role")
-        if any(each.get(field) for each in all_options)
+        if any(all_option.get(field) for all_option in all_options)
     ]
     why = f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(said)}"
     return Violation("seLinuxOptions", why)
@@ -206,8 +208,8 @@ def seccomp(_metadata: Object, spec: Object) -> Violation | None:
 
 
 def sysctls(_metadata: Object, spec: Object) -> Violation | None:
-    names = [each.get("name") or "" for each in security_of(spec).get("sysctls") or ()]
-    found = [each for each in names if each not in SYSCTLS]
+    names = [sysctl.get("name") or "" for sysctl in security_of(spec).get("sysctls") or ()]
+    found = [name for name in names if name not in SYSCTLS]
     return Violation("forbidden sysctls", ", ".join(found)) if found else None
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from berth import field_errors
 from berth.cluster.pod_security import baseline, restricted
 from berth.cluster.pod_security.violations import Check
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 MODES: Final = ("enforce", "audit", "warn")

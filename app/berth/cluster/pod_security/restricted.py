@@ -91,12 +91,12 @@ def capabilities(_metadata: Object, spec: Object) -> Violation | None:
 
 def volumes(_metadata: Object, spec: Object) -> Violation | None:
     names, kinds = [], set()
-    for each in spec.get("volumes") or ():
+    for volume in spec.get("volumes") or ():
         # A volume without a source is an emptyDir.
-        if len(each) == 1 or not VOLUMES.isdisjoint(each):
+        if len(volume) == 1 or not VOLUMES.isdisjoint(volume):
             continue
-        names.append(each.get("name") or "")
-        kinds.add(next((kind for kind in OTHER_VOLUMES if kind in each), "unknown"))
+        names.append(volume.get("name") or "")
+        kinds.add(next((kind for kind in OTHER_VOLUMES if kind in volume), "unknown"))
     if not names:
         return None
     uses = "uses" if len(names) == 1 else "use"

@@ -48,7 +48,7 @@ def plural(word: str, things: Iterable[object]) -> str:
 
 
 def quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{each}"' for each in names)
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def setters(spec: Object, test: Callable[[Object], bool]) -> str:

@@ -136,10 +136,10 @@ def _kind(path: str, data: Any, columns: Any) -> KindData:
         categories=tuple(data["categories"]),
         verbs=tuple(data["verbs"]),
         subresources=tuple(
-            SubresourceData(each["name"], tuple(each["verbs"]), **each["kind"])
-            for each in data["subresources"]
+            SubresourceData(subresource["name"], tuple(subresource["verbs"]), **subresource["kind"])
+            for subresource in data["subresources"]
         ),
-        columns=tuple(ColumnData(**each) for each in columns),
+        columns=tuple(ColumnData(**column) for column in columns),
     )
 
 

@@ -176,7 +176,7 @@ def _schema(name: str, schema: Json, messages: Json) -> Json:
         fields[field] = entry
     found: Json = {"fields": fields}
     if kinds := schema.get("x-kubernetes-group-version-kind"):
-        found["kinds"] = [[each["group"], each["version"], each["kind"]] for each in kinds]
+        found["kinds"] = [[kind["group"], kind["version"], kind["kind"]] for kind in kinds]
     if map_type := schema.get("x-kubernetes-map-type"):
         found["map_type"] = map_type
     if unions := schema.get("x-kubernetes-unions"):
@@ -305,7 +305,7 @@ def _docstring(schema: str) -> str:
 
 def _in_paragraphs(text: str) -> str:
     paragraphs = (" ".join(each.split()) for each in text.split("\n\n"))
-    return "\n\n".join(each for each in paragraphs if each)
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _said_of_fields(schemas: Iterable[str]) -> Json:

@@ -423,7 +423,7 @@ def _write_schema_or(value: Any) -> bytes:
     items = (
         each.encode() if isinstance(each, str) else message_of(each, _props()) for each in value
     )
-    return _with_length(b"".join(_delimited(2, each) for each in items))
+    return _with_length(b"".join(_delimited(2, item) for item in items))
 
 
 def _write_schema_or_bool(value: Any) -> bytes:

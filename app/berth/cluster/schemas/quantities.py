@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.schemas.types import ListOf, MapOf, Scalar, Schema, Type, object_of
-from berth.objects.quantity import canonical_text, parse
+from berth.kube.objects.quantity import canonical_text, parse
 
 QUANTITY: Final = Scalar("Quantity")
 CORE: Final = "io.k8s.api.core.v1."

@@ -56,7 +56,7 @@ def struct_type(schema: Schema, *, complete: bool = False) -> Any:
 
 
 def _contains_itself(schema: Schema) -> bool:
-    below = (object_of(each.type) for each in schema.fields.values())
+    below = (object_of(field.type) for field in schema.fields.values())
     return any(each is schema for each in below)
 
 

@@ -128,8 +128,8 @@ def reachable(schema: Schema) -> Iterator[Schema]:
     while todo:
         current = todo.pop()
         yield current
-        for each in current.fields.values():
-            target = object_of(each.type)
+        for field in current.fields.values():
+            target = object_of(field.type)
             if target is not None and target not in seen:
                 seen.add(target)
                 todo.append(target)

@@ -22,7 +22,7 @@ import msgspec
 
 from berth.cluster.storage.log import LOG_CAPACITY, ChangeType
 from berth.cluster.storage.store import Stored
-from berth.errors import UserError
+from berth.runtime.errors import UserError
 
 FILE: Final = "berth.db"
 

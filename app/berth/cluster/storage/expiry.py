@@ -3,9 +3,9 @@
 from collections import deque
 from contextlib import suppress
 
-from berth.clock import Clock
 from berth.cluster.storage.log import ChangeType, ExpiredError
 from berth.cluster.storage.store import ConflictError, Key, NotFoundError, Store
+from berth.runtime.clock import Clock
 
 BATCH = 1_000
 """Deletions in one sweep, about 20 ms; the rest is for the next."""

@@ -402,7 +402,7 @@ class Store:
 
     def check_invariants(self) -> None:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""
-        kept = [each for all_ in self._collections.values() for each in all_.objects.values()]
+        kept = [object_ for all_ in self._collections.values() for object_ in all_.objects.values()]
         assert self._size == sum(len(stored.body) for stored in kept)
         assert self._logs_size == sum(each.log.size for each in self._collections.values())
         for storage_key, collection in self._collections.items():

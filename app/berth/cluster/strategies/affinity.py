@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.selectors import LabelSelector, Requirement
 from berth.cluster.strategies.shape import Int32, Shape
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -12,7 +12,7 @@ from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin, checks
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.strategies.shape import section
-from berth.documents import DEPTH_LIMIT, depth_of
+from berth.kube.documents import DEPTH_LIMIT, depth_of
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
@@ -44,7 +44,7 @@ def default(obj: Object) -> None:
             rules = behavior.setdefault(direction, {})
             rules.setdefault("selectPolicy", "Max")
             if not rules.get("policies"):
-                rules["policies"] = [dict(each) for each in policies]
+                rules["policies"] = [dict(policy) for policy in policies]
         behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
 
 
@@ -87,7 +87,7 @@ def from_v2(obj: Object) -> Object:
     notes = dict(found["metadata"].get("annotations") or {})
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     metrics = list(spec.pop("metrics", None) or ())
-    targets = [_utilization(each, "target") for each in metrics]
+    targets = [_utilization(metric, "target") for metric in metrics]
     first = next((i for i, each in enumerate(targets) if each is not None), None)
     if first is not None:
         spec["targetCPUUtilizationPercentage"] = targets[first]

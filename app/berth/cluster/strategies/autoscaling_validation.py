@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.schemas.quantities import is_unreadable
 from berth.cluster.strategies import syntax
-from berth.field_errors import FieldError
-from berth.objects.quantity import parse
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import parse
 
 SOURCES: Final[Mapping[str, str]] = {
     "ContainerResource": "containerResource",

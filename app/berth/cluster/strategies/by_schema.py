@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject
 from berth.cluster.strategies.shape import validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 Default = Callable[[Object], None]
 Check = Callable[[Object], list[FieldError]]

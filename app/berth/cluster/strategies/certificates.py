@@ -10,10 +10,10 @@ from typing import Final
 
 from cryptography import x509
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 APPROVED: Final = "Approved"
 DENIED: Final = "Denied"
@@ -56,10 +56,10 @@ def check_approval(new: Object, old: Object) -> list[FieldError]:
 def with_transitions(conditions: Sequence[Object]) -> list[Object]:
     """Return conditions that say since when they are as they are."""
     return [
-        each
-        if each.get("lastTransitionTime") or not each.get("lastUpdateTime")
-        else {**each, "lastTransitionTime": each["lastUpdateTime"]}
-        for each in conditions
+        condition
+        if condition.get("lastTransitionTime") or not condition.get("lastUpdateTime")
+        else {**condition, "lastTransitionTime": condition["lastUpdateTime"]}
+        for condition in conditions
     ]
 
 
@@ -119,7 +119,7 @@ def _unchanged(
 ) -> list[FieldError]:
     found = []
     for kind in kinds:
-        before, after = ([each for each in _conditions(obj) if each.get("type") == kind]
+        before, after = ([condition for condition in _conditions(obj) if condition.get("type") == kind]
                          for obj in (old, new))  # fmt: skip
         if len(after) < len(before):
             done = "remove"

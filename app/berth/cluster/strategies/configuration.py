@@ -4,12 +4,12 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 SIZE_LIMIT = 1024 * 1024
 """Bytes of all values together."""

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from berth import field_errors
 from berth.cluster.cron import LONGEST, Schedule
 from berth.cluster.resources import Object
 from berth.cluster.strategies.job import check_spec, default_failure_policy
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError
-from berth.objects import pod_defaults
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects import pod_defaults
 
 LONGEST_NAME: Final = 52
 """The controller appends eleven characters to it for the name of a Job."""

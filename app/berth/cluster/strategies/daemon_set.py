@@ -7,8 +7,8 @@ from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
-from berth.field_errors import FieldError
-from berth.objects import pod_defaults
+from berth.kube.field_errors import FieldError
+from berth.kube.objects import pod_defaults
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 

@@ -1,13 +1,13 @@
 """Deployments: a template, and how to move from one to the next."""
 
-from berth import field_errors
 from berth.cluster import percent
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 
 class RollingUpdate(Shape, frozen=True):

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 MAX_DRIVER_LENGTH: Final = 63
 MAX_POOL_LENGTH: Final = 253

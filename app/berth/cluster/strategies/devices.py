@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from berth import field_errors
-from berth.cel.features import Features
-from berth.cel.selector_error import CompileError
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import plain
 from berth.cluster.strategies.selectors_to_check import require_compiled
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.cel.features import Features
+from berth.kube.cel.selector_error import CompileError
+from berth.kube.field_errors import FieldError
 
 EXACT_COUNT = "ExactCount"
 
@@ -54,7 +54,7 @@ def _check_selectors(owner: Object, path: str, features: Features) -> Iterator[F
 
 
 def _check_expression(expression: str, where: str, features: Features) -> Iterator[FieldError]:
-    from berth.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
+    from berth.kube.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
 
     where = f"{where}.expression"
     if len(expression.encode(errors="replace")) > MAX_LENGTH:
@@ -81,7 +81,7 @@ def _expressions(part: Any) -> Iterator[str]:
 
 def _check_length(parts: Any, path: str, features: Features) -> list[FieldError]:
     sources = list(_expressions(parts))
-    length = sum(len(each.encode(errors="replace")) for each in sources)
+    length = sum(len(source.encode(errors="replace")) for source in sources)
     if length <= MAX_EXPRESSIONS:
         require_compiled(sources, features)
         return []

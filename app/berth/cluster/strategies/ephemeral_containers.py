@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 PATH: Final = "spec.ephemeralContainers"
 
@@ -35,12 +35,12 @@ def validate(new: Object, old: Object) -> list[FieldError]:
         found += _validate_one(container, f"{PATH}[{index}]", seen, others)
         seen.add(container.get("name"))
     now = {each.get("name"): each for each in containers}
-    for each in old["spec"].get("ephemeralContainers") or []:
-        name = each["name"]
+    for ephemeral_container in old["spec"].get("ephemeralContainers") or []:
+        name = ephemeral_container["name"]
         if name not in now:
             why = f'existing ephemeral containers "{name}" may not be removed\n'
             found.append(field_errors.forbidden(PATH, why))
-        elif now[name] != each:
+        elif now[name] != ephemeral_container:
             why = f'existing ephemeral containers "{name}" may not be changed\n'
             found.append(field_errors.forbidden(PATH, why))
     return found

@@ -1,11 +1,11 @@
 """Events, in the form of core/v1; :mod:`berth.cluster.events_view` translates for the other API."""
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 NOTE_LIMIT = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from berth import field_errors
-from berth.cel.failures import CompileError
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.cel.failures import CompileError
+from berth.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from berth.cel.expressions import Environment, Expression
+    from berth.kube.cel.expressions import Environment, Expression
 
 VARIABLES: Final = (
     "object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer",
@@ -21,7 +21,7 @@ VARIABLES: Final = (
 @cache
 def environment() -> "Environment":
     """Return what the expressions may name."""
-    from berth.cel.expressions import Environment  # here, for the library takes 0.15 s to load
+    from berth.kube.cel.expressions import Environment  # here, for the library takes 0.15 s to load
 
     return Environment(*VARIABLES, authorizes=True)
 

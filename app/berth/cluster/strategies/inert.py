@@ -2,7 +2,7 @@
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies.shape import section
-from berth.objects import pod_defaults
+from berth.kube.objects import pod_defaults
 
 
 def default_endpoints(obj: Object) -> None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import job_policies, metadata, selectors, workload
 from berth.cluster.strategies.metadata import ObjectMeta
@@ -12,8 +11,9 @@ from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.syntax import dns1123_label, dns1123_subdomain
 from berth.cluster.strategies.workload import PodTemplate
-from berth.field_errors import FieldError
-from berth.objects import pod_defaults
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects import pod_defaults
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
@@ -300,8 +300,8 @@ def _may_be_redirected(job: Object) -> bool:
     if not (job.get("spec") or {}).get("suspend") or status.get("active"):
         return False
     is_known_as_suspended = any(
-        each.get("type") == "Suspended" and each.get("status") == "True"
-        for each in status.get("conditions") or ()
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
     )
     return is_known_as_suspended or not status.get("startTime")
 

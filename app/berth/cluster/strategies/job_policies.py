@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.indexes import Indexes
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 MOST_RULES: Final = 20
 MOST_PATTERNS: Final = 20
@@ -151,7 +151,7 @@ _OF_INDEXES: Final = "the number of indexes in the specified succeededIndexes fi
 
 def _listed(values: tuple[str, ...]) -> str:
     """Write *values* as Go prints a list of strings."""
-    return "[" + " ".join(f'"{each}"' for each in values) + "]"
+    return "[" + " ".join(f'"{value}"' for value in values) + "]"
 
 
 def _without_value(path: str, detail: str) -> FieldError:

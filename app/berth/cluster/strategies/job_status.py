@@ -8,11 +8,11 @@ still be mended.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster.indexes import Indexes
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating")
 CONDITIONS: Final = "status.conditions"
@@ -58,8 +58,8 @@ class _Status:
     def has(self, type_: str, status: str = "True") -> bool:
         """Whether it has that condition in that state."""
         return any(
-            each.get("type") == type_ and each.get("status") == status
-            for each in self.status.get("conditions") or ()
+            condition.get("type") == type_ and condition.get("status") == status
+            for condition in self.status.get("conditions") or ()
         )
 
     def differs(self, before: "_Status", *fields: str) -> bool:

@@ -2,12 +2,12 @@
 
 import re
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 

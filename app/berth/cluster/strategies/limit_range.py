@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies.quantities import validate_quantity
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError
-from berth.objects.amounts import Amount, amounts
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.amounts import Amount, amounts
 
 LISTS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 

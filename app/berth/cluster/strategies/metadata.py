@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Int64, Shape, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of an object together."""

@@ -4,7 +4,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import plain, selectors
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 TYPES = ("Ingress", "Egress")
 

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.cluster.strategies.taints import Taint, validate_taints
-from berth.field_errors import FieldError
-from berth.objects.quantity import Quantities
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import Quantities
 
 
 class NodeSpec(Shape, frozen=True):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 Default = Callable[[Object], None]
 Check = Callable[[Object], list[FieldError]]

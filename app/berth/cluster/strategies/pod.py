@@ -1,14 +1,14 @@
 """Pods: born Pending, and once created all but carved in stone."""
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
-from berth.field_errors import FieldError
-from berth.objects import pod_defaults
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects import pod_defaults
 
 SCHEDULING_GATED = {
     "type": "PodScheduled",

@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster import percent
 from berth.cluster.resources import Object
 from berth.cluster.strategies import plain, selectors
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")

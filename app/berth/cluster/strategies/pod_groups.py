@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.priority_class import HIGHEST_USER_PRIORITY
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError, join
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError, join
 
 MOST_TEMPLATES: Final = 8
 MOST_TOPOLOGY_CONSTRAINTS: Final = 1

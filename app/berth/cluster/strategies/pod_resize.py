@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from berth import field_errors
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
-from berth.objects.pod_defaults import qos_class
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.pod_defaults import qos_class
 
 FIELDS: Final = ("containers", "initContainers")
 RESIZED: Final = ("resources", "resizePolicy")
@@ -72,7 +72,7 @@ def _fixed(resources: Object) -> Object:
 
 def _is_supported(status: Object) -> bool:
     """Tell by the first container that runs whether the kubelet reports what containers have."""
-    for each in status.get("containerStatuses") or []:
-        if "running" in (each.get("state") or {}):
-            return "resources" in each
+    for container_status in status.get("containerStatuses") or []:
+        if "running" in (container_status.get("state") or {}):
+            return "resources" in container_status
     return True

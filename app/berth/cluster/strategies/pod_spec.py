@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.strategies import metadata, quantities, syntax, taints
 from berth.cluster.strategies.affinity import (
     Affinity,
@@ -16,8 +15,9 @@ from berth.cluster.strategies.affinity import (
 from berth.cluster.strategies.quantities import ResourceRequirements
 from berth.cluster.strategies.shape import Int32, Int64, Shape
 from berth.cluster.strategies.taints import Toleration
-from berth.field_errors import FieldError
-from berth.objects.quantity import Quantities
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import Quantities
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")

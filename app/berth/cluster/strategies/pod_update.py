@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from berth import field_errors
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 MUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"

@@ -8,14 +8,14 @@ from typing import Final
 
 import msgspec
 
-from berth import field_errors
-from berth.cel.literals import as_maps
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, webhooks
 from berth.cluster.strategies.expressions import check_expression, check_named
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.cel.literals import as_maps
+from berth.kube.field_errors import FieldError
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
 PATCH_TYPES: Final = {

@@ -1,13 +1,13 @@
 """PriorityClasses: names for priorities."""
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
 from berth.cluster.strategies.shape import Int32, Shape, validated
-from berth.field_errors import FieldError
-from berth.objects.pod_defaults import SYSTEM_PRIORITIES
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.pod_defaults import SYSTEM_PRIORITIES
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """What is above belongs to the system classes."""

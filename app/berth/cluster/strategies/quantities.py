@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from berth import field_errors
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.quantities import unreadable
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Shape
-from berth.field_errors import FieldError
-from berth.objects.quantity import NANO, Quantities, Quantity, parse
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import NANO, Quantities, Quantity, parse
 
 MALFORMED = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

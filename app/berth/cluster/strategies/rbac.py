@@ -4,13 +4,13 @@ from functools import partial
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape, section, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 GROUP = "rbac.authorization.k8s.io"
 

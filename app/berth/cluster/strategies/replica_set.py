@@ -5,7 +5,7 @@ from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 class ReplicaSet(Shape, frozen=True):

@@ -6,7 +6,7 @@ from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 class ReplicationControllerSpec(Shape, frozen=True):

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.quantities import CONTAINER_RESOURCES, validate_quantity
-from berth.field_errors import FieldError
-from berth.objects.quantity import NANO, parse
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import NANO, parse
 
 COUNTED = (
     "configmaps",
@@ -116,7 +116,9 @@ def _check_scopes(scopes: list[str], path: str) -> Iterator[FieldError]:
 
 def _check_selector(requirements: list[Object]) -> Iterator[FieldError]:
     path = "spec.scopeSelector.matchExpressions"
-    yield from _check_scopes([each.get("scopeName") or "" for each in requirements], path)
+    yield from _check_scopes(
+        [requirement.get("scopeName") or "" for requirement in requirements], path
+    )
     for index, each in enumerate(requirements):
         operator, values = each.get("operator"), each.get("values") or []
         here = f"{path}[{index}]"

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from berth import field_errors
-from berth.cel.features import LIST_TYPE_ATTRIBUTES
-from berth.cel.semver import parse_version
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import plain
 from berth.cluster.strategies.shape import section
-from berth.field_errors import FieldError
-from berth.objects.quantity import parse
+from berth.kube import field_errors
+from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
+from berth.kube.cel.semver import parse_version
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import parse
 
 NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 

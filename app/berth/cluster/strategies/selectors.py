@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from berth import field_errors
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.shape import Shape
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 
 class Requirement(Shape, frozen=True):
@@ -45,7 +45,7 @@ def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
 
 
 def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Match as :class:`berth.objects.selectors.Requirement` does, without making one.
+    """Match as :class:`berth.kube.objects.selectors.Requirement` does, without making one.
 
     A budget may have thousands of requirements, which every change of a pod is matched against.
     """

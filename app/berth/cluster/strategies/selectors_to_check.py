@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from berth.cel.features import Features
-from berth.cel.selector_error import CompileError
 from berth.cluster.work_process import Compiled
+from berth.kube.cel.features import Features
+from berth.kube.cel.selector_error import CompileError
 
 QUICK: Final = 512
 """Bytes of selectors that are compiled at once, in about ten milliseconds."""
@@ -49,7 +49,7 @@ def require_compiled(sources: Iterable[str], features: Features) -> None:
     found = dict.fromkeys(sources)
     if sum(map(len, found)) <= QUICK:
         return
-    from berth.cel.selectors import MAX_LENGTH, is_known  # takes long to load
+    from berth.kube.cel.selectors import MAX_LENGTH, is_known  # takes long to load
 
     unknown = [
         Unchecked(source, features)
@@ -62,7 +62,7 @@ def require_compiled(sources: Iterable[str], features: Features) -> None:
 
 def learn(selector: Unchecked, compiled: Compiled) -> None:
     """Keep what came of compiling *selector*."""
-    from berth.cel.selectors import Expression, keep
+    from berth.kube.cel.selectors import Expression, keep
 
     source, features = selector
     if compiled.detail:

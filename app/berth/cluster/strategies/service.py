@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PROTOCOLS
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 KUBERNETES_IP = "10.96.0.1"

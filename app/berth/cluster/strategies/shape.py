@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 
 from berth.cluster.resources import Object
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 JSON_TYPES = {"array": "list", "object": "map", "str": "string", "int": "integer"}
 

@@ -6,7 +6,7 @@ from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.storage import FILESYSTEM
 from berth.cluster.strategies.workload import WorkloadSpec
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 class ClaimTemplate(Shape, frozen=True):

@@ -1,11 +1,11 @@
 """Volumes, claims of volumes, their classes, and what storage drivers tell of themselves."""
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import plain
 from berth.cluster.strategies.quantities import validate_quantity
-from berth.field_errors import FieldError
-from berth.objects.volume_defaults import default_source
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.volume_defaults import default_source
 
 FILESYSTEM = "Filesystem"
 

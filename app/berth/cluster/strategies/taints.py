@@ -1,10 +1,10 @@
 """Taints of nodes and tolerations of pods."""
 
-from berth import field_errors
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Int64, Shape
-from berth.field_errors import FieldError
-from berth.objects.selectors import parse_canonical_int64
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects.selectors import parse_canonical_int64
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, syntax
 from berth.cluster.strategies.expressions import check_named
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 VERSIONS: Final = ("v1", "v1beta1")
 SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")

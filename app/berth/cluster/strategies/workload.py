@@ -3,15 +3,15 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import metadata, pod_spec, selectors
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Int64, Shape, section
-from berth.field_errors import FieldError
-from berth.objects import pod_defaults
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.kube.objects import pod_defaults
 
 
 class PodTemplate(Shape, frozen=True):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import views
 from berth.cluster.custom.definition import FINALIZER, approval
 from berth.cluster.kinds.builtin import find
@@ -22,6 +21,7 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import Change, ChangeType
 from berth.cluster.storage.store import NotFoundError, Store, Stored
 from berth.cluster.writes.deletion import Deletions, has_ended
+from berth.runtime.clock import Clock, rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -102,16 +102,16 @@ class Definitions:
 
     def _serve(self, known: _Known, resources: list[ResourceType]) -> None:
         """Put the kinds in the place of those that the definition had before."""
-        taken = {(each.group, each.version, each.plural) for each in resources}
+        taken = {(resource.group, resource.version, resource.plural) for resource in resources}
         for each in known.served:
             if (each.group, each.version, each.plural) not in taken:
                 self._registry.remove(each)
         known.served = []
-        for each in resources:
-            there = self._registry.find(each.group, each.version, each.plural)
+        for resource in resources:
+            there = self._registry.find(resource.group, resource.version, resource.plural)
             if there is None or there.structural is not None:  # what came with the server stays
-                self._registry.add(each)
-                known.served.append(each)
+                self._registry.add(resource)
+                known.served.append(resource)
 
     def _forget(self, name: str) -> None:
         known = self._known.pop(name, None)
@@ -153,7 +153,7 @@ class Definitions:
             clashes = [each for each in _as_list(value) if each in taken]
             if clashes:
                 reason = f"{key[0].upper()}{key[1:]}Conflict"
-                said = ", ".join(f'"{each}" is already in use' for each in clashes)
+                said = ", ".join(f'"{clash}" is already in use' for clash in clashes)
                 conflicts.append((reason, said))
             else:
                 _put(names, key, value)
@@ -163,7 +163,8 @@ class Definitions:
 
     def _conditions(self, definition: Object, conflicts: list[tuple[str, str]]) -> list[Object]:
         conditions: list[Object] = [
-            dict(each) for each in (definition.get("status") or {}).get("conditions") or ()
+            dict(condition)
+            for condition in (definition.get("status") or {}).get("conditions") or ()
         ]
         if conflicts:
             reason, message = conflicts[0]
@@ -193,11 +194,11 @@ class Definitions:
         self, conditions: list[Object], kind: str, status: str, reason: str, message: str
     ) -> None:
         said = {"type": kind, "status": status, "reason": reason, "message": message}
-        for each in conditions:
-            if each.get("type") == kind:
-                if each.get("status") != status:
+        for condition in conditions:
+            if condition.get("type") == kind:
+                if condition.get("status") != status:
                     said["lastTransitionTime"] = rfc3339(self._clock.now())
-                each |= said
+                condition |= said
                 return
         conditions.append({**said, "lastTransitionTime": rfc3339(self._clock.now())})
 
@@ -275,7 +276,13 @@ def _put(names: Object, key: str, value: Any) -> None:
 
 
 def _status_of(conditions: list[Object], kind: str) -> str:
-    return next((each.get("status") for each in conditions if each.get("type") == kind), None) or ""
+    return (
+        next(
+            (condition.get("status") for condition in conditions if condition.get("type") == kind),
+            None,
+        )
+        or ""
+    )
 
 
 def _is_established(status: Object) -> bool:

@@ -5,12 +5,12 @@ An object with finalizers, or with a grace period (a pod on a node), is marked w
 pod again with a grace period of 0.
 """
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import Store, Stored
 from berth.cluster.times import seconds_of
+from berth.runtime.clock import Clock, rfc3339
 
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59Z, in unix seconds: no time of the API is later."""

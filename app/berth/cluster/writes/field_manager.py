@@ -94,7 +94,11 @@ class FieldManager:
                 if manager != last_applied.KUBECTL:
                     raise
                 allowed = last_applied.allowed_conflicts(live, node, resource.group_version)
-                left = [each for each in exc.conflicts if not field_sets.has(allowed, each.path)]
+                left = [
+                    conflict
+                    for conflict in exc.conflicts
+                    if not field_sets.has(allowed, conflict.path)
+                ]
                 if left:
                     raise ConflictsError(left) from exc
                 new = applying.result(force=True)

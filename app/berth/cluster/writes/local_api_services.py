@@ -7,12 +7,12 @@ priorities of ``cmd/kube-apiserver``.
 import uuid
 from typing import Final
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import views
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store
+from berth.runtime.clock import Clock, rfc3339
 
 API_SERVICES: Final = find("apiregistration.k8s.io", "v1", "apiservices")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from berth.documents import DEPTH_LIMIT, depth_and_size
+from berth.kube.documents import DEPTH_LIMIT, depth_and_size
 
 Json = Any
 """What a JSON decoder returns."""

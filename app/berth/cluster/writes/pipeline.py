@@ -8,8 +8,6 @@ HTTP is not known here; refusals are StatusErrors.
 
 from collections.abc import Callable
 
-from berth import field_errors
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
@@ -30,7 +28,9 @@ from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.subresources.action import Action, Outcome
 from berth.cluster.writes.subresources.part import DROPPED_METADATA, KEPT_METADATA
 from berth.cluster.writes.subresources.table import PARTS
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+from berth.runtime.clock import Clock, rfc3339
 
 GENERATE_ATTEMPTS = 8
 """How often a taken generated name is drawn again."""

@@ -2,5 +2,5 @@
 
 What lives here: who looks (``sampler``), the pods that wait for longest (``oldest_pending``), and
 what is wrong, in words (``problems``). The numbers and their rings are in
-``berth.metrics.overview``, the endpoints in ``berth.server.scheduler.overview``.
+``berth.scheduler.metrics.overview``, the endpoints in ``berth.service.server.scheduler.overview``.
 """

@@ -4,10 +4,10 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Final, NamedTuple
 
-from berth.clock import Clock, rfc3339
-from berth.metrics.overview import PendingPod
-from berth.queue.sub_queues import SubQueues
-from berth.tasks import PIECE, in_turns
+from berth.runtime.clock import Clock, rfc3339
+from berth.runtime.tasks import PIECE, in_turns
+from berth.scheduler.metrics.overview import PendingPod
+from berth.scheduler.queue.sub_queues import SubQueues
 
 TOLD: Final = 10
 LONG: Final = 300.0

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from berth.metrics.overview import Numbers, PendingPod, Problem
+from berth.scheduler.metrics.overview import Numbers, PendingPod, Problem
 from berth.service.overview.oldest_pending import LONG
 
 LAG_BOUND: Final = 0.1

@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from berth.client.writes.lanes import Lane, WriteLanes
-from berth.clock import Clock, rfc3339
-from berth.core.live_configuration import LiveConfiguration
-from berth.framework.node_table import CPU, MEMORY
-from berth.metrics.loop_lag import PERIOD, each_period
-from berth.metrics.overview import Numbers, PendingPod, Rings, Sample, Series
-from berth.queue.sub_queues import SubQueue
+from berth.kube.client.writes.lanes import Lane, WriteLanes
+from berth.runtime.clock import Clock, rfc3339
+from berth.scheduler.core.live_configuration import LiveConfiguration
+from berth.scheduler.framework.node_table import CPU, MEMORY
+from berth.scheduler.metrics.loop_lag import PERIOD, each_period
+from berth.scheduler.metrics.overview import Numbers, PendingPod, Rings, Sample, Series
+from berth.scheduler.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_one import Scheduler
 from berth.service.overview.oldest_pending import OldestPending
 from berth.service.overview.problems import problems

@@ -37,7 +37,9 @@ class Scene:
         self, name: str = "p", *containers: str, node: str = "hollow", **spec: Any
     ) -> None:
         """Create a pod; with no *node* it waits for the scheduler."""
-        spec["containers"] = [{"name": each, "image": "nginx"} for each in containers or ("c",)]
+        spec["containers"] = [
+            {"name": container, "image": "nginx"} for container in containers or ("c",)
+        ]
         if node:
             spec["nodeName"] = node
         await self.secured.create(f"{CORE}/pods", {"metadata": {"name": name}, "spec": spec})

@@ -9,7 +9,7 @@ from berth.cluster.kubelet.eviction.manager import EvictionManager, Reclaim, Syn
 from berth.cluster.kubelet.eviction.stats import NodeStats, PodStats
 from berth.cluster.kubelet.eviction.thresholds import Threshold, parse_thresholds
 from berth.cluster.kubelet.usage import NOTHING, Usage
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
 
 MI = 2**20
 GI = 2**30
@@ -85,7 +85,7 @@ class Machine:
 
     def evicted(self, now: float = 0.0) -> list[str]:
         """Return the names of the pods that are evicted in a look."""
-        return [each.pod.metadata.name for each in self.look(now).evictions]
+        return [eviction.pod.metadata.name for eviction in self.look(now).evictions]
 
     def _free(self, what: str) -> None:
         self.freed.append(what)

@@ -57,11 +57,15 @@ def first_of(left: Case, right: Case) -> set[Case]:
     exceeding = {each for each in (left, right) if each.used > each.requested}
     assert all(each.qos in ("BestEffort", "Burstable") for each in exceeding)
     candidates = exceeding or {left, right}
-    lowest = min(each.priority for each in candidates)
-    candidates = {each for each in candidates if each.priority == lowest}
+    lowest = min(candidate.priority for candidate in candidates)
+    candidates = {candidate for candidate in candidates if candidate.priority == lowest}
     if exceeding:
-        furthest = max(each.used - each.requested for each in candidates)
-        candidates = {each for each in candidates if each.used - each.requested == furthest}
+        furthest = max(candidate.used - candidate.requested for candidate in candidates)
+        candidates = {
+            candidate
+            for candidate in candidates
+            if candidate.used - candidate.requested == furthest
+        }
     return candidates
 
 

@@ -12,7 +12,7 @@ from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.usage import Usage
-from berth.objects.pod import Pod
+from berth.kube.objects.pod import Pod
 from tests.cluster.kubelet.eviction.machines import GI, MI, hard, node_stats, pod_stats
 
 PODS = (
@@ -272,5 +272,5 @@ def test_a_container_dies_at_its_own_limit() -> None:
     stats = pod_stats(memory=GI + 1, request="1Mi", limit="1Gi")
     within = pod_stats(memory=GI, request="1Mi", limit="1Gi")
 
-    assert [each.container for each in out_of_memory.over_limits(stats)] == ["c"]
+    assert [over_limit.container for over_limit in out_of_memory.over_limits(stats)] == ["c"]
     assert list(out_of_memory.over_limits(within)) == []

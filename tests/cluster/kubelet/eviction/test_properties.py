@@ -34,7 +34,7 @@ def test_at_most_one_pod_is_evicted_and_never_a_critical_one(
     found = machine.look()
 
     is_low = max(10 * GI - stats.memory, 0) < threshold * MI
-    evictable = [each for each in given_pods if each.pod.priority < CRITICAL]
+    evictable = [given_pod for given_pod in given_pods if given_pod.pod.priority < CRITICAL]
     assert len(found.evictions) == (1 if is_low and evictable else 0)
     assert machine.manager.conditions == ((MEMORY_PRESSURE,) if is_low else ())
     for eviction in found.evictions:
@@ -43,7 +43,7 @@ def test_at_most_one_pod_is_evicted_and_never_a_critical_one(
 
 @given(pods())
 def test_evictions_end_with_enough_memory_or_with_nobody_left(given_pods: list[PodStats]) -> None:
-    left = {each.pod.metadata.name: each for each in given_pods}
+    left = {given_pod.pod.metadata.name: given_pod for given_pod in given_pods}
     machine = Machine(hard(memory_available="2Gi"), node_stats(*left.values(), memory=10 * GI))
     for now in range(len(given_pods) + 1):
         evicted = machine.evicted(10.0 * now)
@@ -60,11 +60,11 @@ def test_nobody_within_its_request_goes_before_one_that_exceeds_it(
     given_pods: list[PodStats],
 ) -> None:
     machine = Machine(hard(memory_available="10Gi"), node_stats(*given_pods, memory=10 * GI))
-    names = {each.pod.metadata.name: each for each in given_pods}
+    names = {given_pod.pod.metadata.name: given_pod for given_pod in given_pods}
     for name in machine.evicted():
         evicted = names[name]
         if evicted.used.memory <= evicted.requests["memory"]:
             assert all(
-                each.used.memory <= each.requests["memory"] or each.is_critical
-                for each in given_pods
+                given_pod.used.memory <= given_pod.requests["memory"] or given_pod.is_critical
+                for given_pod in given_pods
             )

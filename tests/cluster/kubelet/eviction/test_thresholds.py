@@ -14,7 +14,7 @@ from berth.cluster.kubelet.eviction.thresholds import (
     in_force,
     parse_thresholds,
 )
-from berth.objects.amounts import amount
+from berth.kube.objects.amounts import amount
 
 GI = 2**30
 

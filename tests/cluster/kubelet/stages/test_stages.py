@@ -130,7 +130,7 @@ def test_all_nodes_draw_the_same_size_for_an_image() -> None:
         main(a_named_pod(uid), {"outcomes": [{"pull": {"size": size}}]}, image=image).pull
         for uid, image in (("a", "one"), ("b", "one"), ("b", "two"))
     ]
-    sizes = [each.size_bytes for each in pulls if each is not None]
+    sizes = [pull.size_bytes for pull in pulls if pull is not None]
     assert sizes[0] == sizes[1] != sizes[2]
 
 
@@ -194,7 +194,7 @@ def test_pods_of_every_profile_end_when_they_are_deleted(profile: str, seed: int
     plan_of = plans_by(stages, random.Random(1))
     pod = a_pod("a", "b", inits=["one", "side*"])
     life = Life(pod, plan=plan_of(pod)).at(600).stop(30).at(600 + 30 + MINIMUM_GRACE_SECONDS)
-    assert life.life.is_over or any(each.plan.hangs for each in life.life.containers)
+    assert life.life.is_over or any(container.plan.hangs for container in life.life.containers)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from berth.clock import rfc3339
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.resources import Object
+from berth.runtime.clock import rfc3339
 from tests.cluster.bodies import complaints
 from tests.cluster.serving import NOW
 from tests.cluster.writes.booted import Booted

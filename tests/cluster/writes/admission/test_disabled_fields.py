@@ -9,7 +9,7 @@ from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.writes.subresources.binding import Binding
-from berth.config.kube_features import FEATURE_GATES
+from berth.scheduler.config.kube_features import FEATURE_GATES
 from tests.cluster.at_once import at_once
 from tests.cluster.writes.booted import TEST, Booted
 

@@ -6,7 +6,7 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.objects.limit_ranges import ANNOTATION
+from berth.kube.objects.limit_ranges import ANNOTATION
 from tests.cluster.writes.booted import PODS, Booted
 
 LIMIT_RANGES = find("", "v1", "limitranges")
@@ -39,7 +39,7 @@ def test_containers_that_say_nothing_get_the_defaults(cluster: Booted) -> None:
 
     got = cluster.create(PODS, pod({}, {"requests": {"cpu": "200m"}}, initContainers=init))
 
-    assert [each["resources"] for each in got["spec"]["containers"]] == [
+    assert [container["resources"] for container in got["spec"]["containers"]] == [
         {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"cpu": "1"}},
         {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"cpu": "1"}},
     ]

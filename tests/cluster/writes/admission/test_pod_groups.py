@@ -219,7 +219,7 @@ def test_refused_fields_of_preemption(field: str, value: object, why: str) -> No
     obj = group()
     obj["spec"][field] = value
     problems = check_pod_group(obj)
-    assert why in "; ".join(f"{each.field}: {each.message}" for each in problems)
+    assert why in "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
 
 
 def test_fields_that_were_stored_before_the_gate_was_turned_on_do_not_change() -> None:

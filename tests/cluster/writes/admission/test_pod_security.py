@@ -81,7 +81,9 @@ def test_an_update_counts_if_it_changes_a_container(cluster: Booted) -> None:
                 **obj,
                 "spec": {
                     **obj["spec"],
-                    "containers": [{**each, "image": "j"} for each in obj["spec"]["containers"]],
+                    "containers": [
+                        {**container, "image": "j"} for container in obj["spec"]["containers"]
+                    ],
                 },
             },
         )

@@ -7,7 +7,7 @@ import pytest
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.objects.quota.evaluators import evaluator_of
+from berth.kube.objects.quota.evaluators import evaluator_of
 from tests.cluster.serving import NOW
 from tests.cluster.writes.booted import PODS, Booted
 

@@ -36,7 +36,7 @@ def test_what_the_class_adds(cluster: Booted) -> None:
     spec = cluster.create(PODS, body)["spec"]
     assert spec["overhead"] == {"cpu": "250m", "memory": "64Mi"}
     assert spec["nodeSelector"] == {"disk": "ssd", "sandbox": "yes"}
-    keys = [each["key"].rpartition("/")[2] for each in spec["tolerations"]]
+    keys = [toleration["key"].rpartition("/")[2] for toleration in spec["tolerations"]]
     assert keys == ["mine", "not-ready", "unreachable", "sandbox"]
 
 

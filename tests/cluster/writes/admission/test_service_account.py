@@ -88,7 +88,7 @@ def test_what_is_mounted_there_already_stays(cluster: Booted) -> None:
     body = pod(volumes=[{"name": "mine", "emptyDir": {}}])
     body["spec"]["containers"] = containers
     spec = cluster.create(PODS, body)["spec"]
-    assert [each["name"] for each in spec["volumes"]] == ["mine"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["mine"]
     assert spec["containers"][0]["volumeMounts"] == [mine]
 
 

@@ -71,7 +71,7 @@ def test_a_merge_has_all_that_is_applied_and_else_what_was_there(live: Value, mi
 def test_applied_items_come_in_their_order(live: Value, mine: Value) -> None:
     merged = NODE.merge(live, mine)
     if mine.get("tags"):
-        assert [each for each in merged["tags"] if each in mine["tags"]] == mine["tags"]
+        assert [tag for tag in merged["tags"] if tag in mine["tags"]] == mine["tags"]
 
 
 @given(values)

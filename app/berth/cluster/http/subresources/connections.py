@@ -80,7 +80,7 @@ async def _proxy_to_service(call: Call) -> ASGIApp:
     service = await _connected(call, name)
     ports = (service.get("spec") or {}).get("ports") or []
     if wanted:
-        ports = [each for each in ports if wanted in (each.get("name"), str(each["port"]))]
+        ports = [port for port in ports if wanted in (port.get("name"), str(port["port"]))]
         if not ports:
             raise service_unavailable(f'no service port "{wanted}" found for service "{name}"')
     port_name = ports[0].get("name", "") if ports else ""
@@ -144,7 +144,7 @@ def _endpoint(call: Call, service: str, port_name: str) -> str | None:
         if stored.labels.get(SERVICE_NAME) != service:
             continue
         part = stored.decode()
-        ports = [each for each in part.get("ports") or [] if (each.get("name") or "") == port_name]
+        ports = [port for port in part.get("ports") or [] if (port.get("name") or "") == port_name]
         for endpoint in part.get("endpoints") or []:
             is_ready = (endpoint.get("conditions") or {}).get("ready") is not False
             if ports and ports[0].get("port") and endpoint.get("addresses") and is_ready:

@@ -23,7 +23,9 @@ class Kubelet:
         self._name: str = node["metadata"]["name"]
         runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
         self.is_hollow: bool = runtime.startswith(HOLLOW)
-        known = {each.get("type"): each.get("address") for each in status.get("addresses") or []}
+        known = {
+            address.get("type"): address.get("address") for address in status.get("addresses") or []
+        }
         found = (known[each] for each in ADDRESS_TYPES if known.get(each))
         self._host: str = next(found, self._name)
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}

@@ -7,7 +7,6 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
-from berth import field_errors
 from berth.cluster import errors, options
 from berth.cluster.http.call import Call
 from berth.cluster.http.requests import Answer
@@ -21,6 +20,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import NotFoundError
 from berth.cluster.times import seconds_of
+from berth.kube import field_errors
 
 TEXT: Final = "text/plain"
 PODS: Final = find("", "v1", "pods")

@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.cluster.kubelet.eviction.signals import MEMORY_PRESSURE
 from berth.cluster.kubelet.eviction.stats import is_critical
-from berth.objects.pod import Pod, Toleration
+from berth.kube.objects.pod import Pod, Toleration
 
 EVICTED: Final = "Evicted"
 """The reason of those that it does not take, and of those that it evicts."""
@@ -23,7 +23,8 @@ def admit(pod: Pod, conditions: Sequence[str], *, qos_class: str) -> str | None:
     if not conditions or is_critical(pod):
         return None
     if tuple(conditions) == (MEMORY_PRESSURE,) and (
-        qos_class != "BestEffort" or any(_tolerates(each) for each in pod.spec.tolerations)
+        qos_class != "BestEffort"
+        or any(_tolerates(toleration) for toleration in pod.spec.tolerations)
     ):
         return None
     return f"The node had condition: [{' '.join(conditions)}]. "

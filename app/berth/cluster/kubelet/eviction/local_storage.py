@@ -2,10 +2,10 @@
 
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
-from berth.objects.amounts import Amount, amount
-from berth.objects.pod import Pod
-from berth.objects.quantity import NANO, parse
-from berth.objects.resources import EPHEMERAL_STORAGE, pod_limits
+from berth.kube.objects.amounts import Amount, amount
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.quantity import NANO, parse
+from berth.kube.objects.resources import EPHEMERAL_STORAGE, pod_limits
 
 
 def excess(stats: PodStats, filesystems: Filesystems) -> str | None:
@@ -36,14 +36,16 @@ def _container(stats: PodStats, filesystems: Filesystems) -> str | None:
     """Return which container writes too much. With an imagefs of its own, nobody looks at it."""
     if filesystems is Filesystems.IMAGEFS:
         return None
-    for each in stats.pod.spec.containers:
-        limit = parse(each.resources.limits.get(EPHEMERAL_STORAGE, 0))
-        usage = stats.containers.get(each.name)
+    for container in stats.pod.spec.containers:
+        limit = parse(container.resources.limits.get(EPHEMERAL_STORAGE, 0))
+        usage = stats.containers.get(container.name)
         if not limit or usage is None:
             continue
         if usage.ephemeral_storage * NANO > limit:
-            most = amount(each.resources.limits[EPHEMERAL_STORAGE])
-            return f'Container {each.name} exceeded its local ephemeral storage limit "{most}". '
+            most = amount(container.resources.limits[EPHEMERAL_STORAGE])
+            return (
+                f'Container {container.name} exceeded its local ephemeral storage limit "{most}". '
+            )
     return None
 
 

@@ -18,9 +18,9 @@ from berth.cluster.kubelet.eviction.signals import (
 from berth.cluster.kubelet.eviction.stats import NodeStats, PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems, Threshold, in_force
 from berth.cluster.kubelet.usage import PIDS
-from berth.objects.pod import Pod
-from berth.objects.quantity import NANO
-from berth.objects.resources import MEMORY
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.quantity import NANO
+from berth.kube.objects.resources import MEMORY
 
 log = logging.getLogger(__name__)
 
@@ -114,11 +114,11 @@ class EvictionManager:
         observations = observe(stats)
         exceeded = self._exceeded(observations, now)
         excess = [
-            Eviction(each.pod, message)
-            for each in stats.pods
+            Eviction(pod.pod, message)
+            for pod in stats.pods
             if self._isolates_local_storage
-            and not each.is_critical
-            and (message := local_storage.excess(each, self._filesystems)) is not None
+            and not pod.is_critical
+            and (message := local_storage.excess(pod, self._filesystems)) is not None
         ]
         if excess or not exceeded:
             return Synchronization(excess)
@@ -184,15 +184,15 @@ def _met(
 ) -> list[Threshold]:
     """Return those that are not kept; *with_min_reclaim* they are higher by so much."""
     found = []
-    for each in thresholds:
-        observed = observations.get(each.signal)
+    for threshold in thresholds:
+        observed = observations.get(threshold.signal)
         if observed is None:
             continue
-        nanos = each.value.of(observed.capacity).nanos
-        if with_min_reclaim and each.min_reclaim is not None:
-            nanos += each.min_reclaim.of(observed.capacity).nanos
+        nanos = threshold.value.of(observed.capacity).nanos
+        if with_min_reclaim and threshold.min_reclaim is not None:
+            nanos += threshold.min_reclaim.of(observed.capacity).nanos
         if observed.available * NANO < nanos:
-            found.append(each)
+            found.append(threshold)
     return found
 
 

@@ -7,9 +7,9 @@ from berth.cluster.kubelet.eviction.observations import Observations
 from berth.cluster.kubelet.eviction.signals import RESOURCES
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Threshold
-from berth.objects.amounts import Amount, amount
-from berth.objects.quantity import NANO
-from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY
+from berth.kube.objects.amounts import Amount, amount
+from berth.kube.objects.quantity import NANO
+from berth.kube.objects.resources import EPHEMERAL_STORAGE, MEMORY
 
 
 class Message(NamedTuple):
@@ -27,7 +27,9 @@ def eviction_message(
 ) -> Message:
     """Return why a pod is evicted to reclaim *resource*: one of *thresholds* is not kept."""
     text = f"The node was low on resource: {resource}. "
-    met = next((each for each in thresholds if RESOURCES[each.signal] == resource), None)
+    met = next(
+        (threshold for threshold in thresholds if RESOURCES[threshold.signal] == resource), None
+    )
     if met is not None:
         observed = observations[met.signal]
         quantity = met.value.of(observed.capacity)

@@ -7,9 +7,9 @@ from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.stats import NodeStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.usage import INODES, PIDS
-from berth.objects.amounts import Amount
-from berth.objects.quantity import NANO
-from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY
+from berth.kube.objects.amounts import Amount
+from berth.kube.objects.quantity import NANO
+from berth.kube.objects.resources import EPHEMERAL_STORAGE, MEMORY
 
 
 class Observation(NamedTuple):

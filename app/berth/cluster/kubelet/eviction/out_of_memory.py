@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from berth.cluster.kubelet.eviction.stats import NodeStats, PodStats
-from berth.objects.pod import Container
-from berth.objects.quantity import parse, value
-from berth.objects.resources import MEMORY
+from berth.kube.objects.pod import Container
+from berth.kube.objects.quantity import parse, value
+from berth.kube.objects.resources import MEMORY
 
 GUARANTEED_SCORE: Final = -997
 BEST_EFFORT_SCORE: Final = 1000

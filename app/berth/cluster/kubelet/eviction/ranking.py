@@ -6,7 +6,7 @@ from berth.cluster.kubelet.eviction.signals import RESOURCES, Signal
 from berth.cluster.kubelet.eviction.stats import PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.usage import INODES, PIDS
-from berth.objects.resources import EPHEMERAL_STORAGE
+from berth.kube.objects.resources import EPHEMERAL_STORAGE
 
 Measure = Callable[[PodStats], int]
 

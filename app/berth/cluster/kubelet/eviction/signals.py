@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from berth.cluster.kubelet.usage import INODES, PIDS
-from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY
+from berth.kube.objects.resources import EPHEMERAL_STORAGE, MEMORY
 
 MEMORY_PRESSURE: Final = "MemoryPressure"
 DISK_PRESSURE: Final = "DiskPressure"

@@ -10,9 +10,9 @@ from typing import Final
 
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.usage import NOTHING, Usage, total
-from berth.objects.pod import Pod
-from berth.objects.quantity import Quantity, value
-from berth.objects.resources import EPHEMERAL_STORAGE, MEMORY, pod_requests
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.quantity import Quantity, value
+from berth.kube.objects.resources import EPHEMERAL_STORAGE, MEMORY, pod_requests
 
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
@@ -85,16 +85,16 @@ class NodeStats:
         for stats, name in containers:
             ended.setdefault(stats.pod.key, set()).add(name)
         pods = [
-            replace(each, containers={k: v for k, v in each.containers.items() if k not in gone})
-            if (gone := ended.get(each.pod.key))
-            else each
-            for each in self.pods
+            replace(pod, containers={k: v for k, v in pod.containers.items() if k not in gone})
+            if (gone := ended.get(pod.pod.key))
+            else pod
+            for pod in self.pods
         ]
         return replace(self, pods=pods)
 
     @cached_property
     def of_pods(self) -> Usage:
-        return total(each.used for each in self.pods)
+        return total(pod.used for pod in self.pods)
 
     @property
     def memory(self) -> int:
@@ -112,7 +112,7 @@ class NodeStats:
     @property
     def nodefs_bytes(self) -> int:
         """Bytes used of nodefs."""
-        used = self.system.ephemeral_storage + sum(each.local_volumes for each in self.pods)
+        used = self.system.ephemeral_storage + sum(pod.local_volumes for pod in self.pods)
         if self.filesystems is not Filesystems.IMAGEFS:
             used += self.layers.ephemeral_storage
         return used if self.filesystems is not Filesystems.SHARED else used + self.images

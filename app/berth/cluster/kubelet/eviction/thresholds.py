@@ -10,9 +10,9 @@ from enum import Enum, auto
 from typing import Final
 
 from berth.cluster.kubelet.eviction.signals import Signal
-from berth.duration import Duration
-from berth.objects.amounts import Amount, amount
-from berth.objects.quantity import NANO, value
+from berth.kube.objects.amounts import Amount, amount
+from berth.kube.objects.quantity import NANO, value
+from berth.runtime.duration import Duration
 
 Statements = Mapping[str, str]
 """By signal: a quantity, a percentage, or a duration."""
@@ -83,12 +83,12 @@ def parse_thresholds(
     periods = {_signal(name): _grace_period(text) for name, text in soft_grace_periods.items()}
     reclaims = {_signal(name): _reclaim(name, text) for name, text in minimum_reclaim.items()}
     found = _statements(hard)
-    for each in _statements(soft):
-        if each.signal not in periods:
+    for statement in _statements(soft):
+        if statement.signal not in periods:
             raise ValueError(
-                f"grace period must be specified for the soft eviction threshold {each.signal}"
+                f"grace period must be specified for the soft eviction threshold {statement.signal}"
             )
-        found.append(replace(each, grace_seconds=periods[each.signal]))
+        found.append(replace(statement, grace_seconds=periods[statement.signal]))
     found = [replace(each, min_reclaim=reclaims.get(each.signal)) for each in found]
     if enforces_allocatable:
         found += [

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from berth.duration import Duration
-from berth.objects.quantity import NANO, check_quantity, parse
+from berth.kube.objects.quantity import NANO, check_quantity, parse
+from berth.runtime.duration import Duration
 
 NEEDED: Final[Mapping[str, frozenset[str]]] = {
     "constant": frozenset({"value"}),

@@ -7,10 +7,10 @@ from typing import Any, Final, get_args
 
 from pydantic import ValidationError
 
-from berth import manifests
 from berth.cluster.kubelet.stages.types import API_VERSION, KIND, Profile, Rule, Stages
 from berth.cluster.kubelet.usage import RESOURCES
-from berth.errors import UserError
+from berth.kube import manifests
+from berth.runtime.errors import UserError
 
 PROFILES: Final[Sequence[str]] = get_args(Profile)
 
@@ -33,7 +33,7 @@ def read(path: Path) -> Stages:
     except manifests.ManifestError as exc:
         hint = "" if path.exists() else f"; profiles are {', '.join(PROFILES)}"
         raise StagesError(f"{exc}{hint}") from exc
-    found = [f"{each.get('apiVersion')} {each.get('kind')}" for each in documents]
+    found = [f"{document.get('apiVersion')} {document.get('kind')}" for document in documents]
     if found != [f"{API_VERSION} {KIND}"]:
         raise StagesError(
             f"{path}: exactly one {API_VERSION} {KIND} is needed, "
@@ -47,11 +47,11 @@ def from_object(obj: Mapping[str, Any], *, source: str) -> Stages:
     try:
         stages = Stages.model_validate(obj)
     except ValidationError as exc:
-        problems = [_problem(each) for each in exc.errors()]
-        raise StagesError("\n".join(f"{source}: {each}" for each in problems)) from exc
+        problems = [_problem(error) for error in exc.errors()]
+        raise StagesError("\n".join(f"{source}: {problem}" for problem in problems)) from exc
     problems = list(_unknown_usages(stages))
     if problems:
-        raise StagesError("\n".join(f"{source}: {each}" for each in problems))
+        raise StagesError("\n".join(f"{source}: {problem}" for problem in problems))
     return stages
 
 

@@ -13,7 +13,7 @@ from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
 from berth.cluster.kubelet.stages.load import rules_of
 from berth.cluster.kubelet.stages.types import Match, Outcome, Rule, Stages
 from berth.cluster.kubelet.usage import PREFIX
-from berth.objects.resources import CPU
+from berth.kube.objects.resources import CPU
 
 ROLES: Final = {Role.INIT: "Init", Role.SIDECAR: "Sidecar", Role.MAIN: "Main"}
 
@@ -126,7 +126,7 @@ def plans_by(stages: Stages, rng: random.Random) -> Callable[[KubeletPod], PodPl
 def _draw(rule: Rule, rng: random.Random) -> Outcome:
     if len(rule.outcomes) == 1:
         return rule.outcomes[0]
-    weights = [each.weight for each in rule.outcomes]
+    weights = [outcome.weight for outcome in rule.outcomes]
     return rng.choices(rule.outcomes, weights)[0]
 
 

@@ -6,8 +6,8 @@ import msgspec
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from berth.cluster.kubelet.stages.distribution import Amount, Delay, Model
-from berth.objects.meta import LabelSelector
-from berth.objects.selectors import Selector, compile_selector
+from berth.kube.objects.meta import LabelSelector
+from berth.kube.objects.selectors import Selector, compile_selector
 
 API_VERSION: Final = "berth.dev/v1alpha1"
 KIND: Final = "Stages"
@@ -107,7 +107,7 @@ class Rule(Model):
 
     @model_validator(mode="after")
     def _can_be_drawn(self) -> Self:
-        if not any(each.weight for each in self.outcomes):
+        if not any(outcome.weight for outcome in self.outcomes):
             raise ValueError("at least one of outcomes needs a weight greater than 0")
         return self
 

@@ -18,7 +18,7 @@ from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.field_errors import quoted
+from berth.kube.field_errors import quoted
 
 GROUP: Final = "certificates.k8s.io"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"

@@ -72,7 +72,7 @@ class Admission:
         if calls is None:
             calls = self._known[key] = _Calls(
                 *(
-                    [each for each in steps if each.handles(operation, resource, subresource)]
+                    [step for step in steps if step.handles(operation, resource, subresource)]
                     for steps in (self._steps, self._last)
                 )
             )
@@ -86,9 +86,9 @@ class _Calls:
 
     def __init__(self, steps: Sequence[Step], last: Sequence[Step]) -> None:
         self.admit: tuple[Call, ...] = tuple(
-            each.admit for each in steps if type(each).admit is not Step.admit
+            step.admit for step in steps if type(step).admit is not Step.admit
         )
         self.validate: tuple[Call, ...] = tuple(
-            each.validate for each in steps if type(each).validate is not Step.validate
+            step.validate for step in steps if type(step).validate is not Step.validate
         )
         self.last: tuple[Call, ...] = tuple(each.validate for each in last)

@@ -3,11 +3,11 @@
 Not a plugin of a real server: there the defaults of the kind and its strategy do it.
 """
 
-from berth.clock import Clock, rfc3339
 from berth.cluster.kinds.gated_devices import GROUP
 from berth.cluster.resources import ResourceType
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
+from berth.runtime.clock import Clock, rfc3339
 
 
 class DeviceTaintTime(Step):

@@ -6,7 +6,6 @@ A real server does so in the strategies of the kinds (``dropDisabledFields``).
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.features import (
     MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD,
@@ -18,7 +17,8 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.writes.admission.refusals import name_of
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.objects.taints import COMPARISONS
+from berth.kube import field_errors
+from berth.kube.objects.taints import COMPARISONS
 
 VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
 

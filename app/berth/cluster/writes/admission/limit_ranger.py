@@ -11,7 +11,7 @@ from berth.cluster.writes.admission.by_namespace import ByNamespace
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.objects.limit_ranges import claim_offences, in_one, pod_offences, set_defaults
+from berth.kube.objects.limit_ranges import claim_offences, in_one, pod_offences, set_defaults
 
 LIMIT_RANGES = find("", "v1", "limitranges")
 PODS = find("", "v1", "pods").storage_key

@@ -7,7 +7,7 @@ from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 IMMORTAL_NAMESPACES = ("default", "kube-public", "kube-system")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.features import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING
 from berth.cluster.resources import ResourceType
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
+from berth.kube import field_errors
 
 
 class NominatedNodeNames(Step):

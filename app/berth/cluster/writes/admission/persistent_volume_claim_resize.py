@@ -7,7 +7,7 @@ from berth.cluster.writes.admission.default_storage_class import BETA_CLASS
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.objects.amounts import ZERO, Amount, amounts
+from berth.kube.objects.amounts import ZERO, Amount, amounts
 
 CLAIMS = find("", "v1", "persistentvolumeclaims").storage_key
 STORAGE_CLASSES = find("storage.k8s.io", "v1", "storageclasses").storage_key

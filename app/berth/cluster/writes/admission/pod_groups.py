@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Final
 
-from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
@@ -13,6 +12,7 @@ from berth.cluster.strategies.job import is_gang
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
+from berth.kube import field_errors
 
 FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 WORKLOADS: Final = f"workloads.{SCHEDULING}"
@@ -68,7 +68,10 @@ class PodGroupWorkloadExists(Step):
         if workload["metadata"].get("deletionTimestamp"):
             why = f'PodGroup rejected: Workload "{name}" is being deleted'
             raise forbidden(request, why)
-        if template not in [each["name"] for each in workload["spec"]["podGroupTemplates"]]:
+        if template not in [
+            pod_group_template["name"]
+            for pod_group_template in workload["spec"]["podGroupTemplates"]
+        ]:
             why = f'PodGroup rejected: PodGroupTemplate "{template}" not found in Workload "{name}"'
             raise forbidden(request, why)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from berth.cluster import errors
 from berth.cluster.errors import StatusError
 from berth.cluster.writes.admission.request import AdmissionRequest
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 def forbidden(

@@ -5,7 +5,6 @@ stored, in one step: no two writes can use the same room. The quota controller t
 no longer used.
 """
 
-from berth.clock import Clock
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
@@ -13,10 +12,11 @@ from berth.cluster.writes.admission.by_namespace import ByNamespace
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.objects import amounts
-from berth.objects.amounts import Amounts
-from berth.objects.quota.charging import QuotaError, charged, concerns, stats, wanted_by
-from berth.objects.quota.evaluators import evaluator_of
+from berth.kube.objects import amounts
+from berth.kube.objects.amounts import Amounts
+from berth.kube.objects.quota.charging import QuotaError, charged, concerns, stats, wanted_by
+from berth.kube.objects.quota.evaluators import evaluator_of
+from berth.runtime.clock import Clock
 
 RESOURCE_QUOTAS = find("", "v1", "resourcequotas")
 QUOTAS = RESOURCE_QUOTAS.storage_key

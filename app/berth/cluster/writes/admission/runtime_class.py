@@ -7,8 +7,8 @@ from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.field_errors import quoted
-from berth.objects.amounts import amounts
+from berth.kube.field_errors import quoted
+from berth.kube.objects.amounts import amounts
 
 PODS = find("", "v1", "pods").storage_key
 RUNTIME_CLASSES = find("node.k8s.io", "v1", "runtimeclasses").storage_key
@@ -88,6 +88,10 @@ def _set_scheduling(request: AdmissionRequest, spec: Object, scheduling: Object)
     if wanted:
         spec["nodeSelector"] = {**selector, **wanted}
     tolerations = spec.get("tolerations") or []
-    added = [each for each in scheduling.get("tolerations") or () if each not in tolerations]
+    added = [
+        toleration
+        for toleration in scheduling.get("tolerations") or ()
+        if toleration not in tolerations
+    ]
     if added:
         spec["tolerations"] = [*tolerations, *added]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from berth.clock import Clock
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store, Stored
@@ -13,6 +12,7 @@ from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.cluster.writes.identities import Identities
+from berth.runtime.clock import Clock
 
 DEFAULT: Final = "default"
 TOKEN_VOLUME: Final = "kube-api-access-"
@@ -64,7 +64,7 @@ class ServiceAccount(Step):
         spec = pod.get("spec") or {}
         if spec.get("serviceAccountName"):
             raise forbidden(request, "a mirror pod may not reference service accounts")
-        if any(each.get("secret") for each in spec.get("volumes") or ()):
+        if any(volume.get("secret") for volume in spec.get("volumes") or ()):
             raise forbidden(request, "a mirror pod may not reference secrets")
 
     def find(self, namespace: str, name: str) -> Object | None:
@@ -91,7 +91,7 @@ class ServiceAccount(Step):
         if wanted is not False:
             self._mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = [dict(each) for each in account["imagePullSecrets"]]
+            spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
 
     def _mount_token(self, spec: Object) -> None:
         """Mount a token in every container that has nothing of its own in that place."""

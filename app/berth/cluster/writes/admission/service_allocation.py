@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Final
 from zlib import crc32
 
-from berth import field_errors
 from berth.cluster.errors import invalid
 from berth.cluster.kinds.builtin import find
 from berth.cluster.reading import objects
@@ -20,7 +19,8 @@ from berth.cluster.strategies.service import has_node_ports
 from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
-from berth.field_errors import FieldError
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 
 RESOURCE: Final = find("", "v1", "services")
 SERVICES: Final = RESOURCE.storage_key
@@ -63,7 +63,7 @@ class ServiceAllocation(Step):
             candidates = chain(range(number, ADDRESSES.num_addresses - 2), range(2, number))
             address = next(
                 text
-                for text in (str(ADDRESSES[each]) for each in candidates)
+                for text in (str(ADDRESSES[candidate]) for candidate in candidates)
                 if text not in self._owners
             )
         elif self._owners.get(address, key) != key:

@@ -6,7 +6,6 @@ That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from berth.clock import Clock
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.features import DEFAULT_FEATURES
@@ -50,6 +49,7 @@ from berth.cluster.writes.admission.storage_object_in_use_protection import (
 )
 from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
 from berth.cluster.writes.identities import Identities
+from berth.runtime.clock import Clock
 
 
 class MakeAdmission(Protocol):

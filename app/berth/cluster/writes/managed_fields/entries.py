@@ -153,10 +153,10 @@ def capped(entries: list[Entry]) -> list[Entry]:
         return entries
     kept = {manager_of(each): each for each in entries}
     oldest: dict[str, Manager] = {}
-    for each in updates:
+    for update in updates:
         if excess <= 0:
             break
-        version, manager = each["apiVersion"], manager_of(each)
+        version, manager = update["apiVersion"], manager_of(update)
         first = oldest.setdefault(version, manager)
         if first == manager:
             continue
@@ -164,8 +164,8 @@ def capped(entries: list[Entry]) -> list[Entry]:
         before = kept.get(bucket) or kept.pop(first)
         if manager != bucket:
             del kept[manager]
-        fields = field_sets.union(each["fieldsV1"], before["fieldsV1"])
-        kept[bucket] = entry(bucket, version, fields, each.get("time") or "")
+        fields = field_sets.union(update["fieldsV1"], before["fieldsV1"])
+        kept[bucket] = entry(bucket, version, fields, update.get("time") or "")
         excess -= 1
     return list(kept.values())
 

@@ -358,7 +358,7 @@ class Items:
         an applied one that they follow in the live list.
         """
         mine, theirs = list(self.elements(applied)), list(self.elements(live))
-        wanted, there = {each[0] for each in mine}, {each[0] for each in theirs}
+        wanted, there = {each[0] for each in mine}, {their[0] for their in theirs}
         shared = iter([element for element, _ in mine if element in there])
         next_shared = next(shared, None)
         position = 0
@@ -371,7 +371,7 @@ class Items:
             if element == next_shared:
                 next_shared = next(shared, None)
                 position += 1
-        yield from (each for each in theirs[position:] if each[0] not in wanted)
+        yield from (their for their in theirs[position:] if their[0] not in wanted)
 
     def remove(self, value: Value, gone: FieldSet) -> Value:
         left = []

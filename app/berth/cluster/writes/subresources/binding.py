@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.features import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
@@ -16,7 +15,8 @@ from berth.cluster.storage.store import NotFoundError, Store, Stored
 from berth.cluster.strategies.metadata import validate_annotations, validate_labels
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.subresources.action import Outcome
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
+from berth.runtime.clock import Clock, rfc3339
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 """What a bound pod learns of where its node is (PodTopologyLabelsAdmission)."""
@@ -132,6 +132,9 @@ def _scheduled(conditions: list[Object], now: str) -> list[Object]:
         "lastProbeTime": None,
         "lastTransitionTime": now,
     }
-    if not any(each.get("type") == "PodScheduled" for each in conditions):
+    if not any(condition.get("type") == "PodScheduled" for condition in conditions):
         return [*conditions, scheduled]
-    return [scheduled if each.get("type") == "PodScheduled" else each for each in conditions]
+    return [
+        scheduled if condition.get("type") == "PodScheduled" else condition
+        for condition in conditions
+    ]

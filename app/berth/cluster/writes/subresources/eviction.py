@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors, options, views
 from berth.cluster.access.users import API_SERVER
 from berth.cluster.disruption_budgets import (
@@ -29,6 +28,7 @@ from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, check_preconditions
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Outcome
+from berth.runtime.clock import Clock, rfc3339
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,9 @@ def _is_spare(pod: Object, budget: Object) -> bool:
     With ``IfHealthyBudget``, the default, that is so while enough others are healthy.
     """
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+    if any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    ):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True

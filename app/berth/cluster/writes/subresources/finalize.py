@@ -2,7 +2,7 @@
 
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.writes.subresources.part import Part
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 class Finalize(Part):

@@ -4,7 +4,7 @@
 """
 
 from berth.cluster.resources import Object, ResourceType
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 KEPT_METADATA = (
     "uid",

@@ -3,7 +3,7 @@
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies import ephemeral_containers, pod, pod_resize
 from berth.cluster.writes.subresources.part import Part
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 EPHEMERAL = "ephemeralContainers"
 

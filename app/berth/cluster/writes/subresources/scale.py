@@ -8,7 +8,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.writes.managed_fields.entries import stored
 from berth.cluster.writes.managed_fields.scale import to_object, to_scale
 from berth.cluster.writes.subresources.part import Part
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 SCALE = ResourceType(
     group="autoscaling",

@@ -4,7 +4,7 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies import certificates
 from berth.cluster.strategies import metadata as metadata_rules
 from berth.cluster.writes.subresources.part import Part, kept, put_back
-from berth.field_errors import FieldError
+from berth.kube.field_errors import FieldError
 
 
 class Status(Part):

@@ -1,0 +1,161 @@
+"""kube-scheduler's command line: how it is parsed (spec §7.2)."""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field
+from typing import Any, Final
+
+from berth.cli.flags.feature_gates import Merge, boolean, feature_gates
+from berth.runtime import log
+from berth.runtime.duration import Duration
+from berth.runtime.release import PREVIOUS_RELEASE, RELEASE
+from berth.scheduler.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
+
+_VERSION: Final = re.compile(r"1\.\d+")
+
+
+def make_parser(prog: str) -> argparse.ArgumentParser:
+    """Return a parser for all flags of kube-scheduler; the caller may add its own.
+
+    Give it arguments by :func:`parse`, or through :func:`spelled`: argparse alone would take the
+    word after a boolean flag for its value.
+    """
+    parser = argparse.ArgumentParser(prog=prog, usage="%(prog)s [flags]", allow_abbrev=False)
+    for option in flag_fields():
+        default = _default(option)
+        settings: dict[str, Any] = {
+            "dest": option.name,
+            "default": argparse.SUPPRESS,
+            "help": _help(option),
+            "choices": option.metadata.get(CHOICES),
+        }
+        match default:
+            case bool():
+                settings |= {"type": boolean, "metavar": "BOOL"}
+            case dict():
+                settings |= {"type": feature_gates, "action": Merge, "metavar": "GATE=BOOL,..."}
+            case tuple():
+                whole = option.metadata[WHOLE]
+                settings |= {"type": _one if whole else _several, "action": _Extend}
+                settings |= {"metavar": "VALUE" if whole else "VALUE,..."}
+            case Duration():
+                settings |= {"type": _duration, "metavar": "DURATION"}
+            case _:
+                settings |= {"type": type(default)}
+                settings |= (
+                    {} if settings["choices"] else {"metavar": type(default).__name__.upper()}
+                )
+        parser.add_argument(*_spellings(option.name), **settings)
+    return parser
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Options:
+    """Parse the flags in *argv*; as argparse does, write about mistakes and exit with 2."""
+    return checked_options(parser, parser.parse_args(spelled(argv)))
+
+
+def checked_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
+    """Return what *parser* has found of kube-scheduler's flags; of mistakes as :func:`parse`."""
+    found = options(given)
+    for problem in _problems(found):
+        parser.error(problem)
+    return found
+
+
+def _problems(given: Options) -> Iterator[str]:
+    """Find what is wrong with values though they are of the right type."""
+    port = given.secure_serving.secure_port
+    if not 0 <= port <= 65535:
+        yield f"--secure-port {port} must be between 0 and 65535, inclusive"
+    try:
+        log.modules(given.logs.vmodule)
+    except ValueError as error:
+        yield f"--vmodule: {error}"
+    hidden = given.metrics.show_hidden_metrics_for_version
+    if hidden not in ("", PREVIOUS_RELEASE):
+        yield (
+            f"--show-hidden-metrics-for-version {hidden!r} must be omitted or {PREVIOUS_RELEASE}:"
+            " only the previous minor version is allowed"
+        )
+    for flag, values in (
+        ("--emulated-version", given.versions.emulated_version),
+        ("--min-compatibility-version", given.versions.min_compatibility_version),
+    ):
+        for value in values:
+            version = value.removeprefix("kube=").removeprefix("v")
+            if not _VERSION.fullmatch(version):
+                yield f"{flag} {value!r} must be like {RELEASE} or kube={RELEASE}"
+            elif flag == "--emulated-version" and version != RELEASE:
+                yield f"{flag} {value!r}: berth is like {RELEASE} only"
+
+
+def spelled(argv: Sequence[str]) -> list[str]:
+    """Spell flags as :func:`make_parser` knows them: dashes inside, and ``=true`` if it is meant.
+
+    A boolean's value must come after ``=``; the next word is never it.
+    """
+    bare = {_spellings(f.name)[-1] for f in flag_fields() if isinstance(_default(f), bool)}
+    bare.add("--version")
+    words: list[str] = []
+    for word in argv:
+        name, equals, value = word.partition("=")
+        if word.startswith("--"):
+            name = name.replace("_", "-")
+            words.append(f"{name}=true" if not equals and name in bare else name + equals + value)
+        else:
+            words.append(word)
+    return words
+
+
+def options(namespace: argparse.Namespace) -> Options:
+    """Return what *namespace* has of kube-scheduler's flags, the others at their defaults."""
+    names = {flag.name for flag in flag_fields()}
+    return Options.of({name: value for name, value in vars(namespace).items() if name in names})
+
+
+def _default(option: Field[Any]) -> Any:
+    return option.default if option.default_factory is MISSING else option.default_factory()
+
+
+def _help(option: Field[Any]) -> str:
+    note = "Deprecated: " if option.metadata.get(DEPRECATED) else ""
+    default = _default(option)
+    if isinstance(default, bool):
+        default = str(default).lower()
+    elif isinstance(default, tuple):
+        default = ",".join(default)
+    return f"{note}{option.metadata[HELP]}" + (f" Default: {default}" if default else "")
+
+
+def _spellings(field: str) -> list[str]:
+    name = "--" + field.replace("_", "-")
+    return ["-v", name] if field == "v" else [name]
+
+
+class _Extend(argparse.Action):
+    """Collects lists: the first replaces the default, later ones are added to it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, getattr(namespace, self.dest, ()) + values)
+
+
+def _duration(text: str) -> Duration:
+    try:
+        return Duration.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _one(text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def _several(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()

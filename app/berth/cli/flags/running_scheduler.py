@@ -1,0 +1,69 @@
+"""Flags of commands that ask a running scheduler: how to find it, and to prove who asks."""
+
+import argparse
+from typing import Final
+
+from berth.runtime.addresses import KUBECONFIG, UP_PORT
+from berth.runtime.terminal import http_url
+
+CREDENTIALS: Final = (
+    f"credentials and certificate authority to use; default: $KUBECONFIG, otherwise ./{KUBECONFIG}"
+    " if it exists, otherwise ~/.kube/config if it is of berth up"
+)
+
+
+def add_flags(
+    where: argparse._ArgumentGroup, *, kubeconfig: str = CREDENTIALS, server: str | None = None
+) -> None:
+    """Add how to reach a scheduler; *kubeconfig* is what that flag does.
+
+    *server* is its URL by default, in place of that of ``berth up``.
+    """
+    usual = (
+        f"the one that berth up wrote to the kubeconfig, otherwise port {UP_PORT} on this machine"
+    )
+    where.add_argument(
+        "--server",
+        type=http_url,
+        metavar="URL",
+        default=server,
+        help=f"URL of the scheduler; default: {server or usual}",
+    )
+    where.add_argument("--kubeconfig", metavar="FILE", help=kubeconfig)
+    where.add_argument(
+        "--context", metavar="NAME",
+        help="context of the kubeconfig to use; default: the current one",
+    )  # fmt: skip
+    where.add_argument(
+        "--certificate-authority", metavar="FILE", help="also trust certificates of this authority"
+    )
+    where.add_argument(
+        "--insecure-skip-tls-verify",
+        action="store_true",
+        help="do not verify the server's certificate",
+    )
+
+
+def add_service_flag(where: argparse._ArgumentGroup) -> None:
+    """Add how to reach the scheduler behind a Service; see :func:`check`."""
+    where.add_argument(
+        "--service", type=_service, metavar="NAMESPACE/NAME[:PORT]",
+        help="the scheduler behind this Service, through the API server of the kubeconfig, as"
+        " kubectl port-forward reaches it. Its certificate is verified only with"
+        " --certificate-authority",
+    )  # fmt: skip
+
+
+def check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """End with an error if *given* names two schedulers."""
+    if given.service and given.server:
+        parser.error("--service and --server exclude each other")
+
+
+def _service(text: str) -> tuple[str, str, str]:
+    """Read a namespace, a name, and the number or name of a port, which may be empty."""
+    path, _, port = text.partition(":")
+    namespace, slash, name = path.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+    return namespace, name, port

@@ -1,0 +1,13 @@
+"""Where a scheduler is recorded, by the flags."""
+
+import argparse
+
+from berth.insight.recording.writer import RecordingWriter
+
+
+def recording(given: argparse.Namespace) -> RecordingWriter | None:
+    """Return what writes the file of ``--record``; None without the flag."""
+    if given.record is None:
+        return None
+    most_bytes = given.record_max_size << 20
+    return RecordingWriter(given.record, most_bytes=most_bytes, keep=given.record_keep)

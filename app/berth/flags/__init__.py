@@ -1,5 +1,0 @@
-"""Flags that several commands share.
-
-What lives here: a module per subject, which adds flags to a parser. What must not: making what the
-flags ask for (``berth.settings``), and imports that take long: see ``berth.parsers``.
-"""

@@ -1,0 +1,78 @@
+"""Where a group may go: what became of each placement, and why one of them is taken."""
+
+from berth.insight.explain.explanation import PluginScore
+from berth.insight.explain.groups.explanation import PlacementVerdict
+from berth.insight.explain.groups.trial import GroupTrial, Tried
+
+
+def verdicts(trial: GroupTrial) -> tuple[PlacementVerdict, ...]:
+    """Tell about every placement, the best first."""
+    scored = _scored(trial)
+    found = [
+        PlacementVerdict(
+            placement=each.placement.name,
+            nodes=each.num_nodes,
+            num_fit=len(each.fitting),
+            can_start=each.can_start,
+            message="" if each.can_start else each.status.message,
+            free=each.free,
+            allocatable=each.allocatable,
+            total=total,
+            plugins=plugins,
+            is_chosen=each is trial.best and each.can_start,
+        )
+        for each, total, plugins in scored
+    ]
+    found.sort(key=lambda each: (not each.is_chosen, -(each.total or 0), -each.num_fit))
+    return tuple(found)
+
+
+def choice_of(trial: GroupTrial, key: str) -> str:
+    """Say why the best placement is taken; empty if none can hold the group."""
+    best = trial.best
+    if best is None or not best.can_start or best.placement.rows is None:
+        return ""
+    name = f"{key}={best.placement.name}"
+    if trial.scores is None:
+        return f"{name}, the only one of {len(trial.tried)} that holds the group"
+    rivals = [each for each in _scored(trial) if each[1] is not None]
+    (chosen,) = (rival for rival in rivals if rival[0] is best)
+    second = max((rival for rival in rivals if rival is not chosen), key=lambda each: each[1] or 0)
+    assert chosen[1] is not None
+    assert second[1] is not None
+    head = f"{name} ({chosen[1]}) before {second[0].placement.name} ({second[1]})"
+    if chosen[1] == second[1]:
+        equals = sum(1 for rival in rivals if rival[1] == chosen[1])
+        return f"{head}: chance decides between {equals} with the same total"
+    gains = {
+        plugin: score.weighted - second[2][plugin].weighted for plugin, score in chosen[2].items()
+    }
+    plugin = max(gains, key=lambda each: gains[each])
+    why = f"{plugin} makes the largest difference ({gains[plugin]:+})"
+    reason = trial.preferences.get(plugin, "")
+    return f"{head}: {why}" + (f", which prefers {reason}" if reason else "")
+
+
+def _scored(trial: GroupTrial) -> list[tuple[Tried, int | None, dict[str, PluginScore]]]:
+    """Return each placement with its total and its scores by plugin, if it has been scored."""
+    scores = trial.scores
+    if scores is None:
+        return [(each, None, {}) for each in trial.tried]
+    able = [each for each in trial.tried if each.can_start]
+    found: list[tuple[Tried, int | None, dict[str, PluginScore]]] = []
+    for each in trial.tried:
+        if not each.can_start:
+            found.append((each, None, {}))
+            continue
+        at = able.index(each)
+        plugins = {
+            plugin: PluginScore(
+                raw=scores.raw[plugin][at],
+                normalized=normalized[at],
+                weight=scores.weights[plugin],
+                weighted=normalized[at] * scores.weights[plugin],
+            )
+            for plugin, normalized in scores.normalized.items()
+        }
+        found.append((each, scores.totals[at], plugins))
+    return found

@@ -1,0 +1,96 @@
+"""What the scheduler writes to resource claims (spec §2.11)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+
+from berth.kube.client import errors
+from berth.kube.client.api import Api
+from berth.kube.client.writes.lanes import WriteLanes
+from berth.kube.client.writes.pods import STRATEGIC_MERGE_PATCH
+from berth.kube.objects.devices import ResourceClaim, decode_claim
+from berth.scheduler.framework.writes import ConflictError
+
+_GROUP: Final = "/apis/resource.k8s.io/v1"
+
+
+class ResourceClaimApi:
+    """The :class:`~berth.scheduler.framework.writes.ResourceClaimWrites` of a real cluster.
+
+    Its writes are what bindings wait for, so they go ahead of others.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        lanes: WriteLanes,
+        *,
+        count_created: Callable[[str], None] = lambda _status: None,
+    ) -> None:
+        """*count_created* gets the result of each creation: success or failure."""
+        self._client = client
+        self._lanes = lanes
+        self._count_created = count_created
+
+    async def get(self, namespace: str, name: str) -> ResourceClaim:
+        return decode_claim(await self._client.request("GET", _path(namespace, name)))
+
+    async def create(self, body: Mapping[str, Any]) -> ResourceClaim:
+        try:
+            created = await self._write("POST", _path(body["metadata"]["namespace"]), body)
+        except (errors.ApiError, ConflictError):
+            self._count_created("failure")
+            raise
+        self._count_created("success")
+        return created
+
+    async def update(self, body: Mapping[str, Any]) -> ResourceClaim:
+        return await self._write("PUT", _path_of(body), body)
+
+    async def update_status(self, body: Mapping[str, Any]) -> ResourceClaim:
+        return await self._write("PUT", _path_of(body) + "/status", body)
+
+    async def patch_status(
+        self, namespace: str, name: str, patch: Mapping[str, Any]
+    ) -> ResourceClaim:
+        path = _path(namespace, name) + "/status"
+        return await self._write("PATCH", path, patch, content_type=STRATEGIC_MERGE_PATCH)
+
+    async def delete(self, namespace: str, name: str) -> None:
+        with _translated():
+            await self._lanes.bind(lambda: self._client.request("DELETE", _path(namespace, name)))
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        content_type: str = "application/json",
+    ) -> ResourceClaim:
+        data = msgspec.json.encode(body)
+        with _translated():
+            answer = await self._lanes.bind(
+                lambda: self._client.request(method, path, body=data, content_type=content_type)
+            )
+        return decode_claim(answer)
+
+
+def _path(namespace: str, name: str = "") -> str:
+    path = f"{_GROUP}/namespaces/{namespace}/resourceclaims"
+    return f"{path}/{name}" if name else path
+
+
+def _path_of(body: Mapping[str, Any]) -> str:
+    return _path(body["metadata"]["namespace"], body["metadata"]["name"])
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Tell plugins of conflicts in words that they know."""
+    try:
+        yield
+    except errors.ConflictError as exc:
+        raise ConflictError(str(exc)) from exc

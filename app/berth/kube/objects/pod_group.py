@@ -1,0 +1,145 @@
+"""PodGroups: pods that are scheduled as one unit (spec G2.2).
+
+They are the same whichever of :data:`VERSIONS` the API server serves.
+"""
+
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from berth.kube.objects.meta import KubeStruct, ObjectMeta
+from berth.kube.objects.pod import Pod
+
+API_GROUP: Final = "scheduling.k8s.io"
+VERSIONS: Final = ("v1beta1", "v1alpha2")
+"""Those in which Kubernetes' own PodGroups can be read, those of 1.37 and of 1.36."""
+API_VERSION: Final = f"{API_GROUP}/v1alpha2"
+"""That of a group of Kubernetes that does not say its own."""
+API: Final = f"/apis/{API_VERSION}"
+"""Where the API server of 1.36 has them."""
+
+GROUP: Final = "scheduling.k8s.io"
+RESOURCE: Final = "podgroups"
+"""How the ``reservedFor`` of claims names PodGroups."""
+
+
+class GangSchedulingPolicy(KubeStruct, frozen=True, gc=False):
+    min_count: int
+    """How many pods must have nodes before any of them is bound."""
+
+
+class PodGroupSchedulingPolicy(KubeStruct, frozen=True, gc=False):
+    """``basic``: pod by pod; ``gang``: so many together, or none."""
+
+    gang: GangSchedulingPolicy | None = None
+
+
+class TopologyConstraint(KubeStruct, frozen=True, gc=False):
+    key: str
+    """A label of nodes: all pods of the group go to nodes with one value."""
+
+
+class PodGroupSchedulingConstraints(KubeStruct, frozen=True, gc=False):
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class DisruptionMode(StrEnum):
+    """What may be evicted of a group at a time."""
+
+    POD = "Pod"
+    POD_GROUP = "PodGroup"
+
+
+class DisruptionModeUnion(KubeStruct, frozen=True, gc=False):
+    """A :class:`DisruptionMode` as ``v1beta1`` writes it: one field, an empty object."""
+
+    single: dict[str, Any] | None = None
+    all: dict[str, Any] | None = None
+
+
+class PodGroupResourceClaim(KubeStruct, frozen=True, gc=False):
+    """A claim that the pods of the group share, if one of theirs has the same fields."""
+
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodGroupSpec(KubeStruct, frozen=True, gc=False):
+    scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
+    disruption_mode: str | DisruptionModeUnion = DisruptionMode.POD
+    """Once it is read, always a text."""
+    priority: int | None = None
+    min_member: int | None = None
+    """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
+
+    def __post_init__(self) -> None:
+        mode = self.disruption_mode
+        if isinstance(mode, DisruptionModeUnion):
+            known = DisruptionMode.POD if mode.all is None else DisruptionMode.POD_GROUP
+            msgspec.structs.force_setattr(self, "disruption_mode", known)
+
+
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+"""The condition that says whether enough pods have nodes; once true, it stays so."""
+
+
+class PodGroupCondition(KubeStruct, frozen=True, gc=False):
+    """A ``metav1.Condition``; times are kept as written."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class PodGroupStatus(KubeStruct, frozen=True, gc=False):
+    conditions: tuple[PodGroupCondition, ...] = ()
+
+
+class PodGroup(KubeStruct, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+    api_version: str = ""
+    """Empty for items of Kubernetes' own lists."""
+
+    @property
+    def min_count(self) -> int | None:
+        """How many pods must have nodes together; None: the policy is not ``gang``."""
+        gang = self.spec.scheduling_policy.gang
+        return (self.spec.min_member or None) if gang is None else gang.min_count
+
+    @property
+    def has_been_scheduled(self) -> bool:
+        """Whether enough of its pods have had nodes at one time."""
+        return any(
+            condition.type == POD_GROUP_SCHEDULED and condition.status == "True"
+            for condition in self.status.conditions
+        )
+
+    @property
+    def is_of_kubernetes(self) -> bool:
+        """Whether it is a PodGroup of Kubernetes, and not one of another scheduler."""
+        return not self.api_version or self.api_version.startswith(f"{API_GROUP}/")
+
+
+class GroupKey(msgspec.Struct, frozen=True, gc=False):
+    """Which group a pod belongs to."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def group_of(pod: Pod) -> GroupKey | None:
+    """Return the group that *pod* belongs to; None if it is scheduled alone."""
+    group = pod.spec.scheduling_group
+    return None if group is None else GroupKey(pod.metadata.namespace, group.pod_group_name)

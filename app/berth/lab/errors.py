@@ -1,7 +1,0 @@
-"""What is wrong with a run file or what it refers to."""
-
-from berth.errors import UserError
-
-
-class LabError(UserError):
-    """Names the file or field, and the value."""

@@ -1,8 +1,0 @@
-"""Deciding without a cluster: recorded scenarios in, decisions out.
-
-What lives here: reading API objects from files into a cache of their own, and putting decisions
-into the shape that people and tools read. What must not: the network, and rules of scheduling
-(``berth.scheduler`` and the plugins have those). Neighbours: ``berth.core``
-(schedules sequences of pods), ``berth.scheduler.schedule_pod`` (decides on one), ``berth.commands``
-(call this), ``berth.whatif`` (asks what would be).
-"""

@@ -1,0 +1,98 @@
+"""What a scheduler knows beside the objects of its cluster, for one that is to go on from there."""
+
+from berth.kube.objects.meta import KubeStruct
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import group_of
+from berth.scheduler.core.scheduler_core import SchedulerCore
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.queue.sub_queues import SubQueue
+
+
+class WaitingPodState(KubeStruct, frozen=True, gc=False):
+    """A waiting pod's history in the queue (spec §3.1). Times are in seconds since 1970."""
+
+    uid: str
+    queue: SubQueue
+    timestamp: float
+    initial_attempt_timestamp: float | None = None
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
+    backoff_expiration: float | None = None
+    unschedulable_plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    gating_plugin: str = ""
+
+    def queued(self, pod: Pod) -> QueuedPodInfo:
+        """Return *pod* with this history."""
+        return QueuedPodInfo(
+            PodInfo(pod),
+            timestamp=self.timestamp,
+            initial_attempt_timestamp=self.initial_attempt_timestamp,
+            attempts=self.attempts,
+            unschedulable_count=self.unschedulable_count,
+            consecutive_errors_count=self.consecutive_errors_count,
+            backoff_expiration=self.backoff_expiration,
+            unschedulable_plugins=set(self.unschedulable_plugins),
+            pending_plugins=set(self.pending_plugins),
+            gating_plugin=self.gating_plugin,
+        )
+
+
+class SchedulerState(KubeStruct, frozen=True, gc=False):
+    """The queue, and what decides between nodes that are equally good."""
+
+    now: float
+    """The time, in seconds since 1970."""
+    next_start_node_index: int = 0
+    """Where the rotation over the nodes stands (spec §2.5)."""
+    rows: tuple[int, ...] = ()
+    """Row of each node, in the order in which scheduling goes round them. Ties are broken by rows,
+    which follow the order in which nodes came, and are used again when a node has gone."""
+    waiting: tuple[WaitingPodState, ...] = ()
+    """Each sub-queue in its order."""
+
+
+def state_of(core: SchedulerCore) -> SchedulerState:
+    """Return the state of *core* at this moment; takes a sort of the waiting pods.
+
+    A pod that is gated while its victims are evicted is one to be tried: nobody else evicts them.
+    """
+    core.cache.refresh_order()
+    return SchedulerState(
+        now=core.outside.clock.now(),
+        next_start_node_index=core.sampling.next_start_node_index,
+        rows=tuple(core.cache.table.order.tolist()),
+        waiting=tuple(
+            _state_of(queued, part, is_preempting=_is_preempting(core, queued))
+            for part in SubQueue
+            for queued in core.queue.sub_queues.pods(part)
+        ),
+    )
+
+
+def _is_preempting(core: SchedulerCore, queued: QueuedPodInfo) -> bool:
+    """Whether victims are being evicted for the pod or for its group."""
+    key = group_of(queued.pod)
+    groups = core.outside.listers.pod_groups
+    group = None if key is None else groups.get(key.namespace, key.name)
+    return core.preemptions.is_preempting(queued.uid) or (
+        group is not None and core.preemptions.is_preempting(group.metadata.uid)
+    )
+
+
+def _state_of(queued: QueuedPodInfo, part: SubQueue, *, is_preempting: bool) -> WaitingPodState:
+    is_gated = part is SubQueue.GATED and not is_preempting
+    return WaitingPodState(
+        uid=queued.uid,
+        queue=SubQueue.ACTIVE if part is SubQueue.GATED and is_preempting else part,
+        timestamp=queued.timestamp,
+        initial_attempt_timestamp=queued.initial_attempt_timestamp,
+        attempts=queued.attempts,
+        unschedulable_count=queued.unschedulable_count,
+        consecutive_errors_count=queued.consecutive_errors_count,
+        backoff_expiration=queued.backoff_expiration,
+        unschedulable_plugins=tuple(sorted(queued.unschedulable_plugins)),
+        pending_plugins=tuple(sorted(queued.pending_plugins)),
+        gating_plugin=queued.gating_plugin if is_gated else "",
+    )

@@ -1,0 +1,148 @@
+"""Cluster events that may make a waiting pod schedulable (spec §3.6, §3.8)."""
+
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum, IntFlag, StrEnum
+from typing import Any
+
+import msgspec
+
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.key_index import Choices
+from berth.scheduler.framework.pod_info import PodInfo
+
+
+class EventResource(StrEnum):
+    """What changed. The values are the names in metrics and logs."""
+
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULABLE_POD = "UnschedulablePod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
+    WILDCARD = "*"
+
+
+class ActionType(IntFlag):
+    """How it changed; the bit values matter, see :meth:`ClusterEvent.matches`."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8188
+    ALL = 8191
+
+
+class ClusterEvent(msgspec.Struct, frozen=True):
+    """One change, or a pattern of changes that a plugin registers for."""
+
+    resource: EventResource | str
+    """A string that is none of them is the event of a kind that a plugin declares."""
+    action: ActionType
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name in metrics: ``NodeAdd``, ``AssignedPodDelete``, ``UnschedulableTimeout``."""
+        if self.custom_label:
+            return self.custom_label
+        name = self.action.name or ""
+        return f"{self.resource}" + "".join(word.capitalize() for word in name.split("_"))
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for all changes of everything."""
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
+
+    def matches(self, incoming: "ClusterEvent") -> bool:
+        """Say whether this pattern covers *incoming* (spec §3.6).
+
+        The numeric comparison is the rule of kube-scheduler: a generic update matches only
+        patterns that have every update bit.
+        """
+        if self.is_wildcard:
+            return True
+        same_resource = (
+            self.resource == incoming.resource
+            or self.resource is EventResource.WILDCARD
+            or (
+                self.resource is EventResource.POD
+                and incoming.resource
+                in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+            )
+        )
+        return (
+            same_resource and bool(self.action & incoming.action) and incoming.action <= self.action
+        )
+
+
+class QueueingHint(Enum):
+    """What a queueing hint answers."""
+
+    SKIP = "QueueSkip"
+    QUEUE = "Queue"
+
+
+QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
+"""``hint(waiting pod, old object, new object)``: may this event make the pod schedulable?
+The object is None where there is none (old on add, new on delete)."""
+
+
+class HintIndex(msgspec.Struct, frozen=True, eq=False):
+    """How to find the waiting pods that a hint may answer Queue about.
+
+    An event finds the pods that are filed under one of its keys. The keys of a pod must follow from
+    its labels, spec and resource claims alone, and those of pods that differ in their names only
+    must be the same if the plugin decides by signature.
+    """
+
+    keys_of_pod: Callable[[PodInfo], Choices]
+    """Sets of keys, of which a waiting pod is filed under one set; any of its keys finds the pod.
+    No sets: every event finds it."""
+    keys_of_event: Callable[[Any, Any], Iterable[Hashable] | None]
+    """The keys of an event, given the old object and the new one; None: it finds every pod."""
+
+
+class ClusterEventWithHint(msgspec.Struct, frozen=True):
+    """A registration: the pattern, and the hint that narrows it (None: always queue).
+
+    If it has indexes, the hint is asked only about the pods that one of them finds. About all other
+    pods it must answer Skip, unless the event is about the waiting pod itself.
+    """
+
+    event: ClusterEvent
+    hint: QueueingHintFn | None = None
+    indexes: tuple[HintIndex, ...] = ()
+
+
+ALL_EVENTS = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+CONFIG_RELOAD = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigReload")
+"""The plugins that rejected a pod may be others now. Of berth alone."""
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
+ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
+UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE)
+UNSCHEDULABLE_POD_DELETE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.DELETE)

@@ -1,0 +1,396 @@
+"""The extension points. Inheriting one is the declaration; plugins are sorted once, at start.
+
+Every method says who calls it and which answers are legal. What is sync runs inside a scheduling
+attempt: no I/O, no waiting, nothing kept from the table. What is async runs in the pod's binding
+task, after the pod is assumed on its node.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.events import ClusterEventWithHint
+from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.kind import Kind
+from berth.scheduler.framework.node_table import NodeTable, RowIndex
+from berth.scheduler.framework.nominations import Beside
+from berth.scheduler.framework.overlay import Overlay
+from berth.scheduler.framework.placement import Placement, PodGroupPlacement
+from berth.scheduler.framework.pod_batch import PodBatch
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.preemption.candidate import Preemption
+from berth.scheduler.framework.status import Status
+from berth.scheduler.framework.verdict import Ints, Rows, Verdict
+
+MAX_NODE_SCORE = 100
+"""The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
+Scores = Ints
+"""One score per row of a table."""
+NOTHING_ELSE: Final = ()
+"""For :meth:`Plugin.follows_from`: the answers stay as long as the nodes do."""
+
+
+class PluginArgs(BaseModel):
+    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused.
+
+    Validators find the names of the feature gates that are on as ``info.context``.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
+    )
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class Plugin(ABC):
+    """One instance per profile, made at start with its args and a view of the scheduler."""
+
+    NAME: ClassVar[str]
+    """As in the configuration, in messages and in metrics."""
+    ARGS: ClassVar[type[PluginArgs] | None] = None
+    """The model of its args; None: the plugin takes none."""
+    READS: ClassVar[tuple[Kind[Any], ...]] = ()
+    """Kinds of objects that the plugin looks up with ``handle.listers.of(KIND)``, beside those that
+    all schedulers list. They are watched while a profile has the plugin."""
+    ANNOTATIONS: ClassVar[Collection[str]] = ()
+    """The annotations that the plugin reads, of objects of any kind, beside those that berth does:
+    recordings and snapshots have no others. Their values are then readable to whoever may read
+    such a file."""
+    DECIDES_BY_SIGNATURE: ClassVar[bool] = False
+    """Whether pods of the same signature get the same answers, so that one is tried for all.
+
+    That is a promise about pods without nominations, claims or volumes of their own: filters,
+    PostFilter and queueing hints look at nothing of a pod but its template, priority and preemption
+    policy, do not throw dice about whether it fits, and whatever lets a rejected pod in is an event
+    that the plugin registered. If one plugin of a profile that may reject pods does not promise it,
+    every pod of that profile is tried for itself."""
+
+    GOES_BY_LOAD: ClassVar[bool] = False
+    """Whether what the plugin says of a node also follows from how many pods are on it and what
+    they take: the columns ``requested``, ``non_zero_requested`` and ``pod_count``."""
+    GOES_BY_CONTAINERS: ClassVar[bool] = False
+    """Whether the plugin looks at what the containers of a pod request, or at their images."""
+    GOES_BY_LABELS: ClassVar[bool] = False
+    """Whether the plugin looks at the namespace or labels of a pod, or at what the pod asks of
+    other pods by theirs."""
+    GOES_BY_VOLUMES: ClassVar[bool] = False
+    """Whether the plugin looks at the volumes of a pod or at its claims, also in its hints."""
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        """Return what else the answers about *pod* follow from, for plugins that come with berth.
+
+        "Else" is beside the template of the pod, the nodes as such and, if :attr:`GOES_BY_LOAD`,
+        the load of each. Of the template that is ``node_facts``, and the rest as far as
+        :attr:`GOES_BY_CONTAINERS` says so; if :attr:`GOES_BY_LABELS`, the value tells the rest. If
+        :attr:`GOES_BY_VOLUMES`, it tells all that matters of the claims of this very pod.
+        While the value stays equal, so do the answers of PreFilter, Filter, PreScore and Score, and
+        they are not asked for again; with :data:`NOTHING_ELSE` not even this is. None: more than
+        can be told, so the plugin is asked about every pod.
+
+        What a filter says of one node must not follow from what other nodes are, unless the value
+        has their :attr:`~berth.scheduler.framework.node_table.NodeTable.node_generation`.
+        """
+        return None
+
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        """*args* is an instance of ``ARGS``, already validated, or None where ``ARGS`` is None."""
+        self.args = args
+        self.handle = handle
+
+
+class PreEnqueuePlugin(Plugin):
+    """Asked before a pod may enter the active queue; a refusal gates it."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Return None to let *pod* be tried, any Status to gate it (spec §3.2).
+
+        A plugin that gates hundreds of pods, and knows when it lets one in, returns
+        :class:`~berth.scheduler.framework.status.GatedUntilTold`.
+        """
+
+
+class EnqueueExtensions(Plugin):
+    """Says which events may make a pod schedulable that this plugin rejected.
+
+    A plugin with PreEnqueue, PreFilter, Filter, Reserve or Permit that does not declare this is
+    taken to be interested in every event (spec §1.2).
+    """
+
+    @abstractmethod
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events, each with a hint that may say that it does not help a pod."""
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue; exactly one per profile, the same in all."""
+
+    @abstractmethod
+    def sort_key(self, queued: QueuedPodInfo) -> Any:
+        """Return a value to order by, smallest first; must not change while the pod is queued."""
+
+
+class PreFilterResult:
+    """Which nodes PreFilter leaves in question, by name; names unknown to the table are dropped."""
+
+    __slots__ = ("node_names",)
+
+    def __init__(self, node_names: frozenset[str]) -> None:
+        self.node_names = node_names
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at pod and cluster once per attempt, before any node is filtered."""
+
+    @abstractmethod
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> Status | PreFilterResult | None:
+        """Return None, a narrower set of nodes, SKIP (no Filter needed), or why not (spec §2.3)."""
+
+
+class PreFilterExtensions(Plugin):
+    """Keeps what PreFilter computed true while pods are added and removed in thought.
+
+    The questions are asked of an :class:`~berth.scheduler.framework.overlay.Overlay`: *nodes* is its table,
+    already changed, and *state* its own. Each row is an independent hypothesis about its own node:
+    the pods that come and go on one row are as they were for all other rows. So a plugin keeps a
+    difference per row beside what PreFilter found of the whole cluster.
+
+    *pods* come or go on *rows*, which has one row of *nodes* for each of them. The answer rejects,
+    with code ERROR, the rows that the plugin cannot follow; None: there are none. A plugin that
+    raises fails on all of *rows*.
+
+    :class:`~berth.scheduler.framework.scalar.ScalarPreFilterExtensions` is the form for one pod on one node.
+    """
+
+    @abstractmethod
+    def add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> Verdict | None:
+        """Count *pods*, which were added."""
+
+    @abstractmethod
+    def remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> Verdict | None:
+        """Count *pods*, which were removed; they were there before."""
+
+
+class FilterPlugin(Plugin):
+    """Says which nodes cannot take a pod."""
+
+    WITHOUT_PRE_FILTER: ClassVar[str] = ""
+    """What Filter and Reserve fail with, in kube-scheduler's words, where the plugin is disabled at
+    preFilter; "": they need nothing of it."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        """Say which rows of *nodes* cannot take *pod*, and why.
+
+        Evaluate the table that is given, never the cache: preemption passes some rows without some
+        of their pods. Rows that are dead or not in ``state.feasible`` may be rejected or not;
+        nobody looks. Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
+        """
+
+
+class PostFilterResult:
+    """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
+
+    __slots__ = ("nominated_node", "preemption", "reasons_before", "status")
+
+    def __init__(
+        self,
+        status: Status | None,
+        nominated_node: str | None = None,
+        preemption: Preemption | None = None,
+    ) -> None:
+        self.status = status
+        """None: the pod can be scheduled later thanks to this plugin."""
+        self.nominated_node = nominated_node
+        """A node name, "" to clear the nomination."""
+        self.reasons_before: tuple[str, ...] = ()
+        """What plugins said that had been asked in vain before; filled in by the runtime."""
+        self.preemption = preemption
+        """What was found out about evictions. If a candidate was chosen, and ``status`` is None,
+        the scheduler evicts its victims."""
+
+
+class RowByRow(NamedTuple):
+    """The answers of overlays about a row, and pods of one template, follow from that row alone.
+
+    That is, from its node and the pods there; and beside what is said here.
+    """
+
+    follows_from: Hashable
+    """What else they follow from: while it stays equal, so do they."""
+    beside: Beside
+    """The pods nominated to each row, from which they follow, too."""
+
+
+class FilterRunner(Protocol):
+    """The filters of this attempt, for questions such as "and without these pods?"."""
+
+    def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
+        """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
+        ...
+
+    def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
+        """Return when the answers of overlays stay the same; None if more is to it than rows."""
+        ...
+
+
+class PostFilterPlugin(Plugin):
+    """Called when no node is left; may make room (preemption)."""
+
+    @abstractmethod
+    def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult:
+        """Say whether *pod* can be scheduled once what this plugin proposes is done (spec §2.8).
+
+        UNSCHEDULABLE lets the next plugin try, any other status is final. Nothing may be changed
+        but the plugin's own memory: the scheduler carries out what the result says.
+        """
+
+
+class PreScorePlugin(Plugin):
+    """Looks once at the nodes that passed, which ``state.feasible`` marks."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Return None, SKIP (the plugin gives no scores this time), or an error."""
+
+
+class ScorePlugin(Plugin):
+    """Ranks the nodes that passed."""
+
+    WITHOUT_PRE_SCORE: ClassVar[str] = ""
+    """What Score fails with, in kube-scheduler's words, where the plugin is disabled at preScore;
+    "": it needs nothing of it."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:
+        """Return one int64 per slot of *nodes*, or an error; only rows in ``state.feasible`` count.
+
+        After :meth:`normalize` scores must lie in 0..100. The same score for all is cheapest as
+        :func:`berth.scheduler.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
+        all.
+        """
+
+    def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:
+        """Bring *scores*, of the feasible rows only, into 0..100; the default leaves them alone."""
+        return scores
+
+
+class ReservePlugin(Plugin):
+    """Takes in memory what the pod needs on its node, and gives it back on failure."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Take in memory what the pod needs on the node; a Status fails the attempt."""
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo :meth:`reserve`; also called when it was never called. Must not fail."""
+
+
+class PermitPlugin(Plugin):
+    """May hold back a pod that has a node."""
+
+    @abstractmethod
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        """Return None, WAIT or a rejection, and for WAIT at most how many seconds (cap 900)."""
+
+
+class PreBindPlugin(Plugin):
+    """Does what must be done before the pod is bound, such as binding its volumes."""
+
+    ALLOW_PARALLEL: ClassVar[bool] = False
+    """Whether it may run beside its neighbours in the order that have work and allow it, too."""
+
+    @abstractmethod
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return SKIP when :meth:`pre_bind` would have nothing to do."""
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the work is done; any Status fails the binding."""
+
+
+class BindPlugin(Plugin):
+    """Writes the binding; SKIP leaves it to the next plugin."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the pod is bound, SKIP for the next plugin, or why it failed."""
+
+
+class PostBindPlugin(Plugin):
+    """Told after a successful bind."""
+
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take note that the pod is bound; nothing can be undone any more."""
+
+
+class PlacementGeneratePlugin(Plugin):
+    """Says which parts of the cluster a group may be placed in (spec G10)."""
+
+    @abstractmethod
+    def placement_generate(
+        self, group: PodGroup, scheduled: Iterable[PodInfo], parent: Placement, nodes: NodeTable
+    ) -> Sequence[Placement] | Status:
+        """Return parts of *parent*; none, or a Status, if the group may go nowhere.
+
+        *scheduled* are the pods of *group* that have nodes.
+        """
+
+
+class PlacementScorePlugin(Plugin):
+    """Ranks the parts of the cluster in which a group fits (spec G10)."""
+
+    PREFERRED_PLACEMENT: ClassVar[str] = ""
+    """What has the higher score, for people, as in "the fuller one"; empty: it is not said."""
+
+    @abstractmethod
+    def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int | Status:
+        """Return how good *candidate* is; its pods are not on *nodes*."""
+
+    def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int] | Status:
+        """Turn the scores of all candidates into scores from 0 to ``MAX_NODE_SCORE``."""
+        return scores
+
+
+EXTENSION_POINTS: dict[str, type[Plugin]] = {
+    "pre_enqueue": PreEnqueuePlugin,
+    "queue_sort": QueueSortPlugin,
+    "pre_filter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "post_filter": PostFilterPlugin,
+    "pre_score": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "pre_bind": PreBindPlugin,
+    "bind": BindPlugin,
+    "post_bind": PostBindPlugin,
+    "placement_generate": PlacementGeneratePlugin,
+    "placement_score": PlacementScorePlugin,
+}
+"""Extension point, as the configuration names it in snake_case, to the class that declares it."""

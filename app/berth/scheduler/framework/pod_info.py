@@ -1,0 +1,329 @@
+"""Pods as the scheduler handles them: compiled once per template, queued with a history."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from berth.kube.objects import resources
+from berth.kube.objects.host_ports import HostPort, host_ports
+from berth.kube.objects.pod import Container, Pod, ResourceRequirements, Volume
+from berth.kube.objects.resources import Resources
+from berth.kube.objects.selectors import RequiredNodeAffinity, required_node_affinity
+from berth.kube.objects.sharing import POD_PARTS, share
+
+T = TypeVar("T")
+
+LARGE: Final = 2**43
+"""Eight tebibytes, or billions of cores."""
+
+
+class PodTemplate:
+    """All that follows from what replicas share: spec, labels, namespace, allocated resources.
+
+    The names of PersistentVolumeClaims are not shared: each pod of a StatefulSet has its own.
+    Interned by signature, so that a thousand replicas are compiled once. Everything is computed on
+    first use. ``pod`` is one of the pods of this template; only what is part of the signature may
+    be read from it here.
+    """
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self._memo: dict[object, Any] = {}
+
+    @cached_property
+    def requested(self) -> Resources:
+        """What the pod takes from a node: ``NodeInfo.Requested`` (spec §4.4)."""
+        return resources.requested(self.pod)
+
+    @cached_property
+    def non_zero_requested(self) -> tuple[int, int]:
+        """Milli-CPU and bytes with defaults for what is not requested (spec §4.4)."""
+        if self._is_plain:
+            return self.fit_score_requests.milli_cpu, self.fit_score_requests.memory
+        return resources.non_zero_requested(self.pod)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Nothing is resized, and nothing requested for the pod as a whole or by claims.
+
+        Then the views of spec §4.4 that differ only in these are one.
+        """
+        spec, status = self.pod.spec, self.pod.status
+        return spec.resources is None and not (
+            status.node_allocatable_resource_claim_statuses
+            or resources.resized_containers(self.pod)
+        )
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What the pod adds to a table's columns: cpu, memory, storage; then non-zero cpu, memory.
+
+        Not to be changed.
+        """
+        amounts = self.requested
+        native = (amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
+        return np.array(native, np.int64), np.array(self.non_zero_requested, np.int64)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether a million such pods may come to more than int64 holds, of any resource."""
+        amounts = self.requested
+        native = (amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
+        return max(*native, *self.non_zero_requested, *amounts.scalars.values()) > LARGE
+
+    @cached_property
+    def load(self) -> tuple[object, ...]:
+        """All that the pod takes from a node, whatever its labels; to be compared."""
+        return self.requested, self.non_zero_requested, self.host_ports
+
+    @cached_property
+    def incoming_requested(self) -> Resources:
+        """What the pod needs to fit: NodeResourcesFit's Filter (spec §4.4)."""
+        return self.requested if self._is_plain else resources.incoming_requested(self.pod)
+
+    @cached_property
+    def fit_score_requests(self) -> Resources:
+        """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
+        if self._is_plain and not resources.takes_defaults(self.pod):
+            return self.requested
+        return resources.fit_score_requests(self.pod)
+
+    @cached_property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """The host ports that the pod takes on its node."""
+        return host_ports(self.pod)
+
+    @cached_property
+    def required_node_affinity(self) -> RequiredNodeAffinity | None:
+        """nodeSelector and required node affinity together; None: any node will do."""
+        return required_node_affinity(self.pod.spec)
+
+    @cached_property
+    def volumes(self) -> tuple[Volume, ...]:
+        """The volumes that plugins look at; what claims are called is each pod's own."""
+        return _shared_volumes(self.pod)
+
+    @cached_property
+    def node_facts(self) -> bytes | None:
+        """What plugins look at that go neither by containers nor by labels; to be compared.
+
+        None if the pod has resource claims.
+        """
+        spec = self.pod.spec
+        if spec.resource_claims:
+            return None
+        containers = (*spec.containers, *spec.init_containers)
+        return _encode(
+            (
+                spec.node_selector,
+                None if spec.affinity is None else spec.affinity.node_affinity,
+                spec.tolerations,
+                self.volumes,
+                (spec.host_network, spec.host_users),
+                [(c.ports, c.restart_policy_rules) for c in containers],
+                tuple(self.incoming_requested.scalars),
+            )
+        )
+
+    def memo(self, key: object, build: Callable[[], T]) -> T:
+        """Return what *build* made for *key* the first time; plugins keep compiled terms here.
+
+        *key* must identify the plugin instance and the thing, for two profiles may compile the
+        same template differently: ``(self, "thing")``. What depends on the template alone goes by
+        a name.
+        """
+        try:
+            found: T = self._memo[key]
+        except KeyError:
+            found = self._memo[key] = build()
+        return found
+
+    def forget_plugins(self) -> None:
+        """Drop what plugin instances keep here, and with it the instances."""
+        for key in [key for key in self._memo if isinstance(key, tuple)]:
+            del self._memo[key]
+
+
+_templates: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def forget_plugins() -> None:
+    """Drop what plugin instances keep with templates: those in use make theirs anew."""
+    for template in [*_templates.values()]:
+        template.forget_plugins()
+
+
+def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
+    """Return all that makes a template; with *containers* in place of the pod's own."""
+    spec, status = pod.spec, pod.status
+    return _encode(
+        (
+            pod.metadata.namespace,
+            pod.metadata.labels,
+            spec.containers if containers is None else containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            _shared_volumes(pod),
+            spec.resource_claims,
+            (spec.host_network, spec.host_users),
+            resources.resized_containers(pod),
+            (
+                status.resources,
+                status.allocated_resources,
+                status.node_allocatable_resource_claim_statuses,
+            ),
+            [c.reason for c in status.conditions if c.type == "PodResizePending"],
+        )
+    )
+
+
+def _shared_volumes(pod: Pod) -> tuple[Volume, ...]:
+    """Return the volumes of *pod* that plugins look at, without the names of claims.
+
+    Projected token volumes have random names and no source that we read.
+    """
+    found = []
+    for volume in pod.spec.volumes:
+        claim = volume.persistent_volume_claim
+        if claim is not None:
+            unnamed = replace(claim, claim_name="")
+            found.append(replace(volume, persistent_volume_claim=unnamed))
+        elif volume != Volume(name=volume.name):
+            found.append(volume)
+    return tuple(found)
+
+
+def facts_without_requests(pod: Pod) -> bytes:
+    """Return what makes the template of *pod*, but for what its containers request.
+
+    What its init containers request is part of it.
+    """
+    return _facts(pod, [replace(c, resources=_no_requests(c)) for c in pod.spec.containers])
+
+
+def _no_requests(container: Container) -> ResourceRequirements:
+    return replace(container.resources, requests={})
+
+
+def _template_of(pod: Pod) -> PodTemplate:
+    signature = _facts(pod)
+    template = _templates.get(signature)
+    if template is None:
+        template = _templates[signature] = PodTemplate(pod)
+    elif template.pod.spec.containers is not pod.spec.containers:  # nor what else it decoded
+        share(template.pod, pod, POD_PARTS)
+    return template
+
+
+class PodInfo(msgspec.Struct, eq=False, gc=False):
+    """A pod and what was compiled from it. Immutable; a changed pod gets a new PodInfo.
+
+    Made of *pod* and, if that is not what it says, *node_name*.
+
+    The garbage collector neither counts nor visits it, nor dicts of it: it would walk a million of
+    them and find that each is in use.
+    """
+
+    pod: Pod
+    """The API object. Of the conditions of a bound pod, but for PodScheduled and DisruptionTarget,
+    only type, status and reason are kept."""
+    node_name: str = ""
+    """Where the pod is bound, or assumed to be; empty while it waits."""
+    template: PodTemplate = msgspec.UNSET  # type: ignore[assignment]  # see __post_init__
+    uid: str = ""
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        pod = self.pod
+        self.node_name = self.node_name or pod.spec.node_name
+        self.template = _template_of(pod)
+        self.uid = pod.metadata.uid
+        self.priority = pod.spec.priority or 0
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the pod."""
+        return self.pod.metadata.key
+
+    @property
+    def name(self) -> str:
+        """``metadata.name`` of the pod."""
+        return self.pod.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """``metadata.namespace`` of the pod."""
+        return self.pod.metadata.namespace
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """``metadata.labels`` of the pod."""
+        return self.pod.metadata.labels
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the pod is being deleted."""
+        return self.pod.metadata.deletion_timestamp is not None
+
+    def on_node(self, node_name: str) -> "PodInfo":
+        """Return this pod as if it were bound to *node_name*; nothing is compiled again."""
+        twin = copy(self)
+        twin.node_name = node_name
+        return twin
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key!r})"
+
+
+class QueuedPodInfo(msgspec.Struct, eq=False):
+    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
+
+    pod_info: PodInfo
+    timestamp: float
+    """When it was last put into a sub-queue."""
+    initial_attempt_timestamp: float | None = None
+    """When it first entered the active queue; None while it never did."""
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
+    backoff_expiration: float | None = None
+    unschedulable_plugins: set[str] = msgspec.field(default_factory=set)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
+    gating_plugin: str = ""
+    gate_hints_by_signature: bool = False
+    """Whether the hints of the gating plugin give pods of one signature the same answers."""
+    was_flushed_from_unschedulable: bool = False
+    key: str = ""
+    """``namespace/name`` of the pod."""
+
+    def __post_init__(self) -> None:
+        self.key = self.pod_info.key
+
+    @property
+    def pod(self) -> Pod:
+        """The API object."""
+        return self.pod_info.pod
+
+    @property
+    def uid(self) -> str:
+        """``metadata.uid`` of the pod."""
+        return self.pod_info.uid
+
+    @property
+    def pending_since(self) -> float:
+        """When it could first be tried; of a pod that never could, when it was put where it is."""
+        first = self.initial_attempt_timestamp
+        return self.timestamp if first is None else first

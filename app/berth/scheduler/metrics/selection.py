@@ -1,0 +1,98 @@
+"""Which families and label values are shown: --disabled-metrics, --allow-metric-labels."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Self
+
+import yaml
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric, Sample
+
+from berth.kube import documents
+from berth.scheduler.config.errors import ConfigError
+
+UNEXPECTED: Final = "unexpected"
+"""What a label value becomes that is not in the list of those allowed."""
+
+AllowedValues = Mapping[tuple[str, str], frozenset[str]]
+"""Family and label to the values that are kept."""
+
+
+class Selection(CollectorRegistry):
+    """A registry that leaves out some families, and merges label values that are not allowed."""
+
+    def __init__(
+        self, *, disabled: Iterable[str] = (), allowed: AllowedValues | None = None
+    ) -> None:
+        super().__init__()
+        self._disabled = frozenset(disabled)
+        self._allowed = allowed or {}
+        self._restricted = frozenset(family for family, _ in self._allowed)
+
+    @classmethod
+    def by_flags(
+        cls, *, disabled: Iterable[str], allow_labels: Iterable[str], manifest: bytes | None
+    ) -> Self:
+        """Make the selection that the flags describe; *manifest* holds more of *allow_labels*.
+
+        Raises ConfigError, which names the flag.
+        """
+        return cls(disabled=disabled, allowed={**_of_manifest(manifest), **_of_flag(allow_labels)})
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in super().collect():
+            name = _full_name(metric)
+            if name in self._disabled:
+                continue
+            yield self._merged(name, metric) if name in self._restricted else metric
+
+    def _merged(self, family: str, metric: Metric) -> Metric:
+        """Return *metric* with the samples added up that differ in values not allowed only."""
+        sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        for sample in metric.samples:
+            labels = tuple(
+                (label, self._value(family, label, value)) for label, value in sample.labels.items()
+            )
+            key = sample.name, labels
+            sums[key] = sums.get(key, 0) + sample.value
+        merged = Metric(metric.name, metric.documentation, metric.type)
+        merged.samples = [Sample(name, dict(labels), n) for (name, labels), n in sums.items()]
+        return merged
+
+    def _value(self, family: str, label: str, value: str) -> str:
+        allowed = self._allowed.get((family, label))
+        return value if allowed is None or value in allowed else UNEXPECTED
+
+
+def _full_name(metric: Metric) -> str:
+    """Return the name as Prometheus shows it; prometheus-client keeps that of counters short."""
+    return f"{metric.name}_total" if metric.type == "counter" else metric.name
+
+
+def _of_flag(items: Iterable[str]) -> dict[tuple[str, str], frozenset[str]]:
+    flag, found = "--allow-metric-labels", {}
+    for item in items:
+        key, equals, values = item.partition("=")
+        if not equals:
+            raise ConfigError(flag, [f"{item!r} must be like metric,label=value,value"])
+        found[_key(key, flag)] = frozenset(values.strip("'\"").split(","))
+    return found
+
+
+def _of_manifest(text: bytes | None) -> dict[tuple[str, str], frozenset[str]]:
+    flag = "--allow-metric-labels-manifest"
+    if text is None:
+        return {}
+    try:
+        content = documents.load(text) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(flag, [f"not YAML: {error}"]) from error
+    if not isinstance(content, dict):
+        raise ConfigError(flag, ["must be a mapping of metric,label to values"])
+    return {_key(str(k), flag): frozenset(str(v).split(",")) for k, v in content.items()}
+
+
+def _key(text: str, flag: str) -> tuple[str, str]:
+    metric, comma, label = text.partition(",")
+    if not (metric and comma and label) or "," in label:
+        raise ConfigError(flag, [f"{text!r} must be a metric and a label: metric,label"])
+    return metric, label

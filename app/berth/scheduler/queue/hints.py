@@ -1,0 +1,175 @@
+"""Which events make which pods worth another attempt (spec §3.6)."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from berth.runtime.clock import Clock
+from berth.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    HintIndex,
+    QueueingHint,
+    QueueingHintFn,
+)
+from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.queue.rejected_pods import Rejector
+
+log = logging.getLogger(__name__)
+
+Registration = tuple[str, ClusterEventWithHint]
+"""A plugin's name and one event that it registered."""
+
+ObserveHint = Callable[[str, str, str, float], None]
+"""Called after each queueing hint: plugin, label of the event, ``Queue``/``QueueSkip``/``Error``,
+seconds."""
+
+
+class QueueingStrategy(IntEnum):
+    """What an event means for a waiting pod; if plugins disagree, the largest wins."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+class EventHints(msgspec.Struct, frozen=True, eq=False):
+    """An event with all registrations for it, looked up once per event."""
+
+    event: ClusterEvent
+    label: str
+    by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
+    """Per profile, in order of registration, the plugins that registered it, each with its hint."""
+    by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
+    """All plugins that registered it: pods rejected by one of these may be helped. Each with what
+    finds these pods; None: all of them are to be asked about."""
+
+    @property
+    def is_of_interest(self) -> bool:
+        """Whether a plugin registered it; the wildcard event concerns every pod."""
+        return self.event.is_wildcard or bool(self.by_rejector)
+
+
+class HintMap:
+    """What the plugins of all profiles registered, by event."""
+
+    def __init__(
+        self,
+        registrations: Mapping[str, Sequence[Registration]],
+        *,
+        clock: Clock,
+        observe: ObserveHint,
+    ) -> None:
+        self._clock = clock
+        self._observe = observe
+        self.use(registrations)
+
+    def use(self, registrations: Mapping[str, Sequence[Registration]]) -> None:
+        """Continue with other registrations."""
+        self._registrations = {
+            profile: (*registered, *_taint_updates(registered))
+            for profile, registered in registrations.items()
+        }
+        self._known: dict[ClusterEvent, EventHints] = {}
+
+    def of(self, event: ClusterEvent) -> EventHints:
+        """Return what is registered for *event*."""
+        found = self._known.get(event)
+        if found is None:
+            by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
+            by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
+            for profile, registered in self._registrations.items():
+                matching = [each for each in registered if each[1].event.matches(event)]
+                by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
+                for plugin, with_hint in matching:
+                    indexes = by_rejector.setdefault((profile, plugin), ())
+                    by_rejector[profile, plugin] = (
+                        None
+                        if indexes is None or not with_hint.indexes
+                        else (*indexes, *with_hint.indexes)
+                    )
+            found = EventHints(event, event.label, by_profile, by_rejector)
+            self._known[event] = found
+        return found
+
+    def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
+        """Return all that finds the pods that a plugin rejected, for any event."""
+        profile, plugin = rejector
+        of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
+        return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
+
+    def strategy_after(
+        self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo
+    ) -> QueueingStrategy:
+        """Say what *events*, each on an old and a new object, come to for *queued*."""
+        if not queued.unschedulable_plugins and not queued.pending_plugins:
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        for hints, old, new in events:
+            wanted = self.is_pod_worth_requeuing(queued, hints, old=old, new=new)
+            strategy = max(strategy, wanted)
+            if strategy is QueueingStrategy.IMMEDIATELY:
+                break
+        return strategy
+
+    def is_pod_worth_requeuing(
+        self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any
+    ) -> QueueingStrategy:
+        """Say whether the event, on *old* and *new*, makes *queued* worth another attempt.
+
+        A hint that raises counts as Queue: a vain attempt costs less than a forgotten pod.
+        """
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        if not unschedulable and not pending:
+            return QueueingStrategy.AFTER_BACKOFF
+        if hints.event.is_wildcard:
+            another = new is not None and new.metadata.uid != queued.uid
+            return QueueingStrategy.SKIP if another else QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        pod = queued.pod
+        for plugin, hint in hints.by_profile.get(pod.spec.scheduler_name, ()):
+            if plugin not in unschedulable and plugin not in pending:
+                continue
+            if hint is not None:
+                started = self._clock.monotonic()
+                try:
+                    answer = hint(pod, old, new)
+                    outcome = answer.value
+                except Exception:  # a bug in a plugin must not lose the pod: it is tried
+                    log.exception(
+                        "queueing hint failed",
+                        extra={"plugin": plugin, "event": hints.label, "pod": queued.key},
+                    )
+                    answer, outcome = QueueingHint.QUEUE, "Error"
+                self._observe(plugin, hints.label, outcome, self._clock.monotonic() - started)
+                if answer is QueueingHint.SKIP:
+                    continue
+            if plugin in pending:
+                return QueueingStrategy.IMMEDIATELY
+            strategy = QueueingStrategy.AFTER_BACKOFF
+            if not pending:
+                break
+        return strategy
+
+
+def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:
+    """Return a Node/UpdateNodeTaint for each plugin that wants Node/Add but no taint updates.
+
+    Taints may have kept a new node from the plugin. When they go, the node is new to the plugin
+    (spec §3.9).
+    """
+    node_actions: dict[str, ActionType] = {}
+    for plugin, with_hint in registered:
+        if with_hint.event.resource is EventResource.NODE:
+            node_actions[plugin] = node_actions.get(plugin, ActionType(0)) | with_hint.event.action
+    taint_update = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+    return [
+        (plugin, ClusterEventWithHint(taint_update))
+        for plugin, actions in node_actions.items()
+        if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT
+    ]

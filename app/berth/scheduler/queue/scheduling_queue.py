@@ -1,0 +1,506 @@
+"""The scheduling queue: every way of a pod from one sub-queue to another (spec §3)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import group_of
+from berth.runtime.clock import Clock
+from berth.scheduler.framework.events import (
+    ASSIGNED_POD_ADD,
+    CONFIG_RELOAD,
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ClusterEvent,
+)
+from berth.scheduler.framework.interface import PreEnqueuePlugin
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.metrics.plugin_observer import PluginObserver
+from berth.scheduler.queue.active_queue import ActiveQueue
+from berth.scheduler.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
+from berth.scheduler.queue.events_from_update import pod_scheduling_properties_change
+from berth.scheduler.queue.gating import Gates, PreCheck
+from berth.scheduler.queue.heap import SortKey
+from berth.scheduler.queue.hints import (
+    EventHints,
+    HintMap,
+    ObserveHint,
+    QueueingStrategy,
+    Registration,
+)
+from berth.scheduler.queue.in_flight import InFlight
+from berth.scheduler.queue.known_signatures import KnownFailure, KnownSignatures
+from berth.scheduler.queue.nominator import Nominator, PodLookup
+from berth.scheduler.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
+from berth.scheduler.queue.unschedulable import SignatureGroup, UnschedulablePods
+
+SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE: Final = "BackoffComplete"
+POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
+
+_POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
+
+
+class SchedulingQueue:
+    """All pods that wait for a node. Only event handlers and the scheduler change it.
+
+    Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
+    that was popped stays in flight until :meth:`done` or :meth:`add_unschedulable_if_not_present`.
+
+    SchedulerQueueingHints is always on. Without SchedulerPopFromBackoffQ, which *backoff* knows,
+    PreEnqueue plugins are asked when the backoff of a pod is over; with it, before it begins.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        sort_key: SortKey,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        hints: Mapping[str, Sequence[Registration]],
+        pod_lookup: PodLookup,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        max_in_unschedulable: float = 300.0,
+        observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
+        observers: Mapping[str, PluginObserver] | None = None,
+        signature_profiles: Mapping[str, Collection[str]] = {},
+        schedules_groups: bool = False,
+    ) -> None:
+        """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
+
+        *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
+        *observers*, by profile name, time the PreEnqueue plugins.
+        *signature_profiles* are those whose plugins decide by signature, with who goes by volumes
+        (:mod:`berth.scheduler.framework.pod_signature`).
+        *schedules_groups*: pods of a PodGroup are tried together. They always back off after a
+        failure, and none comes back early: it would bring all others.
+        """
+        self._schedules_groups = schedules_groups
+        self._clock = clock
+        self._max_in_unschedulable = max_in_unschedulable
+        self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
+        self.nominator = Nominator(pod_lookup)
+        self._known = known = KnownSignatures(signature_profiles, self.nominator)
+        self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
+        self._hints = HintMap(hints, clock=clock, observe=observe_hint)
+        self._unschedulable = UnschedulablePods(
+            known.signature_of, known.signature_for_hints, self._hints.indexes_of
+        )
+        self._in_flight = InFlight()
+        self._incoming: Counter[tuple[str, str]] = Counter()
+        self.sub_queues = SubQueues(
+            self._active,
+            self._backoff,
+            self._unschedulable,
+            max_in_unschedulable=max_in_unschedulable,
+        )
+        """For looking at what waits."""
+        self._gates = Gates(pre_enqueue, observers=observers or {})
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def reconfigure(
+        self,
+        *,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        hints: Mapping[str, Sequence[Registration]],
+        backoff: Backoff,
+        observers: Mapping[str, PluginObserver],
+        signature_profiles: Mapping[str, Collection[str]] = {},
+    ) -> None:
+        """Continue with other profiles, also for pods that already wait.
+
+        PreEnqueue plugins run again. Rejected pods may be tried again, and so may pods in flight
+        if they are rejected; a backoff that has begun goes on. Pods of removed profiles are
+        forgotten, except those in flight. The order of pods does not change. Linear in the pods.
+        """
+        active = self._active.in_order()
+        others = [*self._backoff, *self._unschedulable]
+        for queued in (*active, *others):
+            self._remove(queued.key)
+        self._hints.use(hints)
+        self._gates = Gates(pre_enqueue, observers=observers)
+        self._backoff.use(backoff)
+        self._known.use(signature_profiles)
+        event = self._hints.of(CONFIG_RELOAD)
+        for strategy, pods in (
+            (QueueingStrategy.IMMEDIATELY, active),
+            (QueueingStrategy.AFTER_BACKOFF, others),
+        ):
+            for queued in pods:
+                if queued.pod.spec.scheduler_name in pre_enqueue:
+                    self._requeue(queued, strategy, event.label)
+                else:
+                    self.nominator.delete_nominated_pod_if_exists(queued.uid)
+        self._in_flight.record(event, old=None, new=None)
+
+    # What happens to pods
+
+    def add(self, pod: Pod) -> None:
+        """Add a new pod to the active queue, or gate it. A pod of the same key is replaced."""
+        self._add(pod, _POD_ADD)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Take over a changed pod; the change may be what it waited for.
+
+        While the pod is in flight only the events are kept; the failure handler reads it again.
+        """
+        if old.metadata.uid != new.metadata.uid:
+            self.delete(old)
+            self.add(new)
+            return
+        if new.metadata.uid in self._in_flight:
+            for event in pod_scheduling_properties_change(old, new):
+                self._in_flight.record(self._hints.of(event), old=old, new=new)
+            return
+        key = new.key
+        if queued := self._active.get(key):
+            self._replace_pod(queued, old, new)
+            self._active.reorder(queued)
+        elif queued := self._backoff.get(key):
+            self._replace_pod(queued, old, new)
+            self._backoff.update(queued)
+        elif queued := self._unschedulable.get(key):
+            before = self._known.signature_of(queued), queued.pod_info.template
+            self._replace_pod(queued, old, new)
+            if (self._known.signature_of(queued), queued.pod_info.template) != before:
+                self._remove_unschedulable(key)
+                self._unschedulable.add(queued)
+            for event in pod_scheduling_properties_change(old, new):
+                if self._try_move(queued, self._hints.of(event), old=old, new=new):
+                    return
+        else:
+            self._add(new, _POD_UPDATE)
+
+    def delete(self, pod: Pod) -> None:
+        """Forget a pod that is gone or bound, wherever it waits; in flight it stays."""
+        self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
+        self._remove(pod.key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Move *pods* to the active queue, also from backoff, if PreEnqueue plugins let them in.
+
+        A pod in flight is tried again if this attempt fails.
+        """
+        hints = self._hints.of(FORCE_ACTIVATE)
+        for pod in pods:
+            self._known.forget(self.sub_queues.get(pod.key))
+            if queued := self._unschedulable.get(pod.key):
+                self._unschedulable.remove(pod.key)
+                self._requeue(queued, QueueingStrategy.IMMEDIATELY, hints.label)
+            elif queued := self._backoff.remove(pod.key):
+                self._leave_backoff(queued, hints.label)
+            elif pod.metadata.uid in self._in_flight:
+                self._in_flight.record(hints, old=None, new=pod)
+
+    def activate_all(self, pods: dict[str, Pod]) -> None:
+        """Activate *pods*, by ``namespace/name``, and empty the dict."""
+        if pods:
+            asked_for = [*pods.values()]
+            pods.clear()
+            self.activate(asked_for)
+
+    def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
+        """Let a pod wait with its history where it waited in the queue of another scheduler."""
+        match sub_queue:
+            case SubQueue.ACTIVE:
+                self._push_active(queued, _POD_ADD)
+            case SubQueue.BACKOFF:
+                self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
+            case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
+                self._unschedulable.add(queued)
+        self.nominator.add_nominated_pod(queued.pod_info)
+
+    # What the scheduler does
+
+    def pop(self) -> QueuedPodInfo | None:
+        """Take out the pod to try next, which is then in flight; None if there is none, or closed.
+
+        When the active queue is empty, a rejected pod is taken before its backoff ends. The failure
+        handler replaces the rejectors of the last attempt.
+        """
+        while not self._closed:
+            queued = self._active.pop()
+            if queued is None:
+                queued = self._backoff.pop_early()
+                if queued is None:
+                    return None
+                self._incoming[ACTIVE, POP_FROM_BACKOFF] += 1
+            queued.attempts += 1
+            if self._in_flight.start(queued.uid):
+                return queued
+        return None
+
+    def pop_specific_pod(self, key: str, *, gated: bool = True) -> QueuedPodInfo | None:
+        """Take out a waiting pod before its turn, which is then in flight as if popped.
+
+        None if it does not wait, or a PreEnqueue plugin gates it; unless *gated*, none is asked.
+        """
+        queued = self.sub_queues.get(key)
+        if queued is None:
+            return None
+        self._remove(key)
+        if gated and not self._gates.run_pre_enqueue_plugins(queued):
+            self._unschedulable.add(queued)
+            return None
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._clock.now()
+        queued.attempts += 1
+        return queued if self._in_flight.start(queued.uid) else None
+
+    async def wait_ready(self) -> bool:
+        """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
+        while not self._closed:
+            if len(self._active) or self._backoff.has_early():
+                return True
+            self._wake.clear()
+            await self._wake.wait()
+        return False
+
+    def done(self, uid: str) -> None:
+        """End the flight of a pod that does not come back; unknown pods are ignored."""
+        self._in_flight.done(uid)
+
+    def add_unschedulable_if_not_present(
+        self, queued: QueuedPodInfo, *, known_failure: KnownFailure | None = None
+    ) -> bool:
+        """Put back a pod whose attempt failed, where the events since its pop want it.
+
+        *queued* must hold the pod as the API server has it now and the plugins that rejected it;
+        no plugins means that the attempt ended in an error. The pod is no longer in flight. Returns
+        False, and does not put it back, if a pod of that key already waits.
+
+        *known_failure* is what :meth:`known_failure` returns for pods of the same signature until
+        something happens that may help them, unless that happened during the attempt.
+        """
+        if self.sub_queues.place_of(queued.key) is not None:
+            self.done(queued.uid)
+            return False
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors_count = 0
+        else:
+            queued.consecutive_errors_count += 1
+        queued.timestamp = self._clock.now()
+        queued.backoff_expiration = None
+        queued.was_flushed_from_unschedulable = False
+        strategy = self._strategy_after_attempt(queued)
+        self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
+        self.done(queued.uid)
+        if known_failure is not None and strategy is QueueingStrategy.SKIP:
+            self._known.learn(queued, known_failure)
+        return True
+
+    def known_failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
+        """Return how an attempt for the popped pod would fail, if that is known.
+
+        A pod of its signature failed so and still waits, and nothing has happened that may help.
+        None: the pod must be tried.
+        """
+        if not self._known or self.nominator.nominated_node(queued.uid) is not None:
+            return None
+        return self._known.failure(queued)
+
+    def assumed(self, pod: PodInfo) -> None:
+        """Take note of a pod that was assumed on a node; its event comes when it is bound.
+
+        Until then it wakes no pod, but a fresh attempt would see it. So the failures are forgotten
+        of signatures that its arrival may help, and of those that may preempt it.
+        """
+        self.nominator.assumed(pod)
+        if not self._known:
+            return
+        self._known.forget_above(pod.priority)
+        hints = self._hints.of(ASSIGNED_POD_ADD)
+        new = pod.pod.assigned_to(pod.node_name)
+        for group in self._unschedulable.that_may_be_helped(hints, old=None, new=new):
+            if group.signature is not None and group.signature in self._known:
+                first = next(iter(group.pods.values()))
+                if self._hints.is_pod_worth_requeuing(first, hints, old=None, new=new):
+                    self._known.forget_signature(group.signature)
+
+    # What happens in the cluster
+
+    def gate_may_open(self, key: str) -> None:
+        """Have the gate of a pod asked about it at the next event that may help the pod."""
+        self._unschedulable.gate_may_open(key)
+
+    def move_all_to_active_or_backoff_queue(
+        self,
+        event: ClusterEvent,
+        *,
+        old: Any = None,
+        new: Any = None,
+        pre_check: PreCheck | None = None,
+    ) -> None:
+        """Try again the unschedulable pods that *event*, on *old* and *new*, may help.
+
+        Only pods for which *pre_check* is true, if it is given. Gated pods are considered if their
+        gating plugin registered the event, never for the wildcard event. Pods in backoff stay
+        there. For pods in flight the event is kept in case their attempt fails. Hints are asked
+        once for all pods with the same signature and rejectors, if their indexes find these.
+        """
+        if event is ASSIGNED_POD_ADD and new is not None:
+            self._known.forget_above(new.spec.priority or 0)
+        hints = self._hints.of(event)
+        if not hints.is_of_interest:
+            return
+        if event.is_wildcard:
+            for queued in self._unschedulable.not_gated():
+                if pre_check is None or pre_check(queued.pod):
+                    self._try_move(queued, hints, old=old, new=new)
+        else:
+            for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
+                self._try_move_group(group, hints, old, new, pre_check)
+        self._in_flight.record(hints, old=old, new=new)
+
+    def flush_backoff_completed(self) -> None:
+        """Move the pods whose backoff is over to the active queue."""
+        for queued in self._backoff.pop_expired():
+            self._leave_backoff(queued, BACKOFF_COMPLETE)
+
+    def flush_unschedulable_pods_leftover(self) -> None:
+        """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
+        hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
+        latest = self._clock.now() - self._max_in_unschedulable
+        overdue = [each for each in self._unschedulable.not_gated() if each.timestamp < latest]
+        for queued in overdue:
+            queued.was_flushed_from_unschedulable = True
+            self._try_move(queued, hints, old=None, new=None)
+        if overdue:
+            self._in_flight.record(hints, old=None, new=None)
+
+    def close(self) -> None:
+        """Return no more pods, and release callers that wait for one."""
+        self._closed = True
+        self._wake.set()
+
+    # What there is to see
+
+    @property
+    def has_active(self) -> bool:
+        """Whether a pod is ready to be tried that is not bound to fail."""
+        return self._active.has_promising
+
+    def is_in_flight(self, uid: str) -> bool:
+        return uid in self._in_flight
+
+    def in_flight(self) -> dict[str, int]:
+        """Return, by UID, how many events are kept for each pod that is in flight."""
+        return self._in_flight.uids()
+
+    def in_flight_counts(self) -> Counter[str]:
+        """Return the length of the in-flight list by event label."""
+        return self._in_flight.counts()
+
+    def incoming_counts(self) -> dict[tuple[str, str], int]:
+        """Return how many pods ever entered, by sub-queue (gated is unschedulable) and event."""
+        return dict(self._incoming)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if two views disagree; for tests and debugging, linear in pods."""
+        self.sub_queues.check_invariants()
+        self._in_flight.check_invariants()
+        self.nominator.check_invariants()
+        signatures = {self._known.signature_of(queued) for queued in self._unschedulable}
+        assert set(self._known) <= signatures, "no pod waits for a known signature"
+
+    # Ways between sub-queues; the pod is in none of them when these are called
+
+    def _add(self, pod: Pod, label: str) -> None:
+        self._remove(pod.key)
+        queued = QueuedPodInfo(PodInfo(pod), timestamp=self._clock.now())
+        if self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
+            self.nominator.add_nominated_pod(queued.pod_info)
+
+    def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
+        """Put *queued* where *strategy* and PreEnqueue send it; False: it waits for events."""
+        after_backoff = strategy is QueueingStrategy.AFTER_BACKOFF
+        backs_off = after_backoff and self._backoff.is_backing_off(queued)
+        if backs_off and not self._backoff.pops_early:
+            queued.gating_plugin = ""  # it is asked when the backoff is over
+        elif strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
+            self._unschedulable.add(queued)
+            self._incoming[UNSCHEDULABLE, label] += 1
+            return False
+        if backs_off:
+            self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
+            self._incoming[BACKOFF, label] += 1
+            self._wake.set()
+        else:
+            self._push_active(queued, label)
+        return True
+
+    def _leave_backoff(self, queued: QueuedPodInfo, label: str) -> None:
+        """Let *queued* be tried; PreEnqueue plugins were asked before unless none pops early."""
+        if self._backoff.pops_early:
+            self._push_active(queued, label)
+        else:
+            self._requeue(queued, QueueingStrategy.IMMEDIATELY, label)
+
+    def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
+        """Add *queued* to the active queue; PreEnqueue plugins have let it in (spec §3.2)."""
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._clock.now()
+        self._active.add(queued)
+        self._incoming[ACTIVE, label] += 1
+        self._wake.set()
+
+    def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
+        """Move an unschedulable pod if the event is worth it; False: it still waits."""
+        strategy = self._hints.is_pod_worth_requeuing(queued, hints, old=old, new=new)
+        return strategy is not QueueingStrategy.SKIP and self._move(queued, strategy, hints.label)
+
+    def _try_move_group(
+        self, group: SignatureGroup, hints: EventHints, old: Any, new: Any, check: PreCheck | None
+    ) -> None:
+        """Move the unschedulable pods of *group* if the event is worth it."""
+        waiting: Collection[QueuedPodInfo] = group.pods.values()
+        if check is not None:
+            waiting = [each for each in waiting if check(each.pod)]
+        if not waiting:
+            return
+        one = next(iter(waiting))
+        strategy = self._hints.is_pod_worth_requeuing(one, hints, old=old, new=new)
+        if strategy is QueueingStrategy.SKIP:
+            return
+        moving = self._gates.let_in(group, check) if group.gate else [*waiting]
+        if stay := len(waiting) - len(moving):
+            self._incoming[UNSCHEDULABLE, hints.label] += stay  # as if they had gone and come
+        for queued in moving:
+            self._move(queued, strategy, hints.label)
+
+    def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
+        """Move an unschedulable pod; others of its signature may fit as well."""
+        self._known.forget(queued)
+        self._unschedulable.remove(queued.key)
+        return self._requeue(queued, strategy, label)
+
+    def _strategy_after_attempt(self, queued: QueuedPodInfo) -> QueueingStrategy:
+        events = self._in_flight.events_since_pop(queued.uid)
+        if events is None or self._is_of_group(queued):
+            # What it missed is unknown.
+            return QueueingStrategy.AFTER_BACKOFF
+        return self._hints.strategy_after(events, queued)
+
+    def _is_of_group(self, queued: QueuedPodInfo) -> bool:
+        """Whether the pod is tried together with others."""
+        return self._schedules_groups and group_of(queued.pod) is not None
+
+    def _replace_pod(self, queued: QueuedPodInfo, old: Pod, new: Pod) -> None:
+        queued.pod_info = PodInfo(new)
+        self.nominator.update_nominated_pod(old, queued.pod_info)
+
+    def _remove(self, key: str) -> None:
+        if not self._active.remove(key) and not self._backoff.remove(key):
+            self._remove_unschedulable(key)
+
+    def _remove_unschedulable(self, key: str) -> None:
+        """Forget a pod, and with the last one of a signature its failure: no event would end it."""
+        group = self._unschedulable.remove(key)
+        if group is not None and not group.pods and group.signature is not None:
+            self._known.forget_signature(group.signature)

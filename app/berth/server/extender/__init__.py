@@ -1,4 +1,0 @@
-"""Endpoints of the extender port: filter, prioritize, preempt and bind for other schedulers.
-
-What lives here: HTTP around ``berth.extender_server``, which answers. What must not: decisions.
-"""

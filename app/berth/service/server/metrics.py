@@ -1,0 +1,61 @@
+"""``/metrics`` and ``/metrics/resources``, as kube-scheduler has them (spec §7.3, §8)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import islice
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Header
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+from prometheus_client import CollectorRegistry
+
+from berth.kube.objects.pod import Pod
+from berth.scheduler.metrics.exposition import metrics_text
+from berth.scheduler.metrics.pod_resources import CONTENT_TYPE, pod_resource_lines
+
+BATCH: Final = 200
+"""Pods that are written before other tasks on the event loop get a turn."""
+
+
+def metrics_endpoints(
+    registry: CollectorRegistry,
+    *,
+    pods: Callable[[], Iterable[Pod]],
+    is_leading: Callable[[], bool],
+    reset: Callable[[], None],
+) -> APIRouter:
+    """Return what Prometheus reads; about *pods* only while this process leads.
+
+    *reset* forgets what was measured so far.
+    """
+    router = APIRouter()
+
+    @router.get("/metrics", summary="Metrics of the scheduler", response_class=Response)
+    async def metrics(accept: Annotated[str, Header()] = "") -> Response:
+        content, content_type = metrics_text(registry, accept)
+        # As a header, for Starlette would add a second charset to a media type.
+        return Response(content, headers={"Content-Type": content_type})
+
+    @router.delete("/metrics", summary="Reset the metrics", response_class=PlainTextResponse)
+    async def forget() -> str:
+        reset()
+        return "metrics reset\n"
+
+    @router.get(
+        "/metrics/resources",
+        summary="Requests and limits of all pods; empty on a standby",
+        response_class=Response,
+    )
+    async def resources() -> Response:
+        if not is_leading():
+            return Response(headers={"Content-Type": CONTENT_TYPE})
+        return StreamingResponse(_in_turns(tuple(pods())), headers={"Content-Type": CONTENT_TYPE})
+
+    return router
+
+
+async def _in_turns(pods: tuple[Pod, ...]) -> AsyncIterator[str]:
+    lines = pod_resource_lines(pods)
+    while batch := "".join(islice(lines, BATCH)):
+        yield batch
+        await asyncio.sleep(0)

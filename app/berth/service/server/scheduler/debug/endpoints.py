@@ -1,0 +1,335 @@
+"""The endpoints below ``/debug``, described in ``/openapi.json``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import Response
+
+from berth.insight.explain.explainer import Explainer
+from berth.insight.shadow.shadow import Shadow
+from berth.kube.client.errors import ApiError
+from berth.kube.objects.selector_text import parse_label_selector
+from berth.kube.objects.selectors import Selector
+from berth.scheduler.decisions import Result
+from berth.service.server.refusal import Refusal, cut
+from berth.service.server.scheduler.debug import device_models, models
+from berth.service.server.scheduler.debug.cluster import ClusterAnswers
+from berth.service.server.scheduler.debug.cluster_endpoints import add_cluster
+from berth.service.server.scheduler.debug.comparison import ClusterComparison
+from berth.service.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.service.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
+from berth.service.server.scheduler.debug.groups import known_groups
+from berth.service.server.scheduler.debug.nodes import NodeFilter, NodeOrder, cached_nodes
+from berth.service.server.scheduler.debug.pagination import (
+    DEFAULT_LIMIT,
+    AfterNames,
+    AfterNumber,
+    Limit,
+)
+from berth.service.server.scheduler.debug.queue import QueueFilter, QueueSort, waiting_pods
+from berth.service.server.scheduler.debug.reservations import (
+    in_flight_pods,
+    nominated_pods,
+    permitted_pods,
+)
+from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
+from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.tasks import running_tasks
+from berth.service.server.scheduler.debug.usual import (
+    UNREADABLE,
+    Descending,
+    NameOfPod,
+    OfNode,
+    OfPod,
+    as_json,
+)
+from berth.service.server.scheduler.debug.waiting_groups import SharedGroups
+from berth.service.server.scheduler.parameters import ONLY_KNOWN
+
+LARGEST_WITH_PODS: Final = 50
+"""Nodes on a page that has their pods: each has up to a few hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Debugged:
+    """What the endpoints look at."""
+
+    sight: Sight
+    explainer: Explainer
+    comparison: ClusterComparison
+    devices: Devices
+    configuration: Callable[[], models.EffectiveConfiguration]
+    is_ready: Callable[[], bool]
+    """Whether the whole state of the cluster is known."""
+    shadow: Shadow | None = None
+    """None where no other scheduler is followed."""
+
+
+def debug_endpoints(debugged: Debugged) -> APIRouter:
+    """Return the endpoints, to be served on the event loop of the scheduler."""
+    router = APIRouter(prefix="/debug", tags=["debug"], dependencies=[ONLY_KNOWN])
+    _add_pods(router, debugged)
+    _add_cache(router, debugged)
+    add_cluster(router, ClusterAnswers(debugged.sight, debugged.explainer))
+    add_shadow(router, debugged.shadow)
+    _add_process(router, debugged)
+    return router
+
+
+def _add_pods(router: APIRouter, debugged: Debugged) -> None:
+    sight = debugged.sight
+
+    @router.get(
+        "/queue",
+        summary="Pending pods",
+        response_model=models.WaitingPods,
+        responses=UNREADABLE,
+    )
+    async def queue(
+        after: AfterNames,
+        part: Annotated[
+            models.QueueName | None,
+            Query(alias="queue", description="Only this part of the queue."),
+        ] = None,
+        namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        pod: OfPod = "",
+        name: NameOfPod = "",
+        plugin: Annotated[
+            str, Query(description="Only pods that this plugin gates, rejected, or makes wait.")
+        ] = "",
+        scheduler_name: Annotated[
+            str, Query(alias="schedulerName", description="Only pods of this profile.")
+        ] = "",
+        min_age: Annotated[
+            float,
+            Query(
+                alias="minAge",
+                ge=0,
+                description="Only pods that have been pending for at least this many seconds.",
+            ),
+        ] = 0.0,
+        group: Annotated[
+            str, Query(description="Only pods of this group, by the `id` in `/debug/queue/groups`.")
+        ] = "",
+        sort: Annotated[
+            QueueSort, Query(description="By what the pods are sorted, and then by uid.")
+        ] = QueueSort.NAME,
+        descending: Descending = False,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
+        found = await waiting_pods(
+            sight, wanted, after=after, limit=limit, sort=sort, descending=descending
+        )
+        return as_json(found)
+
+    groups = {each: SharedGroups(sight, by_workload=each) for each in (False, True)}
+
+    @router.get(
+        "/queue/groups",
+        summary="Pending pods by reason, what to look at first before the others",
+        response_model=models.WaitingGroups,
+    )
+    async def queue_groups(
+        by_workload: Annotated[
+            bool,
+            Query(alias="byWorkload", description="Put pods of different workloads apart."),
+        ] = False,
+    ) -> Response:
+        return as_json(await groups[by_workload].get())
+
+    @router.get(
+        "/nominated",
+        summary="Nominated pods",
+        response_model=models.NominatedPods,
+        responses=UNREADABLE,
+    )
+    async def nominated(
+        after: AfterNames, node: OfNode = "", limit: Limit = DEFAULT_LIMIT
+    ) -> Response:
+        return as_json(nominated_pods(sight, node=node, after=after, limit=limit))
+
+    @router.get(
+        "/waiting",
+        summary="Pods that wait on Permit",
+        response_model=models.PermittedPods,
+        responses=UNREADABLE,
+    )
+    async def waiting(
+        after: AfterNames,
+        plugin: Annotated[str, Query(description="Only pods that wait for this plugin.")] = "",
+        node: OfNode = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return as_json(permitted_pods(sight, plugin=plugin, node=node, after=after, limit=limit))
+
+    @router.get(
+        "/inflight",
+        summary="Pods in flight, and the events since they were popped",
+        response_model=models.InFlightPods,
+        responses=UNREADABLE,
+    )
+    async def inflight(after: AfterNames, limit: Limit = DEFAULT_LIMIT) -> Response:
+        return as_json(in_flight_pods(sight, after=after, limit=limit))
+
+    @router.get(
+        "/podgroups",
+        summary="Pod groups, with how many of their pods have nodes",
+        response_model=models.PodGroups,
+        responses=UNREADABLE,
+    )
+    async def podgroups(
+        after: AfterNames,
+        namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        name: Annotated[
+            str, Query(description="Only groups whose namespace/name contains this.")
+        ] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return as_json(
+            known_groups(sight, namespace=namespace, name=name, after=after, limit=limit)
+        )
+
+    @router.get(
+        "/decisions",
+        summary="The last attempts, newest first",
+        response_model=models.PastDecisions,
+        responses=UNREADABLE,
+    )
+    async def decisions(
+        after: AfterNumber,
+        pod: OfPod = "",
+        name: NameOfPod = "",
+        node: Annotated[str, Query(description="Only attempts that chose this node.")] = "",
+        result: Annotated[
+            Result | None, Query(description="Only attempts with this result.")
+        ] = None,
+        plugin: Annotated[
+            str, Query(description="Only attempts in which this plugin rejected the pod.")
+        ] = "",
+        profile: Annotated[str, Query(description="Only this profile.")] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DecisionFilter(pod, name, node, result, plugin, profile)
+        kept = sight.scheduler.decisions
+        return as_json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
+
+
+def _add_cache(router: APIRouter, debugged: Debugged) -> None:
+    @router.get(
+        "/cache",
+        summary="Nodes as the scheduler counts them, from the cache",
+        response_model=models.CachedNodes,
+        responses=UNREADABLE,
+    )
+    async def cache(
+        after: AfterNumber,
+        node: OfNode = "",
+        name: Annotated[str, Query(description="Only nodes whose name contains this.")] = "",
+        zone: Annotated[str, Query(description="Only nodes in this zone.")] = "",
+        selector: Annotated[
+            str,
+            Query(
+                alias="labelSelector", description="Only nodes whose labels match, as in a=b,c!=d."
+            ),
+        ] = "",
+        pods: Annotated[
+            bool,
+            Query(
+                description="Include the pods, and the labels, conditions and images of the nodes;"
+                f" for at most {LARGEST_WITH_PODS} nodes a page."
+            ),
+        ] = False,
+        sort: Annotated[
+            str,
+            Query(
+                description="`name`, `use` for the resource of which the largest share is"
+                " requested, or the name of a resource. Between pages a node may move. By default"
+                " in the order of the rows.",
+            ),
+        ] = "",
+        descending: Descending = False,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = NodeFilter(node, name, zone, _selector(selector))
+        limit = min(limit, LARGEST_WITH_PODS) if pods else limit
+        order = NodeOrder(sort, descending)
+        return as_json(
+            cached_nodes(
+                debugged.sight, wanted, with_pods=pods, after=after, limit=limit, order=order
+            )
+        )
+
+    @router.get(
+        "/devices",
+        summary="Devices of ResourceSlices, with the claims and pods that have them",
+        response_model=device_models.PublishedDevices,
+        responses=UNREADABLE,
+    )
+    async def devices(
+        after: AfterNames,
+        driver: Annotated[str, Query(description="Only devices of this driver.")] = "",
+        pool: Annotated[str, Query(description="Only devices of this pool.")] = "",
+        node: Annotated[str, Query(description="Only devices of this node alone.")] = "",
+        device: Annotated[str, Query(description="Only devices of this name.")] = "",
+        name: Annotated[
+            str, Query(description="Only devices whose driver/pool/device contains this.")
+        ] = "",
+        claim: Annotated[
+            str, Query(description="Only devices that this claim has, as namespace/name.")
+        ] = "",
+        allocated: Annotated[
+            bool | None, Query(description="Only devices that a claim has, or that none has.")
+        ] = None,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DeviceFilter(driver, pool, node, device, name, claim, allocated)
+        return as_json(await published_devices(debugged.devices, wanted, after=after, limit=limit))
+
+    @router.get(
+        "/compare",
+        summary="Differences between the cache and the API server",
+        description="Lists all nodes and pods. Differences are checked again after a second,"
+        " because watches may be behind.",
+        response_model=models.ComparisonReport,
+        responses={503: {"model": Refusal, "description": "The API server cannot be read"}},
+    )
+    async def compare(limit: Limit = DEFAULT_LIMIT) -> Response:
+        if not debugged.is_ready():
+            raise HTTPException(503, "the state of the cluster is not known yet")
+        try:
+            return as_json(await debugged.comparison.report(limit=limit))
+        except ApiError as exc:
+            raise HTTPException(503, f"the API server does not answer: {exc}") from exc
+
+
+def _add_process(router: APIRouter, debugged: Debugged) -> None:
+    @router.get(
+        "/tasks",
+        summary="Tasks of the event loop, with the line at which each waits",
+        response_model=models.RunningTasks,
+        responses=UNREADABLE,
+    )
+    async def tasks(
+        after: AfterNames,
+        name: Annotated[str, Query(description="Only tasks whose name contains this.")] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return as_json(running_tasks(name=name, after=after, limit=limit))
+
+    @router.get(
+        "/config",
+        summary="The effective configuration, defaults included",
+        response_model=models.EffectiveConfiguration,
+    )
+    async def config() -> Response:
+        return as_json(debugged.configuration())
+
+
+def _selector(text: str) -> Selector | None:
+    try:
+        return parse_label_selector(text) if text else None
+    except ValueError as exc:
+        raise HTTPException(400, cut(str(exc))) from exc

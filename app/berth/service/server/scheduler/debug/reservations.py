@@ -1,0 +1,124 @@
+"""Pods that have room on a node, or are to get it, and pods in flight."""
+
+from collections.abc import Iterator
+
+from berth.runtime.clock import rfc3339
+from berth.scheduler.binding import Binding
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.service.server.scheduler.debug.models import (
+    InFlightPod,
+    InFlightPods,
+    NominatedPod,
+    NominatedPods,
+    PermittedPod,
+    PermittedPods,
+    PermitWait,
+)
+from berth.service.server.scheduler.debug.pagination import unordered
+from berth.service.server.scheduler.debug.sight import Sight, leaving
+
+
+def nominated_pods(
+    sight: Sight, *, node: str, after: tuple[str, str] | None, limit: int
+) -> NominatedPods:
+    """Return the nominations, to *node* only if it is given."""
+    nominator = sight.scheduler.queue.nominator
+    nominated = (
+        {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
+    )
+    pairs = ((name, pod) for name, pods in nominated.items() for pod in pods)
+    found, token = unordered(
+        pairs, key=lambda pair: (pair[1].key, pair[1].uid), after=after, limit=limit
+    )
+    return NominatedPods(
+        items=tuple(
+            NominatedPod(
+                pod=pod.key,
+                uid=pod.uid,
+                node=name,
+                priority=pod.priority,
+                leaving=leaving(_pods_on(name, sight)),
+            )
+            for name, pod in found
+        ),
+        continue_=token,
+    )
+
+
+def _pods_on(node: str, sight: Sight) -> list[PodInfo]:
+    table = sight.scheduler.cache.table
+    row = table.row_of.get(node)
+    return [] if row is None else list(table.pods[row].values())
+
+
+def permitted_pods(
+    sight: Sight, *, plugin: str, node: str, after: tuple[str, str] | None, limit: int
+) -> PermittedPods:
+    """Return the pods that wait for Permit, for *plugin* and on *node* if these are given."""
+
+    def matching() -> Iterator[tuple[Binding, dict[str, float | None]]]:
+        for binding in sight.scheduler.bindings:
+            waiting = binding.waiting
+            if waiting is None:
+                continue
+            if plugin in ("", *waiting.deadlines) and node in ("", binding.pod.node_name):
+                yield binding, waiting.deadlines
+
+    found, token = unordered(
+        matching(),
+        key=lambda pair: (pair[0].pod.key, pair[0].pod.uid),
+        after=after,
+        limit=limit,
+    )
+    now = sight.clock.now()
+    return PermittedPods(
+        items=tuple(
+            PermittedPod(
+                pod=binding.pod.key,
+                uid=binding.pod.uid,
+                node=binding.pod.node_name,
+                profile=binding.reservation.profile.name,
+                since=sight.at(binding.reservation.started),
+                waits_for=tuple(
+                    PermitWait(
+                        plugin=name,
+                        deadline=None if deadline is None else rfc3339(deadline),
+                        seconds_left=None if deadline is None else deadline - now,
+                    )
+                    for name, deadline in sorted(deadlines.items())
+                ),
+            )
+            for binding, deadlines in found
+        ),
+        continue_=token,
+    )
+
+
+def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -> InFlightPods:
+    """Return the pods in flight, and how many events are kept for them."""
+    scheduler = sight.scheduler
+    found, token = unordered(
+        scheduler.queue.in_flight().items(),
+        key=lambda pair: (pair[0], ""),
+        after=after,
+        limit=limit,
+    )
+    bindings = {uid: scheduler.bindings.get(uid) for uid, _ in found}
+    others = {uid for uid, binding in bindings.items() if binding is None}
+    names = {}
+    if others:
+        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in others}
+    return InFlightPods(
+        items=tuple(
+            InFlightPod(
+                pod=binding.pod.key if (binding := bindings[uid]) else names.get(uid, ""),
+                uid=uid,
+                events=events,
+                node=binding.pod.node_name if binding else "",
+                since=sight.at(binding.reservation.started) if binding else None,
+            )
+            for uid, events in found
+        ),
+        continue_=token,
+        events=dict(scheduler.queue.in_flight_counts()),
+    )

@@ -1,0 +1,132 @@
+"""Reading a Lab file and what it names. Raises ConfigError or LabError."""
+
+import json
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from berth.runtime.release import version
+from berth.scheduler.config import decode
+from berth.scheduler.config.errors import ConfigError
+from berth.scheduler.config.load import from_object, load
+from berth.scheduler.config.model_errors import model_problems
+from berth.scheduler.config.presets import preset
+from berth.scheduler.config.types import API_VERSION as CONFIGURATION_VERSION
+from berth.scheduler.config.types import KIND as CONFIGURATION_KIND
+from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.profile.build import check_profiles
+from berth.service.plugin_sources import KnownPlugins
+from berth.tools.lab.chance import Chance, GoChance, PythonChance
+from berth.tools.lab.errors import LabError
+from berth.tools.lab.generated_workload import GeneratedWorkload
+from berth.tools.lab.manifest_workload import ManifestWorkload
+from berth.tools.lab.recording_workload import RecordingWorkload
+from berth.tools.lab.run import Policy
+from berth.tools.lab.trace import Trace
+from berth.tools.lab.trace_workload import TraceWorkload
+from berth.tools.lab.types import API_VERSION, KIND, Lab, PolicySource
+from berth.tools.lab.workload import Workload
+
+
+class LabFile:
+    """A Lab, and the files beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        fields = _document(path)
+        given = fields.get("apiVersion"), fields.get("kind")
+        if given != (API_VERSION, KIND):
+            shown = f"apiVersion {given[0]!r} and kind {given[1]!r}"
+            needed = f"apiVersion {API_VERSION} and kind {KIND} are needed, got {shown}"
+            raise ConfigError(str(path), [needed])
+        try:
+            self.lab = Lab.model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
+        except ValidationError as exc:
+            raise ConfigError(str(path), model_problems(exc)) from exc
+        self._plugins = KnownPlugins.find(
+            directories=[path.parent / plugin_dir for plugin_dir in self.lab.plugin_dirs]
+        )
+
+    @property
+    def name(self) -> str:
+        return self.lab.metadata.name or self.path.stem
+
+    def policies(self) -> list[Policy]:
+        """Return the policies; all problems of their configurations are errors of this file."""
+        return [
+            Policy(each.name, self._configuration(each, f"policies[{i}]"), self._plugins.registry)
+            for i, each in enumerate(self.lab.policies)
+        ]
+
+    def origins(self) -> dict[str, str]:
+        """Return what tells the runs of each policy from those of another file, by its name.
+
+        That is the content of all files that they are made from, and the release of berth.
+        """
+        lab, beside = self.lab, self.path.parent
+        common = blake2b(version().encode(), digest_size=8)
+        common.update(lab.model_dump_json(include={"workload", "random", "ties"}).encode())
+        plugins = (each for name in lab.plugin_dirs for each in (beside / name).rglob("*.py"))
+        for path in (*(beside / name for name in lab.workload.files), *sorted(plugins)):
+            try:
+                common.update(path.read_bytes())
+            except OSError as exc:
+                raise LabError(f"{path}: {exc.strerror or exc}") from exc
+        found = {}
+        for policy in self.policies():
+            own = common.copy()
+            own.update(policy.config.model_dump_json().encode())
+            found[policy.name] = own.hexdigest()
+        return found
+
+    def workload(self) -> Workload:
+        """Return the workload; a UserError if it cannot be read."""
+        source, beside = self.lab.workload, self.path.parent
+        if source.recording is not None:
+            return RecordingWorkload(source.recording, beside)
+        if source.trace is not None:
+            given = source.trace
+            trace = Trace(
+                beside / given.nodes,
+                beside / given.pods,
+                resource=given.resource,
+                model_label=given.model_label,
+            )
+            return TraceWorkload(trace, tune=given.tune, shuffle=given.shuffle)
+        if source.manifests is not None:
+            return ManifestWorkload(source.manifests, beside)
+        assert source.generator is not None, "one of them is given"
+        return GeneratedWorkload(source.generator, beside)
+
+    def chance(self, seed: int) -> Chance:
+        return GoChance(seed) if self.lab.random == "go" else PythonChance(seed)
+
+    def _configuration(self, policy: PolicySource, at: str) -> KubeSchedulerConfiguration:
+        models = self._plugins.args_models
+        if policy.preset is not None:
+            return load(preset(policy.preset), source=policy.preset, args_models=models)
+        fields, source = policy.config, f"{self.path}: {at}.config"
+        if (name := fields.get("file")) is not None:
+            path = self.path.parent / str(name)
+            fields, source = _document(path), str(path)
+        head = {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
+        config = from_object(
+            {**head, **fields},
+            source=source,
+            args_models=models,
+            known_plugins=self._plugins.registry,
+        )
+        check_profiles(config, self._plugins.registry, source=source)
+        return config
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = decode.document(path.read_bytes(), source=str(path))
+    except OSError as exc:
+        raise ConfigError(str(path), [exc.strerror or str(exc)]) from exc
+    if document.duplicates:
+        raise ConfigError(str(path), document.duplicates)
+    return document.value if isinstance(document.value, dict) else {}

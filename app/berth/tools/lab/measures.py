@@ -1,0 +1,61 @@
+"""What is measured of a cluster in every run, beside what plugins measure."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from berth.insight.whatif.typical_pods import TypicalPods, fragmented
+from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.lab_plugin import LabPlugin
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_info import PodInfo
+
+BALANCED: Final = ("cpu", "memory")
+
+
+class Measures:
+    """Measures one cluster, in percent.
+
+    Allocation is the share of a resource that pods have requested. Imbalance is the standard
+    deviation of that share over nodes. Fragmentation is the share of a resource that is free on
+    nodes where a pod, drawn from the typical ones, does not fit.
+    """
+
+    def __init__(self, nodes: NodeTable, pods: Iterable[Pod], plugins: Iterable[LabPlugin]) -> None:
+        """*pods* are those that are typical, more or less."""
+        infos = [PodInfo(pod) for pod in pods]
+        self._nodes, self._plugins = nodes, [*plugins]
+        for plugin in self._plugins:
+            plugin.learn(infos)
+        self._typical = TypicalPods(infos)
+
+    def now(self) -> dict[str, float]:
+        """Measure what is cheap to measure."""
+        measured = {}
+        for name, (allocatable, requested) in self._resources():
+            measured[f"allocation of {name}"] = 100 * int(requested.sum()) / int(allocatable.sum())
+        for plugin in self._plugins:
+            measured |= plugin.measure()
+        return measured
+
+    def seldom(self) -> dict[str, float]:
+        """Measure what takes longer, and changes little from one pod to the next."""
+        measured = {}
+        resources = dict(self._resources())
+        for name in BALANCED:
+            if name in resources:
+                allocatable, requested = resources[name]
+                shares = requested[allocatable > 0] / allocatable[allocatable > 0]
+                measured[f"imbalance of {name}"] = 100 * float(shares.std())
+        unfit = self._typical.unfit(resources, self._nodes.size)
+        for name, free in fragmented(resources, unfit).items():
+            measured[f"fragmentation of {name}"] = 100 * free / int(resources[name][0].sum())
+        return measured
+
+    def _resources(self) -> Iterable[tuple[str, tuple["np.ndarray", "np.ndarray"]]]:
+        """Yield the resources that nodes have, with what is allocatable and requested by row."""
+        for name in self._nodes.resources:
+            found = self._nodes.resource_rows(name)
+            if found is not None and found[0].any():
+                yield name, found

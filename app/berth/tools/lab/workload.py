@@ -1,0 +1,76 @@
+"""Which nodes there are, and which pods come when."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.tools.lab.chance import Chance
+
+TICK: Final = 2.0**-10
+"""Seconds. All times are multiples of it, so that sums of times are exact."""
+
+
+MEASUREMENTS: Final = 100
+"""How often a run of average length is measured."""
+
+
+def ticks(seconds: float) -> float:
+    """Return the time nearest to *seconds*."""
+    return round(seconds / TICK) * TICK
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A pod that is created."""
+
+    pod: Pod
+    at: float = 0.0
+    """Seconds since the begin; as :func:`ticks` gives them."""
+    lifetime: float | None = None
+    """Seconds that it runs, in the same way; None: for ever."""
+    until: float | None = None
+    """When it is deleted, in seconds since the begin, whether it runs or not; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object that is created, replaced or deleted."""
+
+    at: float
+    """Seconds since the begin; as :func:`ticks` gives them."""
+    obj: Any
+    """A pod stays where it is, and is only replaced: it comes as an :class:`Arrival`."""
+    is_gone: bool = False
+
+
+class Workload(Protocol):
+    """What a run is made of."""
+
+    nodes: Sequence[Node]
+    objects: Sequence[Any]
+    """What else there is, such as PriorityClasses and PodDisruptionBudgets."""
+    changes: Sequence[Change]
+    """What becomes of them in the course of a run with time, in order."""
+    pods: Sequence[Pod]
+    """Each pod, or one of each kind, for plugins that learn what is usual."""
+    is_timed: bool
+    """Whether pods come and go, and wait. If not, each is tried once in its turn, and stays."""
+    interval: int
+    """Seconds between two measurements of a run with time, the same for all seeds."""
+    length: float
+    """Seconds that a run with time is measured; longer if pods go on coming."""
+    warnings: Sequence[str]
+    """What to know of the files that it was read from."""
+    resource: str
+    """Tells how far a run without time is: how much of it has been requested."""
+
+    def arrivals(self, chance: Chance) -> Sequence[Arrival]:
+        """Return the pods in their order."""
+        ...
+
+
+def pod_owners(obj: Any) -> Sequence[str]:
+    """Return the UIDs of the pods that own *obj*, which ends with them."""
+    return [reference.uid for reference in obj.metadata.owner_references if reference.kind == "Pod"]

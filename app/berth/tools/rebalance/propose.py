@@ -1,0 +1,279 @@
+"""Finds evictions for a goal: the fewest that do, and of those the pods of the lowest priority.
+
+All that is proposed was carried out on a private copy of the cluster before, where the scheduler
+decided about every pod that is made again. The same snapshot always has the same proposal.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Final
+
+from berth.insight.whatif.snapshot import Snapshot
+from berth.kube.objects.node_pods import goes_with_node
+from berth.runtime.errors import UserError
+from berth.scheduler.core.simulated_cluster import run_simulation
+from berth.scheduler.framework.node_table import CPU, MEMORY
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.profile.build import Registry
+from berth.tools.rebalance.proposal import Proposal, Step, Unmet
+from berth.tools.rebalance.skew import Constraint, constraints
+from berth.tools.rebalance.trial import Outcome, Trial
+
+MOST_TRIALS: Final = 2_000
+"""Sets of evictions that are tried for one pod before it is given up."""
+
+
+class RebalanceError(UserError):
+    """A goal that makes no sense for this cluster; names the flag and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What is to be reached, in this order."""
+
+    for_pods: Sequence[str] = ()
+    """Pods, ``namespace/name``, that are to fit; those that have a node do."""
+    empty_nodes: Sequence[str] = ()
+    """Nodes that are to become empty, but for what goes with them."""
+    num_empty_nodes: int = 0
+    """How many nodes are to become empty, whichever they are."""
+    mends_skew: bool = False
+    """Whether topology spread constraints are to be kept by running pods."""
+
+
+def propose(
+    snapshot: Snapshot,
+    goals: Goals,
+    registry: Registry,
+    *,
+    uncordoned: Collection[str] = (),
+    before_trial: Callable[[], None] = lambda: None,
+) -> Proposal:
+    """Return what to evict on the cluster of *snapshot*, were the nodes *uncordoned* not cordoned.
+
+    *before_trial* is called again and again, and may raise to end the search. Raises
+    RebalanceError, SnapshotError or ConfigError.
+    """
+    stays: dict[str, str] = {}
+    while True:
+        trial = Trial(snapshot, registry, before_trial=before_trial)
+        for name in uncordoned:
+            trial.uncordon(name)
+        search = _Search(trial, stays)
+        found = run_simulation(search.run(goals))
+        if not search.failed:
+            return found
+        # They were cordoned when pods of other nodes moved, and will not be: all begins anew.
+        stays |= search.failed
+
+
+class _Search:
+    def __init__(self, trial: Trial, stays: Mapping[str, str]) -> None:
+        """*stays* are nodes that cannot become empty, and why."""
+        self._trial = trial
+        self._stays = dict(stays)
+        self.failed: dict[str, str] = {}
+        """Further such nodes."""
+        self._steps: list[Step] = []
+        self._unmet: list[Unmet] = []
+
+    async def run(self, goals: Goals) -> Proposal:
+        wanted = [self._pod(key) for key in goals.for_pods]
+        for pod in sorted(wanted, key=lambda each: -each.priority):
+            if not pod.node_name:
+                await self._make_fit(pod)
+        for name in goals.empty_nodes:
+            if name not in self._trial.nodes:
+                raise RebalanceError(f"--empty-nodes: {name!r}: there is no such node")
+        await self._empty_all(self._candidates(goals.empty_nodes))
+        for name in goals.empty_nodes:
+            if name in self._stays:
+                self._unmet.append(Unmet(f"{name} is empty", self._stays[name]))
+        if number := goals.num_empty_nodes:
+            cheapest = sorted(self._trial.nodes, key=self._cost_of_emptying)
+            names = self._candidates(cheapest)[:number]
+            await self._empty_all(names)
+            if len(names) < number:
+                why = "; ".join(f"{name}: {each}" for name, each in self._stays.items())
+                self._unmet.append(Unmet(f"{number} nodes are empty", why))
+        if goals.mends_skew:
+            for constraint in constraints(self._trial):
+                await self._mend(constraint)
+        return Proposal(tuple(self._steps), tuple(self._unmet))
+
+    def _pod(self, key: str) -> PodInfo:
+        pod = self._trial.pod(key)
+        if pod is None:
+            raise RebalanceError(f"--for-pod: {key!r}: there is no such pod, or it has finished")
+        return pod
+
+    def _why_not(self, pod: PodInfo) -> str:
+        if pod.uid in self._trial.made:
+            return "it is in the place of a pod that is evicted already"
+        return self._trial.evictable.why_not(pod)
+
+    def _evictable(self, node: str) -> list[PodInfo]:
+        """Return whom a node can lose, the least important first."""
+        pods = [pod for pod in self._trial.pods_on(node) if not self._why_not(pod)]
+        return sorted(pods, key=lambda pod: (pod.priority, pod.key))
+
+    async def _try(
+        self,
+        goal: str,
+        pods: Sequence[PodInfo],
+        wanted: Sequence[PodInfo] = (),
+        *,
+        cordon: str = "",
+        uncordon: bool = False,
+    ) -> str:
+        """Evict *pods*; keep that as a step if it goes well, else return why it does not."""
+        outcome = await self._trial.evict(pods, wanted, cordoned=cordon if uncordon else "")
+        if outcome.failure:
+            self._trial.take_back()
+            return outcome.failure
+        self._trial.keep()
+        self._steps.append(Step(goal, cordon, uncordon, tuple(outcome.rounds)))
+        return ""
+
+    # Pods that are to fit.
+
+    async def _make_fit(self, wanted: PodInfo) -> None:
+        goal = f"{wanted.key} fits"
+        failure = await self._try(goal, (), [wanted])
+        if not failure:
+            return
+        for pods in islice(self._sets(wanted), MOST_TRIALS):
+            if await self._make_fit_without(pods, wanted):
+                return
+        larger = await self._more_than_two(wanted)
+        if larger is None or not await self._make_fit_without(larger, wanted):
+            self._unmet.append(Unmet(goal, failure))
+
+    async def _make_fit_without(self, pods: Sequence[PodInfo], wanted: PodInfo) -> bool:
+        """Evict *pods* of one node for *wanted*; if they would come back, cordon it meanwhile."""
+        goal, node = f"{wanted.key} fits", pods[0].node_name
+        return not await self._try(goal, pods, [wanted]) or (
+            not self._trial.is_cordoned(node)
+            and not await self._try(goal, pods, [wanted], cordon=node, uncordon=True)
+        )
+
+    def _sets(self, wanted: PodInfo) -> Iterator[Sequence[PodInfo]]:
+        """Yield one pod, then two of a node, whose room would do, the least important first."""
+        nodes = self._trial.nodes
+        singles = [(pod,) for node in nodes for pod in self._evictable(node)]
+        pairs = [pair for node in nodes for pair in combinations(self._evictable(node), 2)]
+        for sets in (singles, pairs):
+            sets.sort(key=_importance)
+            yield from (pods for pods in sets if self._has_room(wanted, pods))
+
+    def _has_room(self, wanted: PodInfo, pods: Iterable[PodInfo]) -> bool:
+        """Whether the node of *pods* has room for *wanted* without them; needed, not sufficient."""
+        gone, table = list(pods), self._trial.table
+        row = table.row_of[gone[0].node_name]
+        needs = wanted.template.incoming_requested
+        for index, need, freed in (
+            (CPU, needs.milli_cpu, sum(pod.template.requested.milli_cpu for pod in gone)),
+            (MEMORY, needs.memory, sum(pod.template.requested.memory for pod in gone)),
+        ):
+            if need > int(table.allocatable[index, row] - table.requested[index, row]) + freed:
+                return False
+        return True
+
+    async def _more_than_two(self, wanted: PodInfo) -> Sequence[PodInfo] | None:
+        """Return three pods or more of one node that would do; None: none were found.
+
+        The least important go until there is room, and then one after the other is spared, the most
+        important first, if it works without it.
+        """
+        best: Sequence[PodInfo] | None = None
+        for node in self._trial.nodes:
+            if self._trial.is_cordoned(node):
+                continue
+            pods = await self._enough(self._evictable(node), wanted)
+            for pod in reversed(pods):
+                fewer = [each for each in pods if each is not pod]
+                if fewer and self._has_room(wanted, fewer) and not await self._fails(fewer, wanted):
+                    pods = fewer
+            if pods and (
+                best is None or (len(pods), _importance(pods)) < (len(best), _importance(best))
+            ):
+                best = pods
+        return best
+
+    async def _enough(self, pods: Sequence[PodInfo], wanted: PodInfo) -> Sequence[PodInfo]:
+        """Return the first of *pods*, as many as are needed; none if that does not help."""
+        for number in range(3, len(pods) + 1):
+            first = pods[:number]
+            if self._has_room(wanted, first) and not await self._fails(first, wanted):
+                return first
+        return ()
+
+    async def _fails(self, pods: Sequence[PodInfo], wanted: PodInfo) -> bool:
+        node = pods[0].node_name
+        outcome = await self._trial.evict(pods, [wanted], cordoned=node)
+        self._trial.take_back()
+        return bool(outcome.failure)
+
+    # Nodes that are to become empty.
+
+    def _cost_of_emptying(self, name: str) -> tuple[int, list[int], str]:
+        """Nodes come first from which few pods have to move, and less important ones."""
+        pods = self._leaving(name)
+        return len(pods), sorted((pod.priority for pod in pods), reverse=True), name
+
+    def _candidates(self, names: Sequence[str]) -> list[str]:
+        """Return those of *names* that may become empty; of the others it is noted why not."""
+        for name in names:
+            for pod in self._leaving(name) if name not in self._stays else ():
+                if why := self._why_not(pod):
+                    self._stays[name] = f"{pod.key} cannot be evicted: {why}"
+                    break
+        return [name for name in names if name not in self._stays]
+
+    def _leaving(self, name: str) -> list[PodInfo]:
+        """Return the pods that have to leave a node, the least important first."""
+        pods = [pod for pod in self._trial.pods_on(name) if not goes_with_node(pod.pod)]
+        return sorted(pods, key=lambda pod: (pod.priority, pod.key))
+
+    async def _empty_all(self, names: Sequence[str]) -> None:
+        """Empty nodes. All are cordoned at first, so that no pod moves from one to the next."""
+        for name in names:
+            self._trial.set_cordoned(name, cordoned=True)
+        for name in names:
+            if why := await self._try(f"{name} is empty", self._leaving(name), cordon=name):
+                self.failed[name] = why
+
+    # Constraints that are to be kept.
+
+    async def _mend(self, constraint: Constraint) -> None:
+        """Evict pods one after the other, from where there are most, until the skew is small."""
+        goal = f"{constraint} is kept"
+        while (before := constraint.skew(self._trial)) > constraint.max_skew:
+            failures = []
+            for pod in self._in_largest_domain(constraint):
+                outcome = await self._trial.evict([pod], ())
+                if not outcome.failure and constraint.skew(self._trial) < before:
+                    self._trial.keep()
+                    self._steps.append(Step(goal, rounds=tuple(outcome.rounds)))
+                    break
+                self._trial.take_back()
+                failures.append(outcome.failure or _not_less(outcome))
+            else:
+                why = "; ".join(failures) or "no pod in the largest domain may be evicted"
+                self._unmet.append(Unmet(goal, f"the skew is {before}: {why}"))
+                return
+
+    def _in_largest_domain(self, constraint: Constraint) -> list[PodInfo]:
+        pods = [pod for pod in constraint.most(self._trial) if not self._why_not(pod)]
+        return sorted(pods, key=lambda pod: (pod.priority, pod.key))
+
+
+def _not_less(outcome: Outcome) -> str:
+    [eviction] = outcome.rounds[0].evictions
+    return f"{eviction.pod} would go to {eviction.goes_to}, and the skew would not be less"
+
+
+def _importance(pods: Sequence[PodInfo]) -> tuple[list[int], list[str]]:
+    """Sort sets of as many pods: by the highest priority, then the next; then by name."""
+    return sorted((pod.priority for pod in pods), reverse=True), sorted(pod.key for pod in pods)

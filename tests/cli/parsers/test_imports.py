@@ -1,0 +1,53 @@
+"""Help and wrong usage are told before anything is imported that takes long."""
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+from berth.cli import COMMANDS
+
+HEAVY: Final = (
+    "aiohttp", "berth.service", "berth.kube.client.api_client", "berth.cli.commands", "berth.tools.up",
+    "berth.scheduler.framework", "berth.kube.objects", "berth.scheduler", "berth.cli.settings", "berth_plugins",
+    "cryptography", "fastapi", "google", "httpx", "kubernetes_asyncio", "numpy",
+    "prometheus_client", "pydantic", "re2", "rich", "starlette", "uvicorn", "uvloop", "yaml",
+)  # fmt: skip
+
+IN_PROCESS: Final = """
+import sys
+from berth import cli
+for flag in ("--help", "--no-such-flag"):
+    try:
+        cli.run([sys.argv[1], flag])
+    except SystemExit as ended:
+        assert ended.code == (0 if flag == "--help" else 2)
+    else:
+        raise AssertionError(flag)
+print(*sys.modules, file=sys.stderr, end="")
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_not_imported_to_tell_about_flags(command: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_PROCESS, command], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith(f"usage: berth {command}")
+    imported = ended.stderr.splitlines()[-1].split()
+    assert f"berth.cli.parsers.{command}" in imported
+    assert [name for name in HEAVY if name in imported] == []
+
+
+def test_what_a_scheduler_imports_only_when_it_is_asked_for() -> None:
+    """They would take a good part of the time until the first bind."""
+    code = "import sys, berth.cli.commands.run; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {
+        "aiohttp",
+        "kubernetes_asyncio",
+        "fastapi",
+        "berth.insight.explain.explanation",
+        "re2",
+    } & set(ran.stdout.split())

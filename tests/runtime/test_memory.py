@@ -1,0 +1,62 @@
+"""How much memory there is, and how long objects that nobody needs take some of it."""
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from weakref import ref
+
+import pytest
+
+from berth.runtime.clock import FakeClock
+from berth.runtime.memory import THAW_SECONDS, YOUNG, Survivors, room_in_container
+
+
+class Knot:
+    """A reference cycle."""
+
+    def __init__(self) -> None:
+        self.myself = self
+
+
+def test_survivors_are_spared_until_the_thaw() -> None:
+    clock, later, before = FakeClock(), list[Callable[[], None]](), gc.get_threshold()
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with Survivors(clock, later.append).spared():
+        assert gc.get_threshold() == YOUNG
+        knot: Knot | None = Knot()
+        survivor = ref(knot)
+        gc.collect(1)
+        knot = None
+        gc.collect()
+        assert survivor() is not None
+        assert not later
+        young = ref(Knot())
+        gc.collect(1)
+        assert young() is None
+        clock.advance(THAW_SECONDS)
+        gc.collect(1)
+        later.pop()()
+        assert survivor() is None
+        assert gc.get_freeze_count() > frozen / 2
+        gc.collect(1)
+        assert not later
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() > frozen / 2, "what was frozen before still is"
+
+
+@pytest.mark.parametrize(
+    ("limit", "taken", "room"),
+    [
+        pytest.param("1000\n", "300\n", 700, id="a limit"),
+        pytest.param("1000\n", "1200\n", 0, id="a limit that was lowered"),
+        pytest.param("max\n", "300\n", sys.maxsize, id="no limit"),
+        pytest.param(None, None, sys.maxsize, id="no control group"),
+    ],
+)
+def test_room_in_container(tmp_path: Path, limit: str | None, taken: str, room: int) -> None:
+    if limit is not None:
+        (tmp_path / "memory.max").write_text(limit)
+        (tmp_path / "memory.current").write_text(taken)
+    assert room_in_container(tmp_path) == room

@@ -1,0 +1,196 @@
+"""--feature-gates: what can be turned, what is refused, what is not ours."""
+
+import json
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from berth.cli.flags import kube_scheduler
+from berth.cli.settings.feature_gates import with_gates
+from berth.cli.settings.kube_scheduler import apply_flags
+from berth.scheduler.config.errors import ConfigError
+from berth.scheduler.config.feature_gates import (
+    CONSULTED,
+    KNOWN,
+    OWN,
+    TURNABLE,
+    effective_gates,
+    enabled_features,
+    options,
+    unmet,
+)
+from berth.scheduler.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
+from berth.scheduler.config.load import default_configuration, load
+from berth.scheduler.config.types import API_VERSION, KubeSchedulerConfiguration
+from berth.scheduler.profile.build import args_models
+from berth_plugins.registry import IN_TREE
+
+_METRICS: Final = Path(__file__).parents[1] / "metrics/recorded/metrics.jsonl"
+RECORDED: Final[dict[str, Any]] = next(
+    family
+    for family in map(json.loads, _METRICS.read_text(encoding="utf-8").splitlines())
+    if family["name"] == "kubernetes_feature_enabled"
+)
+"""What kube-scheduler 1.36.2 tells of its gates: the names of the first 25, and all stages."""
+
+
+def changed(given: dict[str, bool]) -> dict[str, bool]:
+    gates = effective_gates(given)
+    return {name: gate.enabled for name, gate in gates.items() if gate != KNOWN[name]}
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        pytest.param({}, {}, id="nothing"),
+        pytest.param({"ComponentFlagz": False}, {"ComponentFlagz": False}, id="one that acts"),
+        pytest.param({"SchedulerAsyncPreemption": True}, {}, id="its default"),
+        pytest.param({"SchedulerQueueingHints": True}, {}, id="locked, as it is locked"),
+        pytest.param(
+            {"DRAResourceClaimGranularStatusAuthorization": False},
+            {"DRAResourceClaimGranularStatusAuthorization": False},
+            id="one of the API server",
+        ),
+        pytest.param({"AllAlpha": False}, {}, id="all alpha ones off, as they are"),
+        pytest.param(
+            {"UserNamespacesHostNetworkSupport": True},
+            {"UserNamespacesHostNetworkSupport": True},
+            id="one of the kubelet",
+        ),
+    ],
+)
+def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
+    assert changed(given) == want
+
+
+@pytest.mark.parametrize(
+    ("given", "problems"),
+    [
+        pytest.param(
+            {"SidecarContainers": False},
+            ["cannot set feature gate SidecarContainers to false, feature is locked to true"],
+            id="locked by Kubernetes",
+        ),
+        pytest.param(
+            {"CoordinatedLeaderElection": True},
+            ["cannot set feature gate CoordinatedLeaderElection to true: berth has it false only"],
+            id="not to be had",
+        ),
+        pytest.param(
+            {"SchedulerAsyncPremption": True},
+            ["unrecognized feature gate: SchedulerAsyncPremption; is SchedulerAsyncPreemption"
+             " meant?"],
+            id="a typing error",
+        ),
+        pytest.param({"Nope": True}, ["unrecognized feature gate: Nope"], id="no gate at all"),
+        pytest.param(
+            {"SidecarContainers": False, "NativeHistograms": True},
+            ["cannot set feature gate SidecarContainers to false, feature is locked to true",
+             "cannot set feature gate NativeHistograms to true: berth has it false only"],
+            id="all of them are told",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(given: dict[str, bool], problems: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        effective_gates(given)
+    assert list(caught.value.problems) == problems
+
+
+def problems_of(given: dict[str, bool]) -> list[str]:
+    try:
+        effective_gates(given)
+    except ConfigError as exc:
+        return list(exc.problems)
+    return []
+
+
+def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
+    refused = [name for name in CONSULTED - TURNABLE if FEATURE_GATES[name].stage == "ALPHA"]
+    problems = problems_of({"AllAlpha": True})
+    assert len(problems) == len(refused)
+    others = [problem for problem in problems if "NativeHistograms" not in problem]
+    assert problems_of({"AllAlpha": True, "NativeHistograms": False}) == others
+    assert len(others) == len(problems) - 1
+
+
+def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    gates = {"HPAScaleToZero": True, "NodeDeclaredFeatures": True, "PodDeletionCost": True}
+    with_gates(KubeSchedulerConfiguration(), gates=gates)
+    (record,) = caplog.records
+    assert (record.levelno, vars(record)["gates"]) == (logging.WARNING, ["HPAScaleToZero"])
+
+
+def test_the_table_of_all_gates() -> None:
+    assert CONSULTED | (TURNABLE - OWN.keys()) | DEPENDENCIES.keys() <= FEATURE_GATES.keys()
+    assert {name for names in DEPENDENCIES.values() for name in names} <= FEATURE_GATES.keys()
+    assert not list(unmet(KNOWN))
+    assert list(FEATURE_GATES)[:25] == RECORDED["values"]["name"]
+    assert {gate.stage for gate in FEATURE_GATES.values()} == set(RECORDED["values"]["stage"])
+
+
+def test_the_help_of_the_flag_lists_what_can_be_turned() -> None:
+    listed = [line.partition("=")[0] for line in options().split(", ")]
+    assert listed == sorted(TURNABLE | STAGES.keys())
+    assert "ComponentFlagz=true|false (BETA - default=true)" in options()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool) -> None:
+    dependents = "InPlacePodLevelResourcesVerticalScaling", "RestartAllContainersOnContainerExits"
+    gates = ("NodeDeclaredFeatures", *dependents)
+    argv = [f"--feature-gates={gate}={str(enabled).lower()}" for gate in gates]
+    options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
+    adjust = partial(apply_flags, options=options)
+    config = default_configuration(args_models(IN_TREE), adjust=adjust)
+    plugins = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
+    assert ("NodeDeclaredFeatures" in plugins) is enabled
+    assert len(plugins) == 19 + enabled
+
+
+@pytest.mark.parametrize(
+    ("off", "problem"),
+    [
+        pytest.param(
+            ["GenericWorkload"],
+            "GangScheduling is enabled, but depends on features that are disabled:"
+            " [GenericWorkload]",
+            id="one",
+        ),
+        pytest.param(
+            ["DynamicResourceAllocation", "GenericWorkload"],
+            "DRAWorkloadResourceClaims is enabled, but depends on features that are disabled:"
+            " [DynamicResourceAllocation GenericWorkload]",
+            id="two, in the order in which they are declared",
+        ),
+    ],
+)
+def test_what_a_gate_depends_on_must_be_on(off: list[str], problem: str) -> None:
+    on = Gate("ALPHA", enabled=True)
+    name = problem.split()[0]
+    gates = dict(KNOWN) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
+    assert problem in list(unmet(gates))
+
+
+def test_gates_of_a_file_and_those_of_the_flag_which_win() -> None:
+    text = f"""
+apiVersion: {API_VERSION}
+kind: KubeSchedulerConfiguration
+featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
+"""
+    argv = ["--feature-gates=ComponentFlagz=false"]
+    options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
+    adjust = partial(apply_flags, options=options)
+    config = load(text, source="file", args_models=args_models(IN_TREE), adjust=adjust)
+    features = enabled_features(config.feature_gates)
+    assert "TaintTolerationComparisonOperators" in features
+    assert "ComponentFlagz" not in features
+    with pytest.raises(ConfigError, match="feature is locked to true"):
+        load(
+            text.replace("{Taint", "{SidecarContainers: false, Taint"),
+            source="file",
+            args_models=args_models(IN_TREE),
+        )

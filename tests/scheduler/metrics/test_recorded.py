@@ -1,0 +1,135 @@
+"""Every family of kube-scheduler 1.36.2, compared in type, stability, labels and buckets."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from berth.scheduler.metrics.absent import ABSENT
+from berth.scheduler.metrics.family import Family
+from berth.scheduler.metrics.process import declared
+from tests.builders import node, pod
+from tests.harness import Harness
+from tests.scheduler.metrics.reading import Shape, exported, shape_of
+from tests.scheduler.metrics.world import export_everything
+
+RECORDING = Path(__file__).parent / "recorded" / "metrics.jsonl"
+
+RECORDED = {
+    line["name"]: Shape(
+        line["type"],
+        line.get("stability"),
+        tuple(line.get("labels", ())),
+        tuple(line.get("buckets", ())),
+    )
+    for line in map(json.loads, RECORDING.read_text().splitlines())
+}
+
+ATTEMPT_BUCKETS = (
+    "0.001", "0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256", "0.512",
+    "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
+)  # fmt: skip
+UNSEEN = {
+    "scheduler_permit_wait_duration_seconds": Shape(
+        "histogram",
+        "BETA",
+        ("result",),
+        (
+            "0.001", "0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256",
+            "0.512", "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
+        ),
+    ),
+    "scheduler_resourceclaim_creates_total": Shape("counter", "ALPHA", ("status",)),
+    "scheduler_dra_bindingconditions_allocations_total": Shape(
+        "counter", "ALPHA", ("driver", "profile", "status")
+    ),
+    "scheduler_dra_bindingconditions_wait_duration_seconds": Shape(
+        "histogram",
+        "ALPHA",
+        ("driver", "profile", "status"),
+        (
+            "0.1", "0.2", "0.4", "0.8", "1.6", "3.2", "6.4", "12.8", "25.6", "51.2", "102.4",
+            "204.8", "409.6", "819.2", "+Inf",
+        ),
+    ),
+    "scheduler_volume_scheduling_stage_error_total": Shape("counter", "ALPHA", ("operation",)),
+    "leader_election_slowpath_total": Shape("counter", "ALPHA", ("name",)),
+    "scheduler_podgroup_schedule_attempts_total": Shape("counter", "ALPHA", ("profile", "result")),
+    "scheduler_podgroup_scheduling_attempt_duration_seconds": Shape(
+        "histogram", "ALPHA", ("profile", "result"), ATTEMPT_BUCKETS
+    ),
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds": Shape(
+        "histogram", "ALPHA", (), ATTEMPT_BUCKETS
+    ),
+    "scheduler_async_api_call_execution_total": Shape("counter", "ALPHA", ("call_type", "result")),
+    "scheduler_async_api_call_execution_duration_seconds": Shape(
+        "histogram", "ALPHA", ("call_type", "result"), ATTEMPT_BUCKETS
+    ),
+    "scheduler_pending_async_api_calls": Shape("gauge", "ALPHA", ("call_type",)),
+}  # fmt: skip
+"""Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
+
+NEVER_SEEN_AND_ABSENT = {
+    "scheduler_volume_binder_cache_requests_total",
+}
+"""More of those, one for each reason not to have them."""
+
+KNOWN = RECORDED | UNSEEN
+OURS = ("berth_", "python_")
+
+
+def is_absent(name: str) -> bool:
+    return any(_covers(pattern, name) for pattern in ABSENT)
+
+
+def _covers(pattern: str, name: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def declared_shape(family: Family) -> Shape:
+    return Shape(
+        family.kind,
+        family.stability,
+        tuple(sorted(family.labels)),
+        family.bounds if family.kind == "histogram" else (),
+    )
+
+
+@pytest.mark.parametrize("family", declared(), ids=lambda family: family.name)
+def test_a_declared_family_is_as_recorded(family: Family) -> None:
+    if family.name.startswith(OURS):
+        assert family.name not in KNOWN
+    else:
+        assert declared_shape(family) == KNOWN[family.name]
+
+
+def test_every_recorded_family_is_declared_or_absent_for_a_reason() -> None:
+    ours = {family.name for family in declared()}
+    of_the_process = {name for name in RECORDED if name.startswith("process_")}
+    assert {name for name in KNOWN if not is_absent(name)} == {
+        name for name in ours | of_the_process if not name.startswith(OURS)
+    }
+
+
+@pytest.mark.parametrize("pattern", ABSENT)
+def test_an_absence_is_of_something_that_kube_scheduler_has(pattern: str) -> None:
+    names = RECORDED.keys() | NEVER_SEEN_AND_ABSENT
+    assert any(_covers(pattern, name) for name in names)
+
+
+async def test_what_is_exported_is_as_recorded() -> None:
+    harness = Harness()
+    registry = export_everything(harness)
+    harness.put(
+        node("n1"),
+        node("n2", cpu=1),
+        pod("small"),
+        pod("gated", gates=["wait"]),
+        pod("big", cpu=99),
+    )
+    await harness.until_idle()
+
+    seen = {n: shape_of(m) for n, m in exported(registry).items() if not n.startswith(OURS)}
+    assert seen == {name: KNOWN[name] for name in seen}
+    assert seen.keys() >= {name for name in RECORDED if name.startswith("process_")}
+    assert not [name for name in seen if is_absent(name)]
