@@ -23,9 +23,8 @@ from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.in_memory_api import InMemoryApi
-from berth.scheduler.core.journal import CoreJournal
 from berth.scheduler.core.outside import Outside, RandomSources
-from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
 from berth.scheduler.extender.build import build_extenders
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import Plugin, PluginArgs
@@ -246,7 +245,7 @@ class Harness:
             CoreOptions(
                 uses_signatures=uses_signatures,
                 shares_answers=shares_answers,
-                journal=None if journal is None else journal(self.clock),
+                journal=CoreJournal() if journal is None else journal(self.clock),
             ),
         )
         self.cache, self.queue = self.core.cache, self.core.queue

@@ -1,2 +1,6 @@
-"""The berth service. The composition root is :mod:`berth.service`; what it connects lives in the
-packages beside it, one direction of imports (see ``pyproject.toml``, ``tool.importlinter``)."""
+"""berth, a Kubernetes pod scheduler: eight packages, each importing only those below it.
+
+Their README.md say what they are for: ``cli``, ``tools``, ``service``, ``insight``, ``scheduler``
+beside ``cluster``, ``kube``, ``runtime``. The public API of plugins are :mod:`berth.plugin` and
+:mod:`berth.testing`.
+"""

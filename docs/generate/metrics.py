@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from berth.scheduler.metrics.family import Family, Kind
+from berth.runtime.metrics import Family, Kind
 from berth.scheduler.metrics.process import declared
 from docs.generate import markdown
 

@@ -20,12 +20,12 @@ from pydantic import BaseModel
 import berth.scheduler.metrics
 from berth.kube.client.connect import Endpoint, client_of
 from berth.runtime.clock import FakeClock
+from berth.runtime.metrics import Family
 from berth.scheduler.config.feature_gates import CONSULTED, KNOWN, OWN, TURNABLE
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.config.options import flag_fields
 from berth.scheduler.config.types import KubeSchedulerConfiguration, PluginSet
 from berth.scheduler.metrics.absent import ABSENT
-from berth.scheduler.metrics.family import Family
 from berth.scheduler.metrics.process import declared
 from berth.scheduler.profile.build import args_models
 from berth.service.applications import scheduler_application

@@ -16,8 +16,8 @@ from prometheus_client.core import Metric
 
 from berth.kube.client.connect import Endpoint, client_of
 from berth.runtime.clock import FakeClock
+from berth.runtime.metrics import Family, Kind
 from berth.scheduler.config.load import default_configuration
-from berth.scheduler.metrics.family import Family, Kind
 from berth.scheduler.metrics.process import declared
 from berth.scheduler.profile.build import args_models
 from berth.service.leaderelection.build import make_elector

@@ -109,7 +109,7 @@ IMPORT: Final = re.compile(
 )
 
 SHOWN: Final = [
-    *(ROOT / "app/berth/tools/up/samples").rglob("*.template"),
+    *(ROOT / "app/berth/cli/plugin_template").rglob("*.template"),
     *(ROOT / "examples").rglob("*.py"),
     *(ROOT / "examples").rglob("*.md"),
     *(ROOT / "docs").glob("*.md"),

@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 SERVING: Final = (
-    "berth.insight.explain.explanation", "berth.runtime.http_server", "berth.service.server.access", "berth.insight.whatif",
+    "berth.insight.explain.explanation", "berth.insight.whatif", "berth.runtime.http_server",
+    "berth.service.server.access",
     "cryptography", "fastapi", "starlette", "uvicorn",
 )  # fmt: skip
 COMMANDS: Final = ("berth.cluster", "berth.tools.up", "berth.runtime.tables", "httpx", "rich")

@@ -19,7 +19,7 @@ _FILES: Final = {
     "plugin.py": "src/$package/plugin.py",
     "test_plugin.py": "tests/test_plugin.py",
 }
-"""Where each template of ``berth/tools/up/samples/plugin`` goes."""
+"""Where each template of ``berth/cli/plugin_template`` goes."""
 
 
 class ScaffoldError(UserError):
@@ -43,7 +43,7 @@ def write_package(name: str, parent: Path) -> Path:
     folder = parent / values["distribution"]
     if folder.exists():
         raise ScaffoldError(f"{folder} exists already")
-    templates = files("berth.tools.up.samples").joinpath("plugin")
+    templates = files("berth.cli").joinpath("plugin_template")
     try:
         for template, target in _FILES.items():
             text = templates.joinpath(f"{template}.template").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Questions to a scheduler, answered by the scheduler itself. See README.md."""

@@ -1,0 +1,1 @@
+"""Kubernetes for clients: objects, API client, informers. See README.md."""

@@ -1,0 +1,1 @@
+"""The process: time, tasks, files, logs, HTTP serving. See README.md."""

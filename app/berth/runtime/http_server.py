@@ -1,6 +1,7 @@
 """uvicorn, as a guest in a process that has other things to do. Everything that serves uses it.
 
-Connections are let in by :mod:`berth.runtime.connection_limit`, not by uvicorn, which has no limit of them.
+Connections are let in by :mod:`berth.runtime.connection_limit`, not by uvicorn, which has no limit
+of them.
 """
 
 import asyncio
@@ -61,7 +62,7 @@ CLOSE_SECONDS: Final = 10.0
 """How long a client may take to take what is left when its connection is closed."""
 
 SEAT: Final = "seat"
-"""Where ``scope["state"]`` has the :class:`~berth.runtime.connection_limit.Seat` of the connection."""
+"""The key of ``scope["state"]`` for the :class:`~berth.runtime.connection_limit.Seat`."""
 
 PEER_CERTIFICATE: Final = "peer_certificate"
 """Where ``scope["state"]`` has the verified certificate of a TLS client, as DER; absent if none."""

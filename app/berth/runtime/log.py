@@ -4,9 +4,9 @@ klog's verbosities are levels of Python here: warnings and errors are always wri
 0 on (what changed in the process or the cluster), ``debug`` from 2 on (what became of each pod, as
 kube-scheduler tells at 2). Higher ones, which klog has up to 10, add nothing.
 
-Whatever a line says, credentials in it are blotted out last of all (:mod:`berth.runtime.redaction`). And a
-line is one line that no terminal obeys, as text and as JSON (:mod:`berth.runtime.printable`): what is in it
-may come from whoever may create an object.
+Whatever a line says, credentials in it are blotted out last of all
+(:mod:`berth.runtime.redaction`). And a line is one line that no terminal obeys, as text and as JSON
+(:mod:`berth.runtime.printable`): what is in it may come from whoever may create an object.
 """
 
 import io

@@ -18,6 +18,7 @@ A pod goes through these modules, whose functions have the names they have in ku
     journal               who is told of each step, to make them again
 
 What must not live here: HTTP, and knowledge of single plugins. Neighbours below:
-``berth.scheduler.profile``, ``berth.scheduler.queue``, ``berth.scheduler.cache``, ``berth.kube.informer``, ``berth.scheduler.extender``,
-``berth.kube.client``; above: ``berth.scheduler.core``, which puts the parts together, and ``berth.service.server``.
+``berth.scheduler.profile``, ``berth.scheduler.queue``, ``berth.scheduler.cache``,
+``berth.kube.informer``, ``berth.scheduler.extender``, ``berth.kube.client``; above:
+``berth.scheduler.core``, which puts the parts together, and ``berth.service.server``.
 """

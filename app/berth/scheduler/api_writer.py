@@ -29,7 +29,6 @@ from berth.kube.client.writes.async_calls import (
 )
 from berth.kube.client.writes.lanes import Write, WriteLanes
 from berth.kube.client.writes.pod_status import PodStatusWriter
-from berth.kube.client.writes.resource_claims import ResourceClaimApi
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup, PodGroupCondition
@@ -37,6 +36,7 @@ from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.runtime.clock import Clock
 from berth.scheduler.background import Background
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.resource_claim_writes import ResourceClaimApi
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class ApiWriter:
             self._some_bind_ended.set()
 
     async def bound_node(self, pod: Pod) -> str | None:
-        """Do as :func:`berth.kube.client.writes.pods.bound_node`, asking until there is an answer."""
+        """Ask :func:`berth.kube.client.writes.pods.bound_node` until there is an answer."""
         pause, level = FIRST_PAUSE, logging.INFO
         while True:
             try:

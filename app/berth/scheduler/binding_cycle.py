@@ -15,7 +15,7 @@ from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import PreBindPlugin
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code, Status
-from berth.scheduler.journal import Journal
+from berth.scheduler.journal import NO_JOURNAL, Journal
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import CLEAR, Failed, Unschedulable, rejected_on_node
 from berth.scheduler.profile.statuses import refused
@@ -41,7 +41,7 @@ class BindingCycle:
         metrics: SchedulerMetrics,
         clock: Clock,
         nominates: bool = True,
-        journal: Journal | None = None,
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         """*nominates*: whether the node of a pod that is not bound at once is written down.
 
@@ -88,8 +88,7 @@ class BindingCycle:
                 status = Status.error(repr(exc))
             finally:
                 self._bindings.remove(binding)
-            if self._journal is not None:
-                self._journal.binding_ended(pod.uid, status)
+            self._journal.binding_ended(pod.uid, status)
             if status is None:
                 reservation.undo.pop_all()
         if status is not None:

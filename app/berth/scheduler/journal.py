@@ -1,10 +1,10 @@
-"""Who is told, step by step, what a scheduler does and in which order: a recording.
+"""The journal of a scheduler: told, step by step, what it does and in which order.
 
 Between two steps the scheduler changes nothing, so that whoever is told all of them, and what
 watches told and the API server answered in between, can make the same steps again.
 """
 
-from typing import Protocol
+from typing import Final
 
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.framework.pod_info import QueuedPodInfo
@@ -12,8 +12,8 @@ from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import Outcome
 
 
-class Journal(Protocol):
-    """Is told of each step, before it changes anything unless it says otherwise."""
+class Journal:
+    """Is told of each step, before it changes anything unless it says otherwise; keeps nothing."""
 
     def attempt_begins(self) -> None:
         """A pod is about to be taken from the queue."""
@@ -38,3 +38,6 @@ class Journal(Protocol):
 
     def flushes(self, *, leftovers: bool) -> None:
         """The queue is about to look for pods that have waited long enough."""
+
+
+NO_JOURNAL: Final = Journal()

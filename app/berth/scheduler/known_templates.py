@@ -1,8 +1,8 @@
 """The next of many pods: the same decision as for any pod, from what is known of the others.
 
 Decision (2026-11): pods of one template share the answers of plugins, as far as
-:mod:`berth.scheduler.profile.known_template` can keep them true. Pods that differ in containers and labels
-share those of plugins that look at neither. Node, ties, order and metrics are those of
+:mod:`berth.scheduler.profile.known_template` can keep them true. Pods that differ in containers and
+labels share those of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
 with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
 that sample nodes or have plugins by others, and every error.

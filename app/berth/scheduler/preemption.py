@@ -45,7 +45,7 @@ from berth.scheduler.framework.preemption.candidate import (
     PREEMPTION_BY_SCHEDULER,
     Candidate,
 )
-from berth.scheduler.journal import Journal
+from berth.scheduler.journal import NO_JOURNAL, Journal
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import Reporter
@@ -125,7 +125,7 @@ class Preemptions:
         evictor: Evictor,
         metrics: SchedulerMetrics,
         clock: Clock,
-        journal: Journal | None = None,
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._pods = pods
@@ -251,8 +251,7 @@ class Preemptions:
 
         What fails is tried again first, unless the preemptor is gone or has a node by then.
         """
-        if self._journal is not None:
-            self._journal.preemption_begins(pending.uid)
+        self._journal.preemption_begins(pending.uid)
         preemptor = pending.preemptor
         started = self._clock.monotonic()
         if pending.group is None:
@@ -335,8 +334,7 @@ class Preemptions:
         try:
             return await self._evict_all(pending, victims, queue)
         finally:
-            if self._journal is not None:
-                self._journal.evictions_ended(pending.uid)
+            self._journal.evictions_ended(pending.uid)
 
     async def _evict_all(
         self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue

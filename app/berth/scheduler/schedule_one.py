@@ -38,7 +38,7 @@ from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.framework.preemption.candidate import Candidate
 from berth.scheduler.framework.status import Status
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
-from berth.scheduler.journal import Journal
+from berth.scheduler.journal import NO_JOURNAL, Journal
 from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
@@ -108,7 +108,7 @@ class Scheduler:
         batches: bool = True,
         preempts_async: bool = True,
         shares_answers: bool = True,
-        journal: Journal | None = None,
+        journal: Journal = NO_JOURNAL,
     ) -> None:
         """With *groups*, pods of a PodGroup are scheduled together.
 
@@ -165,8 +165,6 @@ class Scheduler:
 
     def next_pod(self) -> QueuedPodInfo | None:
         """Take the pod to try next from the queue; None if none is ready."""
-        if self._journal is None:
-            return self.queue.pop()
         self._journal.attempt_begins()
         queued = self.queue.pop()
         if queued is not None:
@@ -198,9 +196,8 @@ class Scheduler:
         record = self.decisions.add_known_failure(
             queued.pod_info, failure, attempt=attempt, at=started
         )
-        if self._journal is not None:
-            self._journal.decided(record, None)
-            self._journal.attempt_ended()
+        self._journal.decided(record, None)
+        self._journal.attempt_ended()
         return True
 
     async def schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
@@ -209,8 +206,7 @@ class Scheduler:
         That is one pod, none if it has to wait, or all of a gang.
         """
         bindings = await self._schedule_one(queued)
-        if self._journal is not None:
-            self._journal.attempt_ended()
+        self._journal.attempt_ended()
         return bindings
 
     async def _schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
@@ -422,8 +418,7 @@ class Scheduler:
         record = self.decisions.add(
             outcome, nodes=self.cache.table, attempt=queued.attempts, at=started
         )
-        if self._journal is not None:
-            self._journal.decided(record, outcome)
+        self._journal.decided(record, outcome)
         return record
 
     # Gangs.

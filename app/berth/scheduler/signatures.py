@@ -1,14 +1,14 @@
 """Pods that need no attempt, because one of the same signature has just failed.
 
 Decision (2026-11): a failed attempt stands for all pods of its signature
-(:mod:`berth.scheduler.framework.pod_signature`) until something happens that may help them; instead of one
-attempt each, as in kube-scheduler, where ten thousand pods that fit nowhere hold up those that do.
-The outcome is the same: each pod has its own turn, count of attempts, condition, event and place in
-the queue. "May help" is what the queue takes it for, so what moves one pod of the signature, and
-besides, because a fresh attempt would see it at once: pods given a node in memory, if their arrival
-would move it or they could be evicted for it. What no plugin registers (labels of a namespace, the
-services behind default spread constraints) a signature hears of as late as kube-scheduler's waiting
-pods do, after five minutes.
+(:mod:`berth.scheduler.framework.pod_signature`) until something happens that may help them; instead
+of one attempt each, as in kube-scheduler, where ten thousand pods that fit nowhere hold up those
+that do. The outcome is the same: each pod has its own turn, count of attempts, condition, event and
+place in the queue. "May help" is what the queue takes it for, so what moves one pod of the
+signature, and besides, because a fresh attempt would see it at once: pods given a node in memory,
+if their arrival would move it or they could be evicted for it. What no plugin registers (labels of
+a namespace, the services behind default spread constraints) a signature hears of as late as
+kube-scheduler's waiting pods do, after five minutes.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
-"""Parts of a running scheduler service that belong to no layer below it.
+"""The running process: ``berth run`` and ``berth extender``. See README.md.
 
-What lives here: the watches and the handle that plugins get, the configuration that may change
-while it runs, what answers other schedulers, and looking after the cache. What must not: HTTP
-(``berth.service.server``, put together in ``berth.service``) and decisions. Neighbours: ``berth.service``
-(puts the parts together), ``berth.scheduler`` and ``berth.service.extender_server`` below.
+What lives here: how a process is put together, the watches that feed its scheduler, configuration
+that changes while it runs, looking after the cache, and a package each for HTTP, the page, extender
+verbs and leader election. What must not: decisions, which are ``berth.scheduler``'s.
 """

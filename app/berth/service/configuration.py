@@ -27,7 +27,7 @@ class ConfigurationSource(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
     """The path of a file; empty: none."""
     preset: str | None = None
-    """The name of a configuration of :mod:`berth.scheduler.config.presets`, where there is no file."""
+    """One of :mod:`berth.scheduler.config.presets`, where there is no file."""
     adjust: Adjust = as_is
     """Applies flags, before validation: a flag may correct what is wrong in a file."""
 

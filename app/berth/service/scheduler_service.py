@@ -31,7 +31,7 @@ from berth.scheduler.config.feature_gates import (
 )
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
-from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
 from berth.scheduler.extender.build import build_extenders
 from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.metrics.collectors import (
@@ -166,7 +166,7 @@ class SchedulerService:
             CoreOptions(
                 schedules=self.schedules,
                 max_in_unschedulable=max_in_unschedulable,
-                journal=None
+                journal=CoreJournal()
                 if recording is None
                 else Recorder(
                     recording.write,

@@ -1,11 +1,11 @@
 """The process in which a running scheduler has questions answered: ``POST /simulate``.
 
-Reads the size of the request's body, as in ``berth.service.server.scheduler.simulation_process``, and the
-body. If that brings no snapshot, writes that it wants one and reads it until the end. Writes lines
-about its progress, and then the answer as JSON; or exits with another status than 0 and writes what
-is wrong with the question. It may take as much memory as ``--most-memory`` and as much CPU time as
-``--most-cpu`` allow: when that is over, the answer is partial. Its other flags are those that
-:attr:`berth.service.plugin_sources.KnownPlugins.as_flags` returns.
+Reads the size of the request's body, as in ``berth.service.server.scheduler.simulation_process``,
+and the body. If that brings no snapshot, writes that it wants one and reads it until the end.
+Writes lines about its progress, and then the answer as JSON; or exits with another status than 0
+and writes what is wrong with the question. It may take as much memory as ``--most-memory`` and as
+much CPU time as ``--most-cpu`` allow: when that is over, the answer is partial. Its other flags are
+those that :attr:`berth.service.plugin_sources.KnownPlugins.as_flags` returns.
 """
 
 import argparse

@@ -1,0 +1,1 @@
+"""What people run beside a scheduler. See README.md."""

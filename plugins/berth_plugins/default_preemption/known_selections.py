@@ -1,7 +1,7 @@
 """Whose eviction would let a pod in, kept from one preemptor of a template to the next.
 
-Exact as :class:`~berth.scheduler.framework.known_rows.KnownRows` is, and while what disruption budgets say of
-the pods of a row stays.
+Exact as :class:`~berth.scheduler.framework.known_rows.KnownRows` is, and while what disruption
+budgets say of the pods of a row stays.
 """
 
 from collections.abc import Iterator, Mapping

@@ -9,9 +9,10 @@ import pytest
 from berth.cli import COMMANDS
 
 HEAVY: Final = (
-    "aiohttp", "berth.service", "berth.kube.client.api_client", "berth.cli.commands", "berth.tools.up",
-    "berth.scheduler.framework", "berth.kube.objects", "berth.scheduler", "berth.cli.settings", "berth_plugins",
-    "cryptography", "fastapi", "google", "httpx", "kubernetes_asyncio", "numpy",
+    "aiohttp", "berth.cli.commands", "berth.cli.settings", "berth.kube.client.api_client",
+    "berth.kube.objects", "berth.scheduler.cycle", "berth.scheduler.framework",
+    "berth.service.configuration", "berth.tools.up", "berth_plugins", "cryptography",
+    "fastapi", "google", "httpx", "kubernetes_asyncio", "numpy",
     "prometheus_client", "pydantic", "re2", "rich", "starlette", "uvicorn", "uvloop", "yaml",
 )  # fmt: skip
 

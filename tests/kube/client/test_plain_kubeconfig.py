@@ -175,8 +175,9 @@ def test_a_service_account_that_is_not_whole(
 def test_the_library_is_not_imported(tmp_path: Path) -> None:
     path = written(tmp_path, {"server": "http://here"}, TOKEN)
     program = (
-        "import asyncio, sys; from berth.kube.client.connect import find; from berth.runtime.clock import"
-        " FakeClock; asyncio.run(find(kubeconfig=sys.argv[1], context=None, master=None,"
+        "import asyncio, sys; from berth.kube.client.connect import find;"
+        " from berth.runtime.clock import FakeClock;"
+        " asyncio.run(find(kubeconfig=sys.argv[1], context=None, master=None,"
         " clock=FakeClock())); sys.exit('kubernetes_asyncio' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, str(path)], check=True)

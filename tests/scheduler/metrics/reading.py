@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from berth.scheduler.metrics.exposition import metrics_text
+from berth.runtime.metrics import metrics_text
 from tests.harness import Harness
 
 

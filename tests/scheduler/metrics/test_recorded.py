@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from berth.runtime.metrics import Family
 from berth.scheduler.metrics.absent import ABSENT
-from berth.scheduler.metrics.family import Family
 from berth.scheduler.metrics.process import declared
 from tests.builders import node, pod
 from tests.harness import Harness

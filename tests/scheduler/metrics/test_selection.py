@@ -4,10 +4,9 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from berth.runtime.metrics import Counters, Histograms, metrics_text
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.metrics.exposition import metrics_text
 from berth.scheduler.metrics.families import kube
-from berth.scheduler.metrics.family import Counters, Histograms
 from berth.scheduler.metrics.selection import Selection
 
 

@@ -1,4 +1,5 @@
-"""``python -m tests.service.ui.frame_times [NODES...]``: how smoothly a Chromium pans the map of nodes.
+"""``python -m tests.service.ui.frame_times [NODES...]``: how smoothly a Chromium pans the map of
+nodes.
 
 Prints, for each number of nodes, the time from one frame to the next while the map is panned and
 zoomed, and how long drawing a frame takes. Headless Chromium draws with the processor.

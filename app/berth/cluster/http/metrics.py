@@ -19,7 +19,7 @@ from berth.cluster.http.requests import Request
 from berth.cluster.options import flag
 from berth.cluster.resource_paths import WATCH
 from berth.cluster.resources import ResourceType
-from berth.scheduler.metrics.family import (
+from berth.runtime.metrics import (
     Counters,
     Distribution,
     Family,

@@ -17,7 +17,7 @@ from berth.cluster.http.metrics import ApiMetrics
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
-from berth.scheduler.metrics.exposition import metrics_text
+from berth.runtime.metrics import metrics_text
 
 VERSION: Object = {
     "major": "1",

@@ -119,7 +119,7 @@ def _unchanged(
 ) -> list[FieldError]:
     found = []
     for kind in kinds:
-        before, after = ([condition for condition in _conditions(obj) if condition.get("type") == kind]
+        before, after = ([one for one in _conditions(obj) if one.get("type") == kind]
                          for obj in (old, new))  # fmt: skip
         if len(after) < len(before):
             done = "remove"

@@ -13,11 +13,11 @@
 A scheduler core changes its state in steps that nothing interrupts: a watch tells of an object, a
 pod is tried, a binding ends. What a step comes to follows from the state, from the time and from
 chance. So the order of the steps, the time of each, and one seed are enough to make all of them
-again. ``lines`` says what is kept of each step, :mod:`berth.scheduler.framework.exports` what is left out of
-objects. A plugin that reads annotations which it does not declare may decide differently in a
-replay.
+again. ``lines`` says what is kept of each step, :mod:`berth.scheduler.framework.exports` what is
+left out of objects. A plugin that reads annotations which it does not declare may decide
+differently in a replay.
 
-What must not live here: HTTP, and rules of scheduling. Neighbours below: ``berth.scheduler.core``, whose
-``journal`` says what a recorder is told, and ``berth.insight.explain``; above: ``berth.service``, which
-records, and ``berth.cli.commands``, which replays.
+What must not live here: HTTP, and rules of scheduling. Neighbours below: ``berth.scheduler.core``,
+whose ``journal`` says what a recorder is told, and ``berth.insight.explain``; above:
+``berth.service``, which records, and ``berth.cli.commands``, which replays.
 """

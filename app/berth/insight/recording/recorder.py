@@ -11,43 +11,72 @@ ended; its line comes first all the same.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from berth.insight.recording import lines
 from berth.insight.recording.chance import AttemptChance
-from berth.insight.recording.recorded_api import RecordedHandler, RecordedWrites
-from berth.insight.recording.recorded_extenders import RecordedExtenders
+from berth.insight.recording.kinds import kind_name
 from berth.kube.informer.store import ResourceEventHandler
+from berth.kube.objects.devices import ResourceClaim
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.runtime.clock import Clock
 from berth.runtime.redaction import without_password
 from berth.runtime.release import version
+from berth.scheduler.background import Background, Job, Work
 from berth.scheduler.config.configz import to_shown
 from berth.scheduler.config.types import KubeSchedulerConfiguration
-from berth.scheduler.core.journal import Handlers
 from berth.scheduler.core.outside import ApiWrites, Outside, RandomSources
+from berth.scheduler.core.scheduler_core import CoreJournal, Handlers, SchedulerCore
 from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.extender.extenders import Extenders
+from berth.scheduler.extender.wire import FilterResult, MetaVictims
 from berth.scheduler.framework.exports import exported
 from berth.scheduler.framework.kind import Kind
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.listers import KINDS
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import Outcome
 
 if TYPE_CHECKING:
-    from berth.scheduler.core.scheduler_core import SchedulerCore
+    from berth.scheduler.extender.client import ExtenderClient, Verb
 
 T = TypeVar("T")
+
+EVICT: Final = "evict"
+PATCH_POD_STATUS: Final = "patch pod status"
+BOUND_NODE: Final = "look up node"
+UPDATE: Final = "update"
+CLAIM: Final = "claim: "
+"""Begins the names of calls about ResourceClaims."""
+
+_KIND: Final = {kind.type: kind for kind in KINDS.values()}
+
+EXTENDER_CALL: Final = "extender: "
+"""Begins the names of calls of extenders."""
+
+EXTENDER_ANSWERS: Final[dict[str, Any]] = {
+    "filter": FilterResult,
+    "preempt": dict[str, MetaVictims],
+}
+"""By verb: what is read of an answer."""
+EXTENDER_SCORES: Final = f"{EXTENDER_CALL}scores"
+"""What all extenders that score come to together: they are asked beside each other, and the attempt
+goes on when the last has answered."""
 
 Write = Callable[[bytes], None]
 """Takes a line, without its end."""
 
 
-class Recorder:
-    """The :class:`~berth.scheduler.core.journal.CoreJournal` that writes lines."""
+class Recorder(CoreJournal):
+    """The :class:`~berth.scheduler.core.scheduler_core.CoreJournal` that writes lines."""
 
     def __init__(
         self,
@@ -66,7 +95,6 @@ class Recorder:
         self._write_line = write
         self._now = clock
         self._steady = SteadyClock(clock, woke=self._woke)
-        self.clock: Clock = self._steady
         self.chance = AttemptChance(Random().getrandbits(48) if seed is None else seed)
         self._max_in_unschedulable = max_in_unschedulable
         self._plugins = plugins
@@ -81,9 +109,12 @@ class Recorder:
 
     # What a core is made with.
 
+    def steady(self, clock: Clock) -> Clock:
+        return self._steady
+
     def outside(self, outside: Outside) -> Outside:
-        api = cast("ApiWrites", RecordedWrites(outside.api, self))
-        extenders = RecordedExtenders(outside.extenders, self)
+        api = cast("ApiWrites", _RecordedWrites(outside.api, self))
+        extenders = _RecordedExtenders(outside.extenders, self)
         rng = RandomSources(
             ties=self.chance.source(),
             plugins=self.chance.source(),
@@ -92,10 +123,10 @@ class Recorder:
         )
         return replace(outside, api=api, rng=rng, extenders=extenders)
 
-    def handlers(self, handlers: Mapping[Kind[Any], ResourceEventHandler[Any]]) -> Handlers:
-        return {kind: RecordedHandler(kind, each, self) for kind, each in handlers.items()}
+    def handlers(self, handlers: Handlers) -> Handlers:
+        return {kind: _RecordedHandler(kind, each, self) for kind, each in handlers.items()}
 
-    def begins(self, core: "SchedulerCore") -> None:
+    def begins(self, core: SchedulerCore) -> None:
         self._core = core
         self.write(
             lines.Header(
@@ -244,3 +275,177 @@ def shown(config: KubeSchedulerConfiguration) -> dict[str, Any]:
         for extender in told.get("extenders", ())
     ]
     return told | {"extenders": extenders}
+
+
+# Between the core and its world: watches, the API server, extenders.
+
+
+class _RecordedHandler:
+    """Records what a watch tells, and tells the handler."""
+
+    def __init__(
+        self, kind: Kind[Any], handler: ResourceEventHandler[Any], recorder: Recorder
+    ) -> None:
+        self._kind = kind
+        self._name = kind_name(kind)
+        self._handler = handler
+        self._recorder = recorder
+
+    def on_add(self, obj: Any) -> None:
+        self._recorder.write(lines.Added(*self._told(obj)))
+        self._handler.on_add(obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._recorder.write(lines.Updated(*self._told(new)))
+        self._handler.on_update(old, new)
+
+    def on_delete(self, obj: Any) -> None:
+        self._recorder.write(lines.Deleted(*self._told(obj)))
+        self._handler.on_delete(obj)
+
+    def _told(self, obj: Any) -> tuple[float, str, Any]:
+        # It is encoded with its line, and only ever read as JSON.
+        return self._recorder.tick(), self._name, self._recorder.exported(self._kind, obj)
+
+
+class _RecordedWrites:
+    """The API, whose answers are recorded if something but the binding itself waits for them.
+
+    That a binding has ended is a step of its own.
+    """
+
+    def __init__(self, api: ApiWrites, recorder: Recorder) -> None:
+        self._api = api
+        self._answered = recorder.answered
+        self.resource_claims = _RecordedClaims(api, recorder)
+        self.background = _RecordedBackground(recorder)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    def start(self, name: str, work: Work) -> None:
+        self.background.start(name, work)
+
+    async def evict(self, pod: Pod, condition: Condition, *, nominated: Pod | None = None) -> bool:
+        write = self._api.evict(pod, condition, nominated=nominated)
+        return await self._answered(EVICT, pod.metadata.uid, write)
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        write = self._api.patch_pod_status(pod, status)
+        await self._answered(PATCH_POD_STATUS, pod.metadata.uid, write)
+
+    async def bound_node(self, pod: Pod) -> str | None:
+        return await self._answered(BOUND_NODE, pod.metadata.uid, self._api.bound_node(pod))
+
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        write = self._api.update_persistent_volume(volume)
+        return await self._answered(
+            UPDATE, volume.metadata.uid, write, kind=_KIND[PersistentVolume]
+        )
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        write = self._api.update_persistent_volume_claim(claim)
+        return await self._answered(
+            UPDATE, claim.metadata.uid, write, kind=_KIND[PersistentVolumeClaim]
+        )
+
+
+class _RecordedClaims:
+    """ResourceClaims on the API server."""
+
+    def __init__(self, api: ApiWrites, recorder: Recorder) -> None:
+        self._api = api
+        self._recorder = recorder
+
+    async def _claim(self, verb: str, key: str, answer: Any) -> ResourceClaim:
+        claim: ResourceClaim = await self._recorder.answered(
+            CLAIM + verb, key, answer, kind=_KIND[ResourceClaim]
+        )
+        return claim
+
+    async def get(self, namespace: str, name: str) -> ResourceClaim:
+        return await self._claim("get", name, self._api.resource_claims.get(namespace, name))
+
+    async def create(self, body: Mapping[str, Any]) -> ResourceClaim:
+        return await self._claim("create", key_of(body), self._api.resource_claims.create(body))
+
+    async def update(self, body: Mapping[str, Any]) -> ResourceClaim:
+        return await self._claim("update", key_of(body), self._api.resource_claims.update(body))
+
+    async def update_status(self, body: Mapping[str, Any]) -> ResourceClaim:
+        write = self._api.resource_claims.update_status(body)
+        return await self._claim("update status", key_of(body), write)
+
+    async def patch_status(
+        self, namespace: str, name: str, patch: Mapping[str, Any]
+    ) -> ResourceClaim:
+        write = self._api.resource_claims.patch_status(namespace, name, patch)
+        return await self._claim("patch status", name, write)
+
+    async def delete(self, namespace: str, name: str) -> None:
+        write = self._api.resource_claims.delete(namespace, name)
+        await self._recorder.answered(CLAIM + "delete", name, write)
+
+
+def key_of(body: Mapping[str, Any]) -> str:
+    """Return what tells a ResourceClaim of a call from others."""
+    meta = body["metadata"]
+    name: str = meta.get("name") or meta.get("generateName", "")
+    return name
+
+
+class _RecordedBackground(Background):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    async def do(self, job: Job) -> None:
+        self._recorder.job_begins(job.name)
+        await super().do(job)
+
+
+class _RecordedExtenders(Extenders):
+    """Extenders whose answers are recorded."""
+
+    def __init__(self, extenders: Extenders, recorder: Recorder) -> None:
+        super().__init__(
+            extender.asking(cast("ExtenderClient", _RecordedClient(extender.client, self)))
+            for extender in extenders
+        )
+        self._recorder = recorder
+        self._attempt = 0
+        self._calls = Counter[str]()
+        """Of the attempt."""
+
+    async def prioritize(self, pod: PodInfo, nodes: Sequence[Node]) -> dict[str, int]:
+        return await self.recorded(EXTENDER_SCORES, super().prioritize(pod, nodes))
+
+    async def recorded(self, call: str, answer: Awaitable[T]) -> T:
+        """Wait for the *answer* to a *call*, and record it."""
+        attempt = self._recorder.chance.attempt
+        if attempt != self._attempt:
+            self._attempt = attempt
+            self._calls.clear()
+        self._calls[call] += 1
+        return await self._recorder.answered(call, str(attempt), answer, nth=self._calls[call])
+
+
+class _RecordedClient:
+    def __init__(self, client: "ExtenderClient", extenders: _RecordedExtenders) -> None:
+        self._client = client
+        self._extenders = extenders
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def call(self, verb: "Verb", path: str, body: bytes, read: Callable[[bytes], T]) -> T:
+        answer = self._client.call(verb, path, body, read)
+        if verb not in EXTENDER_ANSWERS:
+            return await answer
+        return await self._extenders.recorded(extender_call(verb, self._client.name), answer)
+
+
+def extender_call(verb: str, extender: str) -> str:
+    return f"{EXTENDER_CALL}{verb} {extender}"

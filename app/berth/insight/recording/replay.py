@@ -17,25 +17,22 @@ from berth.insight.recording.following import (
     ReplayedScheduler,
 )
 from berth.insight.recording.kinds import by_name
-from berth.insight.recording.recorded_extenders import CALL as EXTENDER_CALL
-from berth.insight.recording.recorded_extenders import ExtenderAnswers
+from berth.insight.recording.recorder import EXTENDER_CALL
 from berth.insight.recording.replayed_api import Meetings, ReplayClock, ReplayedWrites, check_answer
-from berth.kube.informer.store import ResourceEventHandler
+from berth.insight.recording.replayed_extenders import ExtenderAnswers
 from berth.kube.objects.pod import Pod
-from berth.runtime.clock import Clock
 from berth.runtime.errors import UNREADABLE
 from berth.scheduler.background import Job
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.load import from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
-from berth.scheduler.core.journal import Handlers
 from berth.scheduler.core.outside import ApiWrites, Outside, RandomSources
-from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
 from berth.scheduler.decisions import DecisionRecord
-from berth.scheduler.framework.kind import PODS, Kind
+from berth.scheduler.framework.kind import PODS
 from berth.scheduler.framework.listers import with_kinds
 from berth.scheduler.framework.pod_info import QueuedPodInfo
-from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.status import Code
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Outcome
 from berth.scheduler.preemption import PendingPreemption
@@ -51,11 +48,10 @@ PRE_BINDS: Final = frozenset({"DynamicResources", "VolumeBinding"})
 """PreBind plugins that are run: they write by the handle alone, which answers as recorded."""
 
 
-class Replay:
+class Replay(CoreJournal):
     """Makes the steps of a recording, one after the other, on a core of its own.
 
-    It is the core's :class:`~berth.scheduler.core.journal.CoreJournal` as well: that is how it hears what is
-    decided.
+    It is the core's journal as well: that is how it hears what is decided.
     """
 
     def __init__(
@@ -74,7 +70,6 @@ class Replay:
         self.following = Following(is_strict=config is None)
         self._clock = ReplayClock()
         self._clock.moment = header.t
-        self.clock: Clock = self._clock
         self._chance = AttemptChance(header.seed)
         self._pods: dict[str, Pod] = {}
         self._writes = ReplayedWrites()
@@ -94,7 +89,7 @@ class Replay:
                 api=cast("ApiWrites", self._writes),
                 pods=self._pods,
                 listers=with_kinds(kinds_read(registry))(),
-                clock=self.clock,
+                clock=self._clock,
                 rng=RandomSources(
                     ties=self._chance.source(),
                     plugins=self._chance.source(),
@@ -263,12 +258,6 @@ class Replay:
 
     # What the core tells.
 
-    def outside(self, outside: Outside) -> Outside:
-        return outside
-
-    def handlers(self, handlers: Mapping[Kind[Any], ResourceEventHandler[Any]]) -> Handlers:
-        return dict(handlers)
-
     def begins(self, core: SchedulerCore) -> None:
         assert isinstance(core.scheduler, ReplayedScheduler)
         assert isinstance(core.scheduler.binding_cycle, ReplayedBindingCycle)
@@ -279,22 +268,6 @@ class Replay:
 
     def decided(self, record: DecisionRecord, outcome: Outcome | None) -> None:
         self.following.decided(lines.Decision.of(record, outcome))
-
-    def popped(self, queued: QueuedPodInfo) -> None: ...
-
-    def binding_ended(self, uid: str, status: Status | None) -> None: ...
-
-    def preemption_begins(self, uid: str) -> None: ...
-
-    def evictions_ended(self, uid: str) -> None: ...
-
-    def flushes(self, *, leftovers: bool) -> None: ...
-
-    def reconfigured(self, config: KubeSchedulerConfiguration) -> None: ...
-
-    def attempt_begins(self) -> None: ...
-
-    def attempt_ended(self) -> None: ...
 
 
 def _follow(pods: dict[str, Pod], key: str, pod: Pod | None) -> None:

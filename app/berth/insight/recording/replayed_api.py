@@ -9,7 +9,7 @@ import msgspec
 
 from berth.insight.recording import lines
 from berth.insight.recording.files import LineError
-from berth.insight.recording.recorded_api import (
+from berth.insight.recording.recorder import (
     BOUND_NODE,
     CLAIM,
     EVICT,
@@ -105,7 +105,8 @@ class ReplayClock:
 
 
 class ReplayedWrites:
-    """The :class:`~berth.scheduler.core.outside.ApiWrites` that answers as recorded, and writes nothing.
+    """The :class:`~berth.scheduler.core.outside.ApiWrites` that answers as recorded, and writes
+    nothing.
 
     Nothing is bound: how each binding ended is a step of the recording.
     """

@@ -2,8 +2,8 @@
 
 What an API server and controllers fill in and scheduling reads is filled in here: namespace,
 claims of a StatefulSet, all of :mod:`berth.kube.objects.pod_defaults`, and what
-:mod:`berth.insight.whatif.admission` says of priorities and LimitRanges. The labels that a controller adds
-to its pods are not known.
+:mod:`berth.insight.whatif.admission` says of priorities and LimitRanges. The labels that a
+controller adds to its pods are not known.
 """
 
 from collections.abc import Container as Names

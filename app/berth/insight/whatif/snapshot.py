@@ -9,10 +9,10 @@
      "items": [{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": ...}, ...]},
                {"apiVersion": "v1", "kind": "PodList", "items": [...]}, ...]}
 
-Objects have the fields that berth reads, see :mod:`berth.scheduler.framework.exports`, and are in the order
-that matters: nodes as scheduling goes round them, pods as they came. A kind may come in several
-lists. What ``kubectl get ... -o json`` prints is read as well: a List of whole objects of any
-kinds, of which others than ours are passed over; it has no configuration. DaemonSets,
+Objects have the fields that berth reads, see :mod:`berth.scheduler.framework.exports`, and are in
+the order that matters: nodes as scheduling goes round them, pods as they came. A kind may come in
+several lists. What ``kubectl get ... -o json`` prints is read as well: a List of whole objects of
+any kinds, of which others than ours are passed over; it has no configuration. DaemonSets,
 PriorityClasses, ResourceQuotas and LimitRanges are read where a List has them.
 """
 

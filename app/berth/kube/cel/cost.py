@@ -1,8 +1,8 @@
 """What an expression may cost in the worst case, in CEL's units (cel-go ``checker/cost.go``).
 
 Kubernetes refuses a selector whose worst case is above 1,000,000 units. The sizes of a device's
-parts are those of :mod:`~berth.kube.cel.device_type`. One unit is about 50 ns in Go. Least costs are
-left out, nothing asks for them.
+parts are those of :mod:`~berth.kube.cel.device_type`. One unit is about 50 ns in Go. Least costs
+are left out, nothing asks for them.
 
 Where the library knows only that something is a map or of any type, the path that leads there from
 ``device``, or the function that made it, tells the type that Kubernetes' checker would know.

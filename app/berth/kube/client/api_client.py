@@ -101,7 +101,8 @@ class LineBuffer:
 class ApiClient:
     """Speaks to one API server. Made by :func:`berth.kube.client.connect.connect`.
 
-    Owns *transport*. Raises :class:`~berth.kube.client.errors.ApiError` and nothing of the HTTP library.
+    Owns *transport*. Raises :class:`~berth.kube.client.errors.ApiError` and nothing of the HTTP
+    library.
     """
 
     def __init__(

@@ -12,9 +12,9 @@ answered, as HTTP/1.1 has it (RFC 9112, section 9.3.2): servers answer them one 
     Connections.stream --> an answer that is read while it comes --> closed
 
 Decision (2026-11): only requests to a server behind a proxy go through aiohttp's session
-(:mod:`berth.kube.client.proxied`). A request through the session costs 100 µs of CPU, here 10, and a
-bound pod takes two of them (``berth bench throughput``); and to import aiohttp is a seventh of the
-start of a scheduler. The parsing is httptools'.
+(:mod:`berth.kube.client.proxied`). A request through the session costs 100 µs of CPU, here 10, and
+a bound pod takes two of them (``berth bench throughput``); and to import aiohttp is a seventh of
+the start of a scheduler. The parsing is httptools'.
 
 Decision (2026-11): a binding has a connection to itself, though four that leave together over one
 would take 20 µs of CPU less each, of 75 with their events. Whoever waits behind a request that
@@ -51,8 +51,8 @@ def header_lines(headers: Mapping[str, str]) -> bytes:
 class Connections:
     """Makes and keeps connections to the server at *url*, whose path comes before all targets.
 
-    The usual :class:`~berth.kube.client.transport.Transport`. There are as many connections as are taken
-    at the same time; how many that may be is up to who takes them.
+    The usual :class:`~berth.kube.client.transport.Transport`. There are as many connections as are
+    taken at the same time; how many that may be is up to who takes them.
     """
 
     def __init__(

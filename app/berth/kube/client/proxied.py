@@ -18,7 +18,7 @@ from berth.kube.client.transport import CONNECT_TIMEOUT, READ_BUFFER, Headers, R
 
 
 class ProxiedSession:
-    """The :class:`~berth.kube.client.transport.Transport` to the server at *url* by way of *proxy*."""
+    """A :class:`~berth.kube.client.transport.Transport` to *url* by way of *proxy*."""
 
     def __init__(
         self,

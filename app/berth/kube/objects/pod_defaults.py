@@ -2,7 +2,8 @@
 
 Two sets: of any pod spec, templates too (``default_template``), and of pods alone (``default_pod``:
 requests from limits, host ports, service links), so that a template stays as its author wrote it.
-Pods are changed in place; the fields that :class:`berth.kube.objects.pod.Pod` reads must have its types.
+Pods are changed in place; the fields that :class:`berth.kube.objects.pod.Pod` reads must have its
+types.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,10 +4,11 @@ Pods of a template differ in names, UIDs, times, and in where they run. Everythi
 from the first of them, so it is found by its JSON and not decoded again. A pod like those of
 ``berth bench size`` takes 1.1 kB then, by itself 3.4, and 18 µs, not 12.
 
-What comes of it is what :class:`~berth.kube.objects.pod.Pod` and :class:`~berth.kube.objects.node.Node` say,
-or the same error, with three exceptions, of which nobody here reads more: the volume of the service
-account's token has no random name; conditions of a bound pod have no messages, times and
-generations, but for PodScheduled and DisruptionTarget; nor have those of a node.
+What comes of it is what :class:`~berth.kube.objects.pod.Pod` and
+:class:`~berth.kube.objects.node.Node` say, or the same error, with three exceptions, of which
+nobody here reads more: the volume of the service account's token has no random name; conditions of
+a bound pod have no messages, times and generations, but for PodScheduled and DisruptionTarget; nor
+have those of a node.
 """
 
 import re

@@ -1,9 +1,9 @@
 """The scheduler cache: nodes, the pods on them, and the pods assumed to be there.
 
 What lives here: the cache (the one writer of the live
-:class:`~berth.scheduler.framework.node_table.NodeTable`) and the order of nodes. What must not: watching,
-deciding, I/O. Neighbours: ``berth.scheduler`` feeds it (event handlers, assume, forget); plugins
-read the table.
+:class:`~berth.scheduler.framework.node_table.NodeTable`) and the order of nodes. What must not:
+watching, deciding, I/O. Neighbours: ``berth.scheduler`` feeds it (event handlers, assume, forget);
+plugins read the table.
 
 A pod in the cache (spec §4.1):
 

@@ -42,9 +42,9 @@ def load(
     """Read a configuration from YAML or JSON; *source* names it in errors.
 
     The result has its defaults and is valid by itself; whether its plugins fit together is for
-    :mod:`berth.scheduler.config.plugin_sets`. Args of plugins in *args_models* are checked and completed,
-    those of others kept as they are. With *known_plugins*, enabling any other is an error.
-    *aliases* are the names of plugins by what the text may call them: ``module:Class``.
+    :mod:`berth.scheduler.config.plugin_sets`. Args of plugins in *args_models* are checked and
+    completed, those of others kept as they are. With *known_plugins*, enabling any other is an
+    error. *aliases* are the names of plugins by what the text may call them: ``module:Class``.
 
     Raises ConfigError with all problems of the text, or, when fields have wrong types, with all
     of that kind: nothing more can be checked until they are corrected.

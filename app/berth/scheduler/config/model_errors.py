@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a configuration, in the words of ``berth.scheduler.config.errors``."""
+"""Errors of pydantic in a configuration, in the words of ``berth.scheduler.config.errors``."""
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails

@@ -37,7 +37,7 @@ _replace = msgspec.structs.replace
 
 
 class InMemoryApi:
-    """Objects in memory, and the :class:`~berth.scheduler.core.outside.ApiWrites` of a scheduler."""
+    """Objects in memory: a scheduler's :class:`~berth.scheduler.core.outside.ApiWrites`."""
 
     is_binding = False
     is_behind = False

@@ -19,10 +19,12 @@ one thing at a time, so that what comes of it is always the same.
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from berth.kube.informer.store import ResourceEventHandler
+from berth.runtime.clock import Clock
 from berth.runtime.tasks import forever
 from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
@@ -37,7 +39,6 @@ from berth.scheduler.config.feature_gates import (
     enabled_features,
 )
 from berth.scheduler.config.types import KubeSchedulerConfiguration
-from berth.scheduler.core.journal import CoreJournal
 from berth.scheduler.core.live_configuration import LiveConfiguration, backoff_of
 from berth.scheduler.core.outside import Outside
 from berth.scheduler.decisions import Decisions
@@ -46,8 +47,10 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.foreign_binds import ForeignBinds
 from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import NO_GROUPS, PodGroups
+from berth.scheduler.journal import Journal
 from berth.scheduler.pod_group_reports import GroupParts, PodGroupReports
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.profile.build import Registry
@@ -62,6 +65,37 @@ from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.with_extenders import ExtenderRound
 
 DECISIONS_KEPT: Final = 1_000
+
+
+Handlers = dict[Kind[Any], ResourceEventHandler[Any]]
+
+
+class CoreJournal(Journal):
+    """A :class:`~berth.scheduler.journal.Journal` that may also stand between a core and the world.
+
+    This one does not.
+    """
+
+    def steady(self, clock: Clock) -> Clock:
+        """Return what decisions go by in place of *clock*.
+
+        It should stand still during a step, so that each step has one time.
+        """
+        return clock
+
+    def outside(self, outside: Outside) -> Outside:
+        """Return what the core is to use in place of *outside*."""
+        return outside
+
+    def handlers(self, handlers: Handlers) -> Handlers:
+        """Return what watches are to call in place of *handlers*."""
+        return handlers
+
+    def begins(self, core: "SchedulerCore") -> None:
+        """*core* is made, and has heard of nothing yet."""
+
+    def reconfigured(self, config: KubeSchedulerConfiguration) -> None:
+        """The core is about to schedule by *config*."""
 
 
 class CoreOptions(msgspec.Struct, frozen=True):
@@ -88,7 +122,7 @@ class CoreOptions(msgspec.Struct, frozen=True):
 
     A simulation looks at :class:`~berth.scheduler.preemption.Preemptions` to tell of them.
     """
-    journal: CoreJournal | None = None
+    journal: CoreJournal = CoreJournal()
     """Is told of all that happens."""
     scheduler: type[Scheduler] = Scheduler
     binding_cycle: type[BindingCycle] = BindingCycle
@@ -114,12 +148,10 @@ class SchedulerCore:
         *registry* has the plugins that *config* may enable.
         """
         self._journal = journal = options.journal
-        if journal is not None:
-            outside = journal.outside(outside)
-        self.outside = outside
+        self.outside = outside = journal.outside(outside)
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
-        steady = journal.clock if journal is not None else clock
+        steady = journal.steady(clock)
         features = enabled_features(config.feature_gates)
         groups = None
         if GENERIC_WORKLOAD in features:
@@ -204,7 +236,7 @@ class SchedulerCore:
             features=features,
             pod_groups=pod_groups,
         )
-        self.handlers = handlers if journal is None else journal.handlers(handlers)
+        self.handlers = journal.handlers(handlers)
         """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
@@ -263,8 +295,7 @@ class SchedulerCore:
             ),
             journal=journal,
         )
-        if journal is not None:
-            journal.begins(self)
+        journal.begins(self)
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
@@ -274,8 +305,7 @@ class SchedulerCore:
 
     def reconfigure(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
-        if self._journal is not None:
-            self._journal.reconfigured(config)
+        self._journal.reconfigured(config)
         self.live.replace(
             config,
             registry=registry,
@@ -302,14 +332,12 @@ class SchedulerCore:
 
     def flush_backoff_completed(self) -> None:
         """Have the queue move the pods whose backoff is over."""
-        if self._journal is not None:
-            self._journal.flushes(leftovers=False)
+        self._journal.flushes(leftovers=False)
         self.queue.flush_backoff_completed()
 
     def flush_unschedulable_pods_leftover(self) -> None:
         """Have the queue try again the pods that waited too long."""
-        if self._journal is not None:
-            self._journal.flushes(leftovers=True)
+        self._journal.flushes(leftovers=True)
         self.queue.flush_unschedulable_pods_leftover()
 
     async def schedule_next(self) -> Sequence[Binding] | None:

@@ -5,8 +5,8 @@ What lives here: whom to ask about which pod (:mod:`.extenders`), the verbs of o
 (:mod:`.whole_objects`), and the connection with its circuit breaker (:mod:`.client`). All of it is
 told nodes and victims by name and answers by name; what follows from the answers on a table that
 may have changed meanwhile is for ``berth.scheduler.with_extenders``. Neighbours below:
-``berth.scheduler.config``, ``berth.scheduler.framework``, ``berth.kube.objects``. The other side of the wire is in
-``berth.service.server``.
+``berth.scheduler.config``, ``berth.scheduler.framework``, ``berth.kube.objects``. The other side of
+the wire is in ``berth.service.server``.
 
 Decision (2026-11): only the names of the nodes in an answer count. kube-scheduler takes over the
 node objects that an extender without nodeCacheCapable sends back, without the pods on them, and

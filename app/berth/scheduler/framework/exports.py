@@ -7,7 +7,8 @@ that berth declares. What is left out beside:
 - the JSON that an object was decoded from, wherever it is kept (for extenders, and to write back);
 - annotations, which may hold anything, but for :data:`DECIDING_ANNOTATIONS` and those that plugins
   declare as :attr:`~berth.scheduler.framework.interface.Plugin.ANNOTATIONS`;
-- what is passed on to drivers unread, which a :class:`~berth.scheduler.framework.kind.Kind` tells by
+- what is passed on to drivers unread, which a :class:`~berth.scheduler.framework.kind.Kind` tells
+by
   ``without_opaque``.
 """
 

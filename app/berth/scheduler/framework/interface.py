@@ -160,16 +160,17 @@ class PreFilterPlugin(Plugin):
 class PreFilterExtensions(Plugin):
     """Keeps what PreFilter computed true while pods are added and removed in thought.
 
-    The questions are asked of an :class:`~berth.scheduler.framework.overlay.Overlay`: *nodes* is its table,
-    already changed, and *state* its own. Each row is an independent hypothesis about its own node:
-    the pods that come and go on one row are as they were for all other rows. So a plugin keeps a
-    difference per row beside what PreFilter found of the whole cluster.
+    The questions are asked of an :class:`~berth.scheduler.framework.overlay.Overlay`: *nodes* is
+    its table, already changed, and *state* its own. Each row is an independent hypothesis about its
+    own node: the pods that come and go on one row are as they were for all other rows. So a plugin
+    keeps a difference per row beside what PreFilter found of the whole cluster.
 
     *pods* come or go on *rows*, which has one row of *nodes* for each of them. The answer rejects,
     with code ERROR, the rows that the plugin cannot follow; None: there are none. A plugin that
     raises fails on all of *rows*.
 
-    :class:`~berth.scheduler.framework.scalar.ScalarPreFilterExtensions` is the form for one pod on one node.
+    :class:`~berth.scheduler.framework.scalar.ScalarPreFilterExtensions` is the form for one pod on
+    one node.
     """
 
     @abstractmethod
@@ -287,8 +288,8 @@ class ScorePlugin(Plugin):
         """Return one int64 per slot of *nodes*, or an error; only rows in ``state.feasible`` count.
 
         After :meth:`normalize` scores must lie in 0..100. The same score for all is cheapest as
-        :func:`berth.scheduler.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
-        all.
+        :func:`berth.scheduler.framework.verdict.everywhere`; of that, ``normalize`` gets one row to
+        speak for all.
         """
 
     def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:

@@ -8,8 +8,8 @@ from prometheus_client.registry import Collector
 
 from berth.runtime.clock import Clock
 from berth.runtime.connection_limit import ConnectionCounts
+from berth.runtime.metrics import number, numbers
 from berth.scheduler.metrics.families import berth, kube
-from berth.scheduler.metrics.family import number, numbers
 
 POD_POPPED: Final = "PodPopped"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"

@@ -16,7 +16,7 @@ from berth.kube.objects.resources import (
     pod_limits,
     pod_requests,
 )
-from berth.scheduler.metrics.family import go_float
+from berth.runtime.metrics import go_float
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

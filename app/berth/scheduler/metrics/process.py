@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from berth.runtime.metrics import Family, numbers
 from berth.runtime.release import PREVIOUS_RELEASE, RELEASE, version
 from berth.scheduler.config.kube_features import FEATURE_GATES, Gate
 from berth.scheduler.metrics.families import berth, kube
-from berth.scheduler.metrics.family import Family, numbers
 
 _NETWORK: Final = Path("/proc/self/net/netstat")
 

@@ -12,8 +12,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from berth.runtime.clock import Clock
+from berth.runtime.metrics import Counters, Histograms, numbers
 from berth.scheduler.metrics.families import berth, kube, slis
-from berth.scheduler.metrics.family import Counters, Histograms, numbers
 
 SAMPLED: Final = 0.1
 """The share of cycles in which each plugin is timed (spec §2.1)."""

@@ -10,8 +10,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from berth.runtime.clock import Clock
+from berth.runtime.metrics import Counters, Histograms, numbers
 from berth.scheduler.metrics.families import berth, kube
-from berth.scheduler.metrics.family import Counters, Histograms, numbers
 from berth.scheduler.metrics.recorders import PluginMetrics, RequestMetrics
 
 MOST_ATTEMPTS_TOLD_APART: Final = 14

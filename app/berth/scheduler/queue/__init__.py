@@ -1,10 +1,10 @@
 """The scheduling queue: which pod is tried next, and when a rejected one is worth another try.
 
-What lives here: :class:`~berth.scheduler.queue.scheduling_queue.SchedulingQueue`, the sub-queues that it
-moves pods between, the nominator, and the derivation of cluster events from changed objects. Every
-change of state is synchronous and complete when the method returns. The only coroutines wait for
-work or for the next flush, or yield to others while they look at all pods. What must not:
-scheduling decisions (``berth.scheduler``), running plugins other than PreEnqueue
+What lives here: :class:`~berth.scheduler.queue.scheduling_queue.SchedulingQueue`, the sub-queues
+that it moves pods between, the nominator, and the derivation of cluster events from changed
+objects. Every change of state is synchronous and complete when the method returns. The only
+coroutines wait for work or for the next flush, or yield to others while they look at all pods. What
+must not: scheduling decisions (``berth.scheduler``), running plugins other than PreEnqueue
 (``berth.scheduler.profile``), I/O, and metrics, which read the counts that are kept here.
 
 A pod is in exactly one of these places::
@@ -18,11 +18,12 @@ A pod is in exactly one of these places::
                                      +---- event -----+
 
 Pods that wait for events are indexed by who rejected them and grouped by signature
-(:mod:`berth.scheduler.framework.pod_signature`), so that a queueing hint is asked once for all pods of a
-group, and only about groups that the indexes of the hint find (:mod:`berth.scheduler.queue.rejected_pods`).
-A failed attempt stands for its signature as long as a pod of it waits and nothing has happened that
-may help (:mod:`berth.scheduler.queue.known_signatures`). The duration of a hint is observed each time that it
-is asked, which is less often than in kube-scheduler.
+(:mod:`berth.scheduler.framework.pod_signature`), so that a queueing hint is asked once for all pods
+of a group, and only about groups that the indexes of the hint find
+(:mod:`berth.scheduler.queue.rejected_pods`). A failed attempt stands for its signature as long as a
+pod of it waits and nothing has happened that may help
+(:mod:`berth.scheduler.queue.known_signatures`). The duration of a hint is observed each time that
+it is asked, which is less often than in kube-scheduler.
 
 Decision (2026-11): the active queue is a plain heap and has no module of its own, because what
 upstream's active_queue.go adds to the heap is locking; instead of a class that only delegates.

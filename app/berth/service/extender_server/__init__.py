@@ -3,8 +3,9 @@
 What lives here: the verbs (``verbs``), their args and results on the wire (``wire``), the nodes
 that a call is about (``candidate_nodes``), what a profile says of them (``evaluation``), and
 binding pods for the other scheduler without taking the same room twice (``bindings``). What must
-not: HTTP, which is ``berth.service.server.extender``'s. Neighbours: ``berth.scheduler.profile`` and ``berth.scheduler.cache``
-below; ``berth.scheduler.extender`` is the other side of the wire, for when berth is the one that calls.
+not: HTTP, which is ``berth.service.server.extender``'s. Neighbours: ``berth.scheduler.profile`` and
+``berth.scheduler.cache`` below; ``berth.scheduler.extender`` is the other side of the wire, for
+when berth is the one that calls.
 
 Decision (2026-11): plugins see the whole cluster as our watches know it, and the result is for the
 nodes of the call. The other scheduler leaves out nodes that it has rejected itself; topology spread

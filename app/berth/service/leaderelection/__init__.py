@@ -3,13 +3,13 @@
 What lives here: the candidate's decisions, which do no I/O (``candidate``); the Lease on the API
 server (``lease_lock``); the loops that feed the one from the other (``elector``); and whether the
 loop that schedules still turns (``loop_watch``). What must not: scheduling; the elector is handed
-what to do while it leads. Neighbours: ``berth.kube.client`` below; ``berth.service``, which connects
-the elector to the scheduler, above.
+what to do while it leads. Neighbours: ``berth.kube.client`` below; ``berth.service``, which
+connects the elector to the scheduler, above.
 
 A lease alone does not stop a process that was frozen and does not know it yet. Therefore the
-scheduler's writes pass :meth:`~berth.service.leaderelection.elector.LeaderElector.may_write` at the last
-moment (:meth:`berth.kube.client.api_client.ApiClient.fenced`), which goes by the time of the last
-renewal.
+scheduler's writes pass :meth:`~berth.service.leaderelection.elector.LeaderElector.may_write` at the
+last moment (:meth:`berth.kube.client.api_client.ApiClient.fenced`), which goes by the time of the
+last renewal.
 
 Decision (2026-11): stricter than kube-scheduler where that only means writing less. Leadership ends
 as soon as the Lease names somebody else, instead of after the renew deadline; no write leaves later

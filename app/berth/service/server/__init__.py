@@ -9,7 +9,7 @@ package per audience:
 
 What must not: decisions and their words (``berth.insight.explain``), and state. Every endpoint is a
 coroutine, because then it runs on the scheduler's event loop, between two scheduling attempts; a
-plain function would run in a thread and see the node table change. Neighbours: ``berth.insight.explain``
-and ``berth.service.extender_server`` (answers), ``berth.service`` (puts the routers together),
-``berth.service.scheduler_client`` (asks).
+plain function would run in a thread and see the node table change. Neighbours:
+``berth.insight.explain`` and ``berth.service.extender_server`` (answers), ``berth.service`` (puts
+the routers together), ``berth.service.scheduler_client`` (asks).
 """

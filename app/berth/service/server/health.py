@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from starlette.responses import Response
 
 from berth.runtime.clock import Clock
+from berth.runtime.metrics import metrics_text
 from berth.runtime.probes import Check, ping, report, report_one
-from berth.scheduler.metrics.exposition import metrics_text
 from berth.scheduler.metrics.recorders import HealthMetrics
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from prometheus_client import CollectorRegistry
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler.metrics.exposition import metrics_text
+from berth.runtime.metrics import metrics_text
 from berth.scheduler.metrics.pod_resources import CONTENT_TYPE, pod_resource_lines
 
 BATCH: Final = 200

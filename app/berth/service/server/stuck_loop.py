@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from berth.scheduler.metrics.exposition import metrics_text
+from berth.runtime.metrics import metrics_text
 
 if TYPE_CHECKING:
     from berth.runtime.http_server import Listener

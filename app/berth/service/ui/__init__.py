@@ -5,5 +5,6 @@ are served, and sessions of browsers with a process of this machine. What must n
 shows. It asks the endpoints of ``berth.service.server`` for that, as everybody else does.
 
 The page is served below ``/ui/``, beside those endpoints, whatever prefix is in front of both.
-Neighbours: ``berth.service.server`` (the endpoints), ``berth.tools.up`` (``berth up`` serves the page).
+Neighbours: ``berth.service.server`` (the endpoints), ``berth.tools.up`` (``berth up`` serves the
+page).
 """

@@ -1,9 +1,10 @@
 """A cluster autoscaler in small: adds nodes that let pods run, removes nodes that nobody needs.
 
 What lives here: node groups and their file, the plan of each scan, the machines of a simulated
-cloud, and what carries a plan out. What must not: rules of scheduling, which :mod:`berth.insight.whatif`
-asks the scheduler about. Neighbours: ``berth.insight.whatif`` (whether pods would fit),
-``berth.cluster.kubelet`` (hollow nodes are the machines), ``berth.tools.up`` (runs it).
+cloud, and what carries a plan out. What must not: rules of scheduling, which
+:mod:`berth.insight.whatif` asks the scheduler about. Neighbours: ``berth.insight.whatif`` (whether
+pods would fit), ``berth.cluster.kubelet`` (hollow nodes are the machines), ``berth.tools.up`` (runs
+it).
 
 ::
 

@@ -249,8 +249,8 @@ def _pod_form(kind: int) -> bytes:
                 }),
                 _managed("kubelet", {"f:status": {
                     "f:conditions": {
-                        f"k:(type {condition['type']})": _set("lastTransitionTime", "status", "type")
-                        for condition in conditions
+                        f"k:(type {one['type']})": _set("lastTransitionTime", "status", "type")
+                        for one in conditions
                     },
                     **_set("containerStatuses", "hostIP", "phase", "podIP", "startTime"),
                 }}, status=True),
@@ -384,7 +384,7 @@ def _node_form() -> bytes:
                 _managed("cloud", {
                     "f:metadata": {"f:labels": {".": {}, **_set(*labels)}},
                     "f:status": {"f:conditions": {
-                        f"k:(type {condition['type']})": _set(*condition) for condition in conditions
+                        f"k:(type {one['type']})": _set(*one) for one in conditions
                     }, "f:images": {}},
                 }),
             ],

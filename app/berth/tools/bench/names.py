@@ -8,7 +8,7 @@ WORKLOADS: Final = {
     "hostname-anti-affinity": "required anti-affinity on hostname",
     "zone-affinity": "required zone affinity",
 }
-"""Names on the command line, to those of :mod:`berth.tools.bench.workloads`. The pods are replicas."""
+"""Names on the command line of :mod:`berth.tools.bench.workloads`. The pods are replicas."""
 
 CROWDED: Final = "crowded"
 CROWDED_DIFFERENT: Final = "crowded-different"

@@ -1,10 +1,10 @@
 """An API server of a large cluster that holds nothing: it makes each object when it sends it.
 
-``python -m berth.tools.bench.size_server NODES PODS KUBECONFIG`` serves the watches of nodes and pods,
-and no other kind. ``POST /churn?rate=R&seconds=S`` sends R changes a second, of all kinds or of
-the one that ``kind`` names; the answer, when all are sent, has how many milliseconds late the last
-one was. A scheduler that does not keep up makes them late, because what it does not read is not
-sent.
+``python -m berth.tools.bench.size_server NODES PODS KUBECONFIG`` serves the watches of nodes and
+pods, and no other kind. ``POST /churn?rate=R&seconds=S`` sends R changes a second, of all kinds or
+of the one that ``kind`` names; the answer, when all are sent, has how many milliseconds late the
+last one was. A scheduler that does not keep up makes them late, because what it does not read is
+not sent.
 """
 
 import asyncio

@@ -55,7 +55,8 @@ class Turns:
 
 
 class InProcessApi:
-    """A :class:`berth.kube.client.api.ObservedApi` of the ASGI application *app*, without rate limit.
+    """A :class:`berth.kube.client.api.ObservedApi` of the ASGI application *app*, without rate
+    limit.
 
     *authorization* is the value of that header, empty for none. All that share an event loop with
     *app* should share *turns*.

@@ -19,7 +19,7 @@ async def load_sample(loader: Loader, client: Api, *, nodes: Iterable[str]) -> N
     """Create the sample workload, and keep the last few of *nodes* for its GPU pods."""
     for name in list(nodes)[-GPU_NODES:]:
         await _dedicate(client, name)
-    text = files("berth.tools.up.samples").joinpath("workload.yaml").read_text(encoding="utf-8")
+    text = files("berth.tools.up").joinpath("sample_workload.yaml").read_text(encoding="utf-8")
     sample = Gathered()
     sample.add("sample", partial(manifests.parse, text, source="sample"))
     await loader.load(sample)

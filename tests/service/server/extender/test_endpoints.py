@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from berth.scheduler.metrics.exposition import metrics_text
+from berth.runtime.metrics import metrics_text
 from berth.scheduler.metrics.recorders import ExtenderServerMetrics
 from berth.service.server.extender.application import extender_application
 from berth.service.server.extender.endpoints import ExtenderEndpoints

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from berth.scheduler.metrics.family import Stability, counter, exponential, gauge, histogram
+from berth.runtime.metrics import Stability, counter, exponential, gauge, histogram
 
 ALPHA, BETA, STABLE = Stability.ALPHA, Stability.BETA, Stability.STABLE
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from berth.scheduler.metrics.family import Stability, counter, gauge
+from berth.runtime.metrics import Stability, counter, gauge
 
 STABLE = Stability.STABLE
 

@@ -1,7 +1,7 @@
-"""A metric family: how it is declared, and its numbers in the form that prometheus-client words."""
+"""Metric families: declared, counted, and written as the text that Prometheus reads."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
@@ -9,12 +9,15 @@ from itertools import accumulate
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
 )
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 LabelValues: TypeAlias = tuple[str, ...]
 """In the order of ``Family.labels``."""
@@ -174,3 +177,22 @@ class Histograms:
             cumulative = zip(family.bounds, accumulate(child.counts), strict=True)
             metric.add_metric(labels, list(cumulative), child.total)
         return metric
+
+
+def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """Return all metrics and their content type, in the best format that *accept* names.
+
+    Must run on the event loop, for it reads what changes there.
+    """
+    encode, content_type = choose_encoder(accept)
+    return encode(_Observed(registry)), content_type
+
+
+class _Observed(Collector):
+    """Leaves out families with no samples, as Go's client does."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        return (metric for metric in self._registry.collect() if metric.samples)

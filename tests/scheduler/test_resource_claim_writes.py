@@ -10,12 +10,12 @@ import pytest
 
 from berth.kube.client import errors
 from berth.kube.client.writes.lanes import WriteLanes
-from berth.kube.client.writes.resource_claims import ResourceClaimApi
 from berth.kube.objects.devices import decode_claim
 from berth.runtime.clock import FakeClock
 from berth.scheduler.framework.assume_cache import AssumeCache
 from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.writes import ConflictError
+from berth.scheduler.resource_claim_writes import ResourceClaimApi
 from berth_plugins.dynamic_resources.claim_writes import ClaimWrites
 from berth_plugins.dynamic_resources.group_claims import consumer_of
 from tests.builders import pod

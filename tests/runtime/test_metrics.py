@@ -5,8 +5,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from berth.scheduler.metrics.exposition import metrics_text
-from berth.scheduler.metrics.family import (
+from berth.runtime.metrics import (
     Counters,
     Family,
     Histograms,
@@ -14,6 +13,7 @@ from berth.scheduler.metrics.family import (
     Stability,
     exponential,
     go_float,
+    metrics_text,
 )
 from tests.scheduler.metrics.reading import counted
 
