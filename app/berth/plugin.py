@@ -1,4 +1,4 @@
-"""What plugin authors import. All other modules of berth may change without notice.
+"""The API for plugin authors. All other modules of berth may change without notice.
 
 A plugin is a class that inherits one or more extension points. Inheriting is the declaration; the
 extension points are those of kube-scheduler. This one keeps pods off nodes of another team::

@@ -33,7 +33,7 @@ from tests.builders import (
     selector,
     spread,
 )
-from tests.scheduler.groups.building import group_harness
+from tests.scheduler.pod_group.building import group_harness
 from tests.scheduler.queue.world import World
 from tests.volume_builders import claim
 

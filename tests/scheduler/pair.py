@@ -26,7 +26,7 @@ from tests.builders import (
     toleration,
 )
 from tests.harness import Harness
-from tests.scheduler.groups.building import GATES
+from tests.scheduler.pod_group.building import GATES
 
 TIMED = ("scheduler_plugin_execution", "berth_plugin_seconds")
 """Metrics of calls, of which there are fewer."""

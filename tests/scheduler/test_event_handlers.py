@@ -23,7 +23,7 @@ from tests.device_builders import (
     with_claims,
 )
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness
+from tests.scheduler.pod_group.building import group, group_harness
 from tests.volume_builders import (
     attachment,
     claim,

@@ -11,7 +11,7 @@ from berth.runtime.clock import FakeClock
 from tests.builders import node, pod
 from tests.device_builders import claim, device, device_class, resource_slice, with_claims
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, member
+from tests.scheduler.pod_group.building import group, group_harness, member
 
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 PREEMPTION = "WorkloadAwarePreemption"

@@ -12,8 +12,8 @@ from berth.scheduler.outcome import Placed
 from berth.scheduler.profile import known_template
 from tests.builders import node, pod, service
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, member
 from tests.scheduler.pair import APPS, Pair, fields_of, node_of, varied
+from tests.scheduler.pod_group.building import group, member
 
 
 async def check_one_world(seed: int, *, vary: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 from berth.service.dump import dump
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""What controllers and kubelets want done to the API, as values, and the one way it is done."""
+"""Changes that controllers and kubelets want, as values, and the one way they are made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a cluster has before anyone creates anything."""
+"""Objects that a cluster has before anyone creates anything."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address

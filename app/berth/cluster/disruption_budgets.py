@@ -1,4 +1,4 @@
-"""What the eviction API and the disruption controller both know of a PodDisruptionBudget's status.
+"""The status of a PodDisruptionBudget, for the eviction API and the disruption controller.
 
 Source: ``component-helpers/apps/poddisruptionbudget``.
 """

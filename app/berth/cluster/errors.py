@@ -1,4 +1,4 @@
-"""What the API server says when it says no: ``metav1.Status``, word for word as a real one."""
+"""Refusals of the API server: ``metav1.Status``, word for word as a real one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What clients may say beside an object: query parameters and DeleteOptions."""
+"""Options of requests beside an object: query parameters and DeleteOptions."""
 
 import re
 from collections.abc import Mapping

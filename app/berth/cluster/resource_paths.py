@@ -1,4 +1,4 @@
-"""What a URL says about resources, whether or not they are served."""
+"""Resources in URLs, whether or not they are served."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple

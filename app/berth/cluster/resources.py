@@ -1,4 +1,4 @@
-"""What the server serves: one ResourceType per kind, and the hooks that give a kind its rules.
+"""Types of resources that the server serves, and the hooks that give a kind its rules.
 
 The server's generic code (routing, storage, watch, patch) asks only this; it knows no kind by
 name. The kinds are in :mod:`berth.cluster.kinds`.

@@ -1,4 +1,4 @@
-"""What ``fieldSelector`` can ask of each kind, beyond name and namespace.
+"""Fields of each kind for ``fieldSelector``, beyond name and namespace.
 
 The lists are the API server's: a selector on any other field is refused.
 """

@@ -1,4 +1,4 @@
-"""How a stored object looks to those who ask for it as one resource or another.
+"""Views of a stored object, for those who ask for it as one resource or another.
 
 The store keeps objects without ``kind`` and ``apiVersion``; a resource type puts its own in front
 and, where it is a second view of shared storage, converts.

@@ -1,4 +1,4 @@
-"""What is wrong with a field, in Kubernetes' words: a function per reason of its ``field.Error``.
+"""Errors about fields, in Kubernetes' words: a function per reason of its ``field.Error``.
 
 The API server uses them in a 422, kube-scheduler about its configuration.
 """

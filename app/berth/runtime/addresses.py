@@ -1,4 +1,4 @@
-"""Where things are by default, agreed on by those who listen or write and those who ask."""
+"""Default addresses and paths, agreed on by those who listen or write and those who ask."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""How many clients may be connected at once, and who has to go when there are more. No I/O.
+"""The limit of connected clients, and who has to go when there are more. No I/O.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What a person did wrong, whichever part of berth finds it."""
+"""Errors that a person made, whichever part of berth finds them."""
 
 from typing import Final
 

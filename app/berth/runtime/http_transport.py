@@ -1,4 +1,4 @@
-"""How a connection's answers leave: written once per turn, and closed so that they can be read."""
+"""Transports of answers: written once per turn, and closed so that they can be read."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How log lines look, and which are written: ``-v``, ``--vmodule`` and ``--logging-format``.
+"""Logging: formats and levels, ``-v``, ``--vmodule`` and ``--logging-format``.
 
 klog's verbosities are levels of Python here: warnings and errors are always written, ``info`` from
 0 on (what changed in the process or the cluster), ``debug`` from 2 on (what became of each pod, as

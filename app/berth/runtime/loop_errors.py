@@ -1,4 +1,4 @@
-"""What an event loop logs of errors that nobody waits for."""
+"""Errors of an event loop that nobody waits for."""
 
 import asyncio
 import logging

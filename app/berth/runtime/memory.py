@@ -1,4 +1,4 @@
-"""How this process treats its memory: settings that were measured to matter, and limits."""
+"""Settings of memory that were measured to matter, and limits."""
 
 import gc
 import resource

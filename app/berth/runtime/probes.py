@@ -1,4 +1,4 @@
-"""What ``/healthz``, ``/livez`` and ``/readyz`` say, in the format of Kubernetes' servers."""
+"""``/healthz``, ``/livez`` and ``/readyz``, in the format of Kubernetes' servers."""
 
 import json
 from collections.abc import Callable, Collection, Mapping

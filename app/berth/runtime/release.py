@@ -1,4 +1,4 @@
-"""Which release this is, and which release of kube-scheduler it decides like."""
+"""This release, and the release of kube-scheduler that it decides like."""
 
 from importlib import metadata
 from typing import Final

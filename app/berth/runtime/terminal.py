@@ -1,4 +1,4 @@
-"""What commands share: printing, types of arguments, errors."""
+"""Common parts of commands: printing, types of arguments, errors."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What the signals of the operating system do to a process that serves (spec §7.4)."""
+"""Signals of the operating system to a process that serves (spec §7.4)."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How decisions reach the API: bindings, conditions and events, through the write lanes."""
+"""Writes of decisions to the API: bindings, conditions and events, through the write lanes."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What watch events do to queue, cache and listers (spec §11): one handler per kind."""
+"""Event handlers: watch events into queue, cache and listers (spec §11), one per kind."""
 
 import logging
 from collections.abc import Callable, Container

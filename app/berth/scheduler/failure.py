@@ -1,4 +1,4 @@
-"""What happens to a pod whose attempt failed (spec §2.10)."""
+"""Handling of a failed attempt (spec §2.10)."""
 
 import logging
 from collections.abc import Mapping

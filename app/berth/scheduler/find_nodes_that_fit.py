@@ -1,4 +1,4 @@
-"""Which nodes can take a pod: PreFilter, the nominated node, Filter over the table (spec §2.3-2.5).
+"""Feasible nodes: PreFilter, the nominated node, Filter over the table (spec §2.3-2.5).
 
 Named after the functions of kube-scheduler's ``schedule_one.go``.
 """

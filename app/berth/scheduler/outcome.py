@@ -1,4 +1,4 @@
-"""What a scheduling attempt came to: placed, unschedulable or failed, each with its evidence."""
+"""Outcomes of scheduling attempts: placed, unschedulable or failed, each with its evidence."""
 
 from functools import cached_property
 from typing import ClassVar, Final

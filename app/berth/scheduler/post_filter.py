@@ -1,4 +1,4 @@
-"""What can be done for a pod that fits nowhere: PostFilter, which is preemption (spec §2.8)."""
+"""PostFilter for a pod that fits nowhere, which is preemption (spec §2.8)."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""What an attempt found out about evictions, kept with its decision."""
+"""Evidence of an attempt about evictions, kept with its decision."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the scheduler writes about pods, as far as its parts need to know."""
+"""The interface for writes about pods, as far as the scheduler's parts need it."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

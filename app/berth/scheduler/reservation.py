@@ -1,4 +1,4 @@
-"""What a pod holds on its node from the decision until it is bound: Assume, Reserve (spec §2.7)."""
+"""Reservations of a pod on its node until it is bound: Assume, Reserve (spec §2.7)."""
 
 import logging
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""What the scheduler writes to resource claims (spec §2.11)."""
+"""Writes to resource claims (spec §2.11)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

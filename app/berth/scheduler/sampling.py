@@ -1,4 +1,4 @@
-"""How many feasible nodes are enough, and where the search for them begins (spec §2.5)."""
+"""Sampling of nodes: how many feasible ones are enough, and where to begin (spec §2.5)."""
 
 from collections.abc import Set
 from typing import Final

@@ -13,47 +13,32 @@ Named after kube-scheduler's ``schedule_one.go``, whose steps are the modules of
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from copy import copy
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import group_of
-from berth.runtime.clock import Clock
-from berth.scheduler.binding import Binding, Bindings
+from berth.scheduler.binding import Binding
 from berth.scheduler.binding_cycle import BindingCycle
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.decisions import DecisionRecord, Decisions
-from berth.scheduler.failure import FailureHandler
-from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.cycle_state import Gang
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import PostFilterResult
-from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.framework.preemption.candidate import Candidate
 from berth.scheduler.framework.status import Status
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
-from berth.scheduler.journal import NO_JOURNAL, Journal
-from berth.scheduler.known_templates import KnownTemplates
-from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
-from berth.scheduler.pod_group_cycle import PodGroupCycle
-from berth.scheduler.pod_group_reports import GroupParts
+from berth.scheduler.pod_group.cycle import PodGroupCycle
+from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.preemption import Preemptions
-from berth.scheduler.profile.profile import Profile
 from berth.scheduler.profile.waiting_pod import WaitingPod
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
-from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
+from berth.scheduler.scheduling_steps import SchedulingSteps, chosen_candidate
 from berth.scheduler.signatures import known_failure_of
-from berth.scheduler.with_extenders import ExtenderRound
 
 log = logging.getLogger(__name__)
 
@@ -80,62 +65,23 @@ class Attempt(NamedTuple):
     """The gang that is to be tried with it."""
 
 
-class Scheduler:
+@dataclass(kw_only=True, eq=False)
+class Scheduler(SchedulingSteps):
     """Schedules one pod after the other; bindings run beside it as tasks.
 
     All state it changes (queue, cache) is changed without awaiting, so attempts are atomic. Where
     extenders are waited for, that is before anything is changed, and the filters run again after.
     """
 
-    def __init__(
-        self,
-        *,
-        profiles: Mapping[str, Profile],
-        queue: SchedulingQueue,
-        cache: Cache,
-        select: Select,
-        sampling: Sampling,
-        extender_round: ExtenderRound,
-        decisions: Decisions,
-        bindings: Bindings,
-        preemptions: Preemptions,
-        binding_cycle: BindingCycle,
-        failures: FailureHandler,
-        failure_reporter: FailureReporter,
-        metrics: SchedulerMetrics,
-        clock: Clock,
-        groups: GroupParts | None = None,
-        batches: bool = True,
-        preempts_async: bool = True,
-        shares_answers: bool = True,
-        journal: Journal = NO_JOURNAL,
-    ) -> None:
-        """With *groups*, pods of a PodGroup are scheduled together.
+    binding_cycle: BindingCycle
+    groups: GroupParts | None = None
+    """If given, pods of a PodGroup are scheduled together."""
+    preempts_async: bool = True
+    """SchedulerAsyncPreemption: without, victims are evicted within the attempt."""
 
-        *batches* is the feature gate OpportunisticBatching, which shows in metrics only, and
-        *preempts_async* SchedulerAsyncPreemption: without, victims are evicted within the attempt.
-        *shares_answers*: what plugins say about a pod stands for others of its template.
-        """
-        self._batches = batches
-        self._preempts_async = preempts_async
-        self.profiles = profiles
-        self.queue = queue
-        self.cache = cache
-        self.decisions = decisions
-        self.bindings = bindings
-        self.binding_cycle = binding_cycle
-        self._select = select
-        self._sampling = sampling
-        self._known_templates = KnownTemplates() if shares_answers else None
-        self.extender_round = extender_round
-        self.preemptions = preemptions
-        self.failures = failures
-        self.failure_reporter = failure_reporter
-        self._metrics = metrics
-        self.clock = clock
-        self.groups = groups
-        self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
-        self._journal = journal
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._pod_group_cycle = PodGroupCycle(self, self.groups) if self.groups else None
 
     async def run(self) -> None:
         """Schedule for ever. Every few attempts other tasks have their turn, such as watches."""
@@ -165,10 +111,10 @@ class Scheduler:
 
     def next_pod(self) -> QueuedPodInfo | None:
         """Take the pod to try next from the queue; None if none is ready."""
-        self._journal.attempt_begins()
+        self.journal.attempt_begins()
         queued = self.queue.pop()
         if queued is not None:
-            self._journal.popped(queued)
+            self.journal.popped(queued)
         return queued
 
     @property
@@ -196,8 +142,8 @@ class Scheduler:
         record = self.decisions.add_known_failure(
             queued.pod_info, failure, attempt=attempt, at=started
         )
-        self._journal.decided(record, None)
-        self._journal.attempt_ended()
+        self.journal.decided(record, None)
+        self.journal.attempt_ended()
         return True
 
     async def schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
@@ -206,7 +152,7 @@ class Scheduler:
         That is one pod, none if it has to wait, or all of a gang.
         """
         bindings = await self._schedule_one(queued)
-        self._journal.attempt_ended()
+        self.journal.attempt_ended()
         return bindings
 
     async def _schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
@@ -215,14 +161,14 @@ class Scheduler:
             if key is not None:
                 return await self._pod_group_cycle.run(queued, key)
         if not self.extender_round.is_due(queued.pod_info):
-            if self._preempts_async:
+            if self.preempts_async:
                 return self.scheduling_cycle(queued)
             attempt = self.attempt(queued)
         else:
             attempt = await self._attempt_with_extenders(queued)
         if attempt is None:
             return ()
-        chosen = None if self._preempts_async else _chosen(attempt.outcome)
+        chosen = None if self.preempts_async else chosen_candidate(attempt.outcome)
         if chosen is None:
             return self._finish(attempt)
         return await self._preempt_and_fail(attempt, chosen)
@@ -260,67 +206,6 @@ class Scheduler:
             status = Status.error(f"{cycle.state.gang.name}: {NO_EXTENDERS}")
             outcome = replace(refused_placement(outcome, status), nomination=KEEP)
         return Attempt(queued, cycle, outcome, started)
-
-    def decide(self, cycle: Cycle, *, is_one_of_many: bool = False) -> Outcome:
-        """Find a node for the pod of *cycle*, without PostFilter.
-
-        *is_one_of_many*: more pods of the same template are tried next.
-        """
-        if self._known_templates is not None:
-            placed = self._known_templates.schedule(
-                cycle, select=self._select, is_one_of_many=is_one_of_many
-            )
-            if placed is not None:
-                return placed
-        return schedule_pod(cycle, select=self._select, sampling=self._sampling)
-
-    def begin_cycle(
-        self, profile: Profile, queued: QueuedPodInfo, placement: Placement = EVERYWHERE
-    ) -> Cycle:
-        return Cycle.begin(
-            profile,
-            queued.pod_info,
-            cache=self.cache,
-            nominator=self.queue.nominator,
-            placement=placement,
-        )
-
-    def for_trials(self, metrics: SchedulerMetrics) -> "Scheduler":
-        """Return one that decides about the same cluster, for trials that are undone.
-
-        It draws nothing but takes the smallest name of several, leaves the rotation over the nodes
-        where it is, and counts in *metrics*.
-        """
-        other = copy(self)
-        other._select = smallest_name(self.cache.table)
-        other._sampling = copy(self._sampling)
-        other._metrics = metrics
-        return other
-
-    def select_best(self, totals: Sequence[int]) -> int:
-        """Return where the highest total is; of several, one is drawn."""
-        best = [index for index, total in enumerate(totals) if total == max(totals)]
-        return best[0] if len(best) == 1 else self._select(best)
-
-    def profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
-        """Return whose plugins decide; None if the pod is skipped, and the queue done with it."""
-        name = queued.pod.spec.scheduler_name
-        profile = self.profiles.get(name)
-        if profile is None:
-            log.error("no profile for pod", extra={"pod": queued.key, "scheduler_name": name})
-        elif not self._skip_pod_schedule(queued, profile):
-            return profile
-        self.queue.done(queued.uid)
-        return None
-
-    def _skip_pod_schedule(self, queued: QueuedPodInfo, profile: Profile) -> bool:
-        """Whether a pod must not be tried: it is being deleted, or assumed on a node already."""
-        pod = queued.pod
-        if pod.metadata.deletion_timestamp is not None:
-            note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
-            self.failure_reporter.record_event(pod, profile, note)
-            return True
-        return self.cache.is_assumed(queued.uid)
 
     def _finish(self, attempt: Attempt) -> tuple[Binding, ...]:
         """Reserve the node; if there is none, have victims evicted and requeue the pod."""
@@ -390,37 +275,6 @@ class Scheduler:
                 status = permit
         return refused_placement(placed, status)
 
-    def hand_over(self, reservation: Reservation) -> Binding:
-        """Leave a reservation to the binding cycle; try the pods again that plugins want tried."""
-        self.queue.activate_all(reservation.state.pods_to_activate)
-        return self.bindings.add(reservation)
-
-    def preempt(self, outcome: Unschedulable) -> None:
-        """Have the pods evicted that PostFilter chose, if it did, beside what follows."""
-        chosen = _chosen(outcome)
-        if chosen is not None:
-            self.preemptions.prepare_candidate_async(
-                outcome.pod, profile=outcome.profile, chosen=chosen
-            )
-
-    def measure(self, outcome: Outcome, started: float) -> None:
-        """Record what finding a node took, and which plugins ruled nodes out."""
-        profile, placed = outcome.profile, outcome if isinstance(outcome, Placed) else None
-        self._metrics.decided(seconds=self.clock.monotonic() - started)
-        if self._batches:
-            scored = placed is not None and placed.scores is not None
-            self._metrics.had_no_hint(profile, found=placed is not None, scored=scored)
-        for plugin, verdict in outcome.found.diagnosis.verdicts:
-            if verdict:
-                self._metrics.rejected_nodes(profile, plugin, verdict.num_rejected)
-
-    def record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
-        record = self.decisions.add(
-            outcome, nodes=self.cache.table, attempt=queued.attempts, at=started
-        )
-        self._journal.decided(record, outcome)
-        return record
-
     # Gangs.
 
     def _schedule_gang(self, leader: Member, gang: Gang, started: float) -> tuple[Binding, ...]:
@@ -466,11 +320,3 @@ class Scheduler:
         else:
             outcome = self.decide(cycle)
         return Member(queued, cycle, outcome)
-
-
-def _chosen(outcome: Outcome) -> Candidate | None:
-    """Return the node and the victims that PostFilter chose, if it did."""
-    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
-    if result is None or result.status is not None or result.preemption is None:
-        return None
-    return result.preemption.chosen

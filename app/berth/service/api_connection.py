@@ -1,4 +1,4 @@
-"""Which API server a process works with; makes the clients of it."""
+"""The API server of a process, and the clients of it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What the scheduler believes, in log lines (spec §4.7): the answer to SIGUSR2."""
+"""The dump of cache and queue in log lines (spec §4.7): the answer to SIGUSR2."""
 
 import logging
 from collections import Counter
@@ -8,7 +8,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.comparer import Counted, compare, placed
-from berth.scheduler.pod_group_reports import GroupParts
+from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.queue.sub_queues import SubQueue
 

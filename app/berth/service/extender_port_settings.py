@@ -1,4 +1,4 @@
-"""What there is to choose about the extender port."""
+"""Settings of the extender port."""
 
 import ipaddress
 from pathlib import Path

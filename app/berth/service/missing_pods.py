@@ -1,4 +1,4 @@
-"""Why a workload has fewer pods than it wants: what its controller says of those it cannot create.
+"""Reasons of controllers for pods that they cannot create.
 
 Workloads and events are not watched: they are listed when somebody asks.
 """

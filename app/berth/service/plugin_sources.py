@@ -1,4 +1,4 @@
-"""Where plugins come from: in-tree, entry points of installed packages, files, ``module:Class``.
+"""Sources of plugins: in-tree, entry points of installed packages, files, ``module:Class``.
 
 Whatever the source, a plugin is known by its ``NAME``: in the configuration, in messages and in
 metrics. Importing a plugin runs its code, so only what the operator names is imported: references

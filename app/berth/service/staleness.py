@@ -1,4 +1,4 @@
-"""Whether what is scheduled on is what the API server has."""
+"""Staleness: whether what is scheduled on is what the API server has."""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -1,1 +1,1 @@
-"""What people run beside a scheduler. See README.md."""
+"""Tools that run beside a scheduler. See README.md."""

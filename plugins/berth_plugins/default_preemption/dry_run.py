@@ -1,4 +1,4 @@
-"""Whose eviction would let a pod in, on many nodes at once (spec §6.3, §6.4).
+"""Dry runs of evictions that would let a pod in, on many nodes at once (spec §6.3, §6.4).
 
 Decision (2026-11): nodes are asked about together, in one overlay, which evaluates each as if it
 were alone. The k-th pods of all nodes are reprieved in one step, so an attempt takes as many steps

@@ -1,4 +1,4 @@
-"""Who may preempt others now (spec §6.1)."""
+"""Eligibility to preempt others now (spec §6.1)."""
 
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.node_table import NodeTable

@@ -1,4 +1,4 @@
-"""Whose eviction would let a pod in, kept from one preemptor of a template to the next.
+"""Victims that would let a pod in, kept from one preemptor of a template to the next.
 
 Exact as :class:`~berth.scheduler.framework.known_rows.KnownRows` is, and while what disruption
 budgets say of the pods of a row stays.

@@ -1,4 +1,4 @@
-"""Who is on a node, the most important pod first (spec §6.4)."""
+"""Pods on a node, the most important first (spec §6.4)."""
 
 from typing import Final, NamedTuple
 

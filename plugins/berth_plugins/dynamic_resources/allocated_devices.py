@@ -1,4 +1,4 @@
-"""Which devices somebody has, from all allocations together."""
+"""Allocated devices, from all allocations together."""
 
 from collections import Counter
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a search goes through: how many devices it wants, and which may be tried."""
+"""Candidates of a search: how many devices it wants, and which may be tried."""
 
 from collections.abc import Hashable
 from typing import NamedTuple

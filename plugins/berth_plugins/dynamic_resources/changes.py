@@ -1,4 +1,4 @@
-"""What has changed since somebody looked last."""
+"""Changes since somebody looked last."""
 
 from collections import deque
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What the allocations of ResourceClaims come to, those in flight included (spec §4.8, §5.17)."""
+"""Allocations of ResourceClaims, those in flight included (spec §4.8, §5.17)."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How many devices would do for a claim, how many of them are free, and who has the others."""
+"""Counts of devices that would do for a claim: free ones, and who has the others."""
 
 from collections.abc import Iterator, Sequence
 

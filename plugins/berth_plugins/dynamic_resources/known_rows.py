@@ -1,4 +1,4 @@
-"""Which rows of a table have an answer that still holds."""
+"""Rows of a table with an answer that still holds."""
 
 from collections.abc import Iterable
 

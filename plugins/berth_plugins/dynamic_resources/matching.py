@@ -1,4 +1,4 @@
-"""Whether there are devices enough, before every combination of too few is tried."""
+"""A matching of requests and devices, before every combination of too few is tried."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

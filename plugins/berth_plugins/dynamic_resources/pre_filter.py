@@ -1,4 +1,4 @@
-"""What PreFilter finds out about the claims of a pod (spec §5.17)."""
+"""PreFilter for the claims of a pod (spec §5.17)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which ResourceClaims a pod means (spec §5.17)."""
+"""Resolution of the ResourceClaims of a pod (spec §5.17)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What was found, in the words of a claim's status."""
+"""Results of allocations, in the words of a claim's status."""
 
 import random
 import uuid

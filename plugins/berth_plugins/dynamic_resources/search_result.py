@@ -1,4 +1,4 @@
-"""What a search for devices ends with, other than None."""
+"""Results of a search for devices, other than None."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How long searches for devices may take: CPU time of the thread, for each namespace.
+"""Time for searches for devices: CPU time of the thread, for each namespace.
 
 A search runs on the event loop, and a claim can be written that takes any search for ever. Time in
 which the machine lets the thread wait is nobody's fault, and does not count.

@@ -1,4 +1,4 @@
-"""What one search has set aside of the counters that the devices of a pool share (spec §5.17)."""
+"""Counters of a pool that one search has set aside (spec §5.17)."""
 
 from collections import defaultdict
 from collections.abc import Sequence

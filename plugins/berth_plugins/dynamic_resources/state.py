@@ -1,4 +1,4 @@
-"""What DynamicResources knows of a pod during one attempt."""
+"""The state of DynamicResources for a pod during one attempt."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which devices of a pool can serve a request, as known from earlier searches (spec §5.17)."""
+"""Devices of a pool that can serve a request, as known from earlier searches (spec §5.17)."""
 
 from collections.abc import Hashable, Sequence
 from typing import Final

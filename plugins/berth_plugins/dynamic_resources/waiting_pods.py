@@ -1,4 +1,4 @@
-"""Which waiting pods an event about a ResourceClaim may help."""
+"""Waiting pods that an event about a ResourceClaim may help."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final

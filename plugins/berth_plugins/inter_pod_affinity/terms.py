@@ -1,4 +1,4 @@
-"""Which pods terms of affinity and anti-affinity are about, as far as namespaces are known."""
+"""Terms of affinity and anti-affinity: the pods they are about, as far as namespaces are known."""
 
 from functools import lru_cache, reduce
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which volumes are attached to which node."""
+"""Volumes attached to nodes."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which events may make room for a pod."""
+"""Events that may make room for a pod."""
 
 from berth.kube.objects.pod import Pod, Volume
 from berth.kube.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment

@@ -1,4 +1,4 @@
-"""How many volumes of each driver there are on the nodes of a table."""
+"""Counts of the volumes of each driver on the nodes of a table."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence

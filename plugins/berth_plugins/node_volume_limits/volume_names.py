@@ -1,4 +1,4 @@
-"""What drivers call the volumes of pods."""
+"""Drivers' names for the volumes of pods."""
 
 from collections.abc import Iterable, Iterator
 from random import Random

@@ -1,4 +1,4 @@
-"""What the pods to spread cost a node that would get one more, for scoring."""
+"""Costs for a node that would get one more of the pods to spread, for scoring."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How many pods there are to spread in each topology domain, for filtering.
+"""Counts of the pods to spread in each topology domain, for filtering.
 
 Domains are named by the ids of label values, which a part of a table shares with the whole.
 """

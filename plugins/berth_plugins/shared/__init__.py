@@ -1,1 +1,1 @@
-"""What several in-tree plugins share. Plugins import it; it imports no plugin."""
+"""Parts of several in-tree plugins. Plugins import it; it imports no plugin."""

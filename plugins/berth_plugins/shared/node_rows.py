@@ -1,4 +1,4 @@
-"""Which rows of a table a pod's own demands on nodes leave: node affinity and tolerations."""
+"""Rows of a table that a pod's own demands on nodes leave: node affinity and tolerations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

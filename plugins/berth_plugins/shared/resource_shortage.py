@@ -1,4 +1,4 @@
-"""How much of a resource a node lacks for a pod: in words for one row, in columns for all."""
+"""Shortages of a resource on nodes: in words for one row, in columns for all."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which volumes the pods of each row use."""
+"""Volumes in use by the pods of each row."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

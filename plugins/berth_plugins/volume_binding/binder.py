@@ -1,4 +1,4 @@
-"""What VolumeBinding decides and does, step by step, as ``binder.go`` does (spec §5.15)."""
+"""The binder of VolumeBinding, step by step as ``binder.go`` (spec §5.15)."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""How much of the storage of a node a pod would take: the gate StorageCapacityScoring (G16.1)."""
+"""Scores by storage capacity: the gate StorageCapacityScoring (G16.1)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias

@@ -1,4 +1,4 @@
-"""Whether the claims of a pod have become what was decided (spec §5.15, PreBind)."""
+"""Checks that the claims of a pod have become what was decided (spec §5.15, PreBind)."""
 
 from berth.kube.objects.meta import ObjectMeta
 from berth.kube.objects.node import Node

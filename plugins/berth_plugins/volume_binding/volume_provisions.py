@@ -1,4 +1,4 @@
-"""Where a new volume can be made for a claim (spec §5.15, provision check)."""
+"""Places where a new volume can be made for a claim (spec §5.15, provision check)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple

@@ -9,7 +9,7 @@ from tests.builders import node
 from tests.cli.commands.test_explain import served
 from tests.harness import Harness
 from tests.insight.explain.groups.asking import explain_group
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 
 from berth import cli
 from berth.insight.explain.groups.explanation import PodGroupExplanation

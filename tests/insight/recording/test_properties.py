@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from berth.insight.recording import lines
 from tests.insight.recording.world import EXTENDER, RecordedWorld, config, replayed
-from tests.scheduler.groups.building import GATES
+from tests.scheduler.pod_group.building import GATES
 
 
 @settings(max_examples=40)

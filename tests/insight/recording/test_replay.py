@@ -21,7 +21,7 @@ from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth_plugins.registry import IN_TREE
 from tests.insight.recording.world import EXTENDER, RecordedWorld, config, replayed
-from tests.scheduler.groups.building import GATES
+from tests.scheduler.pod_group.building import GATES
 
 WEIGHTED = config(
     profiles=[

@@ -36,7 +36,7 @@ from tests.device_builders import claim as device_claim
 from tests.device_builders import device, device_class, resource_slice, with_claims
 from tests.harness import FakeCluster
 from tests.scheduler.extender.fakes import extenders
-from tests.scheduler.groups.building import group, members
+from tests.scheduler.pod_group.building import group, members
 from tests.volume_builders import claim, storage_class, volume
 
 MODELS = args_models(IN_TREE)

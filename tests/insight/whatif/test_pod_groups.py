@@ -12,7 +12,7 @@ from berth.insight.whatif.tables import render
 from berth.runtime.tables import as_text
 from tests.builders import node
 from tests.insight.whatif.asking import ask, deployment, reread, snapshot
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
 

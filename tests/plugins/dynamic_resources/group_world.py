@@ -10,7 +10,7 @@ from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from tests.builders import node
 from tests.device_builders import claim, device, device_class, resource_slice
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness
+from tests.scheduler.pod_group.building import group, group_harness
 
 GATE = "DRAWorkloadResourceClaims"
 

@@ -31,7 +31,7 @@ from tests.plugins.dynamic_resources.group_world import (
     users,
     world,
 )
-from tests.scheduler.groups.building import group, group_harness, member, members
+from tests.scheduler.pod_group.building import group, group_harness, member, members
 
 GROUP = ("podgroups", "uid-g")
 

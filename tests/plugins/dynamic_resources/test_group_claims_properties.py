@@ -18,7 +18,7 @@ from tests.plugins.dynamic_resources.group_world import (
     users,
     world,
 )
-from tests.scheduler.groups.building import member
+from tests.scheduler.pod_group.building import member
 
 
 class Story:

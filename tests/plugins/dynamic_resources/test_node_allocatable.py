@@ -35,7 +35,7 @@ from tests.device_builders import (
 from tests.harness import Harness, PluginCluster
 from tests.plugins.dynamic_resources.group_world import GATE as GROUP_CLAIMS
 from tests.plugins.dynamic_resources.group_world import group_with
-from tests.scheduler.groups.building import member
+from tests.scheduler.pod_group.building import member
 
 
 def mapped(

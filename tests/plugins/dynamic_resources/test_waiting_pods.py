@@ -13,7 +13,7 @@ from berth.scheduler.queue.rejected_pods import RejectedPods
 from tests.builders import pod
 from tests.device_builders import allocation, claim, with_claims, with_template_claim
 from tests.plugins.dynamic_resources.group_world import owned_by_group, world
-from tests.scheduler.groups.building import member
+from tests.scheduler.pod_group.building import member
 
 NAMES = st.sampled_from(["c", "d"])
 POD = pod("p", uid="me")

@@ -176,13 +176,13 @@ async def chosen(harness: Harness, *objects: Any) -> object:
 
 async def storage_score(harness: Harness) -> object:
     """The node with more storage left is chosen, or any."""
-    harness.scheduler._select = min  # of equal nodes the first
+    harness.scheduler.select = min  # of equal nodes the first
     return await chosen(harness, *storage(n1="50Gi", n2="100Gi"))
 
 
 async def volume_limits(harness: Harness) -> object:
     """A node needs the driver of a volume, or not."""
-    harness.scheduler._select = min
+    harness.scheduler.select = min
     return await chosen(harness, *storage(n1="100Gi", n2="100Gi", required=True))
 
 

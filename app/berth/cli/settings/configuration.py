@@ -1,4 +1,4 @@
-"""Which configuration counts, and which plugins there are: the flags and the environment say so."""
+"""The configuration that counts, and the plugins there are: from flags and the environment."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What ``--feature-gates`` changes of a configuration."""
+"""Changes of a configuration by ``--feature-gates``."""
 
 import logging
 from collections.abc import Mapping

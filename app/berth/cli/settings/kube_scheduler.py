@@ -1,4 +1,4 @@
-"""What kube-scheduler's flags override of a configuration (spec §7.2)."""
+"""Overrides of a configuration by kube-scheduler's flags (spec §7.2)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where a scheduler is recorded, by the flags."""
+"""The recording of a scheduler, as flags ask for it."""
 
 import argparse
 

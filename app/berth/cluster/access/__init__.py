@@ -1,4 +1,4 @@
-"""Who may do what: users and tokens, RBAC, impersonation, and the reviews that ask about them.
+"""Access control: users and tokens, RBAC, impersonation, and the reviews that ask about them.
 
 What lives here: everything between the arrival of a request and its handling, and what answers
 TokenReviews and SubjectAccessReviews. What must not: how roles and service accounts are stored and

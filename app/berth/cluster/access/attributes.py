@@ -1,4 +1,4 @@
-"""What a request wants to do, in the terms of authorization: verb, resource or path."""
+"""Attributes of a request for authorization: verb, resource or path."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Who sends a bearer token."""
+"""Authentication by bearer token."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Whom a client certificate is of: the common name, with the organizations as groups."""
+"""Users of client certificates: the common name, with the organizations as groups."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""Whose requests share one share: what the API server calls a flow (KEP-1040)."""
+"""Flows of requests, which share one share of the server (KEP-1040)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What each metric of a HorizontalPodAutoscaler calls for.
+"""Replicas that each metric of a HorizontalPodAutoscaler calls for.
 
 Resource metrics are those of ``metrics.k8s.io``. There is no adapter for custom and external
 metrics; of those it is said what is missing, as in a cluster without one.

@@ -1,4 +1,4 @@
-"""Whether a pod has been ready for as long as its workload wants, ``minReadySeconds``."""
+"""Availability of a pod: ready for as long as its workload wants, ``minReadySeconds``."""
 
 from berth.cluster.controllers.views import PodView
 from berth.cluster.times import seconds_of

@@ -1,4 +1,4 @@
-"""What CertificateSigningRequests ask for, and which of Kubernetes' signers may give it.
+"""CertificateSigningRequests: what they ask for, and which signer of Kubernetes may give it.
 
 The rules of ``k8s.io/api/certificates/v1`` and of ``pkg/controller/certificates``.
 """

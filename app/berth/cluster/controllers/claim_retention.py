@@ -1,4 +1,4 @@
-"""What becomes of the volume claims of a StatefulSet when it shrinks or goes (KEP-1847).
+"""Retention of the volume claims of a StatefulSet that shrinks or goes (KEP-1847).
 
 Claims that are to go get an owner, and the garbage collector does the rest: the StatefulSet itself,
 or the pod whose ordinal is no longer wanted.

@@ -1,4 +1,4 @@
-"""Which objects a workload counts as its own: adopting those that match, releasing others."""
+"""Ownership of a workload's objects: adopting those that match, releasing others."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""What controllers are made of."""
+"""Parts that controllers are made of."""
 
 import random
 from collections.abc import Collection

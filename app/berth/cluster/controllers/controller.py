@@ -1,4 +1,4 @@
-"""What a controller is, seen from the loop that runs it."""
+"""The interface between a controller and the loop that runs it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which nodes a DaemonSet is for, and the pod that it makes for one of them."""
+"""Nodes that a DaemonSet is for, and the pod that it makes for one of them."""
 
 from functools import partial
 from typing import Final, NamedTuple

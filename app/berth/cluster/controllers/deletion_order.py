@@ -1,4 +1,4 @@
-"""Which pods go first when there are too many: those whose loss is felt least.
+"""The order of deletion when there are too many pods: least felt first.
 
 As ``ActivePods`` and ``ActivePodsWithRanks`` in ``k8s.io/kubernetes/pkg/controller``, but for
 restarts of containers, which are not asked about.

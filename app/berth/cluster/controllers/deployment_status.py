@@ -1,4 +1,4 @@
-"""What a Deployment reports: counts, and the conditions ``kubectl rollout status`` waits for."""
+"""Status of Deployments: counts, and the conditions ``kubectl rollout status`` waits for."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""How long a Job waits after a failed pod before it makes the next (``backoff_utils.go``)."""
+"""Backoff of a Job after failed pods (``backoff_utils.go``)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a Job's pods have come to: which count, which have failed and what that means.
+"""Pods of a Job: which count, which have failed and what that means.
 
 Pods are counted with the help of a finalizer (KEP-2307): one that has ended is noted in the status,
 then loses the finalizer, then is counted. So none is counted twice, and none is forgotten.

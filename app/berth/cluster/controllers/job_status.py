@@ -1,4 +1,4 @@
-"""When a Job has ended and why, and what its status says."""
+"""The end of a Job and its reason, and its status."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple

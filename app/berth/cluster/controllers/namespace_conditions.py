@@ -1,4 +1,4 @@
-"""What a namespace that is being deleted says about its content.
+"""Conditions of a namespace that is being deleted, about its content.
 
 The conditions, reasons and messages are those of kube-controller-manager
 (pkg/controller/namespace/deletion/status_condition_utils.go).

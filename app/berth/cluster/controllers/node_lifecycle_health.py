@@ -1,4 +1,4 @@
-"""When a node was heard of last, and what is still to be done because of it."""
+"""Health of nodes: when each was heard of last, and what is still to be done because of it."""
 
 from dataclasses import dataclass
 from datetime import datetime

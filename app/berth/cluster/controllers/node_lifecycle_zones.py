@@ -1,4 +1,4 @@
-"""How fast the nodes of a zone that are not well lose their pods.
+"""Eviction rates of zones whose nodes are not well.
 
 One after the other, in case it is not the nodes that fail, but the network between them and us.
 """

@@ -1,4 +1,4 @@
-"""What controllers can be told: flags of kube-controller-manager, by their names."""
+"""Options of controllers: flags of kube-controller-manager, by their names."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""How many pods their controllers want: what budgets in percent are counted from.
+"""Numbers of pods that controllers want, of which budgets take a percentage.
 
 Source: the finders of ``pkg/controller/disruption``. Workloads are read from tables; of controllers
 of any other kind the ``scale`` subresource has to be asked for.

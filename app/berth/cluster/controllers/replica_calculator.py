@@ -1,4 +1,4 @@
-"""How many replicas the use of resources calls for.
+"""Numbers of replicas that the use of resources calls for.
 
 After ``pkg/controller/podautoscaler/replica_calculator.go`` of Kubernetes 1.36. Amounts are in
 thousandths, as there.

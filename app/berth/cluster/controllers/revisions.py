@@ -1,4 +1,4 @@
-"""Which ReplicaSet belongs to which revision of a Deployment."""
+"""Revisions of a Deployment, and the ReplicaSet of each."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""How fast an autoscaler may follow what its metrics call for.
+"""Limits on how fast an autoscaler follows what its metrics call for.
 
 Stabilization windows, policies and the limits of the autoscaler itself, after
 ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36.

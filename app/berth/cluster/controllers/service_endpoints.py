@@ -1,4 +1,4 @@
-"""What stands behind a Service: which pods, at which ports. Pure, for Endpoints and slices."""
+"""Endpoints of a Service: pods and their ports. Pure, for Endpoints and slices."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple

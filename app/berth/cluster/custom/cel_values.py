@@ -1,4 +1,4 @@
-"""How CEL sees the fields of a structural schema, and values of them.
+"""Types and values of CEL for a structural schema and values of it.
 
 An object is a map, which CEL does not check the fields of. So the fields that a rule names by a
 path, ``self.spec.replicas``, become variables of their own with the types that the schema says:

@@ -1,4 +1,4 @@
-"""What a rule may cost in the worst case, roughly: the turns of its loops.
+"""A rough estimate of a rule's cost in the worst case: the turns of its loops.
 
 The API server estimates by CEL's cost model and refuses a rule above ``StaticEstimatedCostLimit``
 (``apiextensions-apiserver/pkg/apis/apiextensions/validation``). Here a node of the expression costs

@@ -1,4 +1,4 @@
-"""Whether the rules of a definition can be asked (``apiextensions/validation``)."""
+"""Validation of the rules of a definition (``apiextensions/validation``)."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Whether a schema is structural (``schema/validation.go``, ``schema/convert.go``; KEP-1002).
+"""Structural schemas (``schema/validation.go``, ``schema/convert.go``; KEP-1002).
 
 Every field says its type outside of ``allOf``, ``anyOf``, ``oneOf`` and ``not``; within them only
 its values are restricted.

@@ -1,4 +1,4 @@
-"""Whether a value is what its structural schema says, in the words of the API server.
+"""Validation of values against structural schemas, in the words of the API server.
 
 Sources: ``kube-openapi/pkg/validation/validate``, whose errors
 ``apiextensions-apiserver/pkg/apiserver/validation`` turns into field errors.

@@ -1,4 +1,4 @@
-"""What ``authorizer`` in expressions of policies and webhooks is, for one request."""
+"""The variable ``authorizer`` of policies and webhooks, for one request."""
 
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Authorizer

@@ -1,4 +1,4 @@
-"""Where a webhook is: its URL, or what is behind its service."""
+"""Endpoints of webhooks: a URL, or what is behind a service."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is made of stored objects, and made again when one of them has changed."""
+"""Values made of stored objects, and made again when one of them has changed."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is about: its rules and selectors.
+"""Requests that a webhook or a policy is about: rules and selectors.
 
 Source: ``k8s.io/apiserver/pkg/admission/plugin/webhook/predicates``.
 """

@@ -1,4 +1,4 @@
-"""Which policies are about a request, and what their expressions are evaluated with.
+"""Policies about a request, and the variables of their expressions.
 
 Source: ``k8s.io/apiserver/pkg/admission/plugin/policy/generic``.
 """

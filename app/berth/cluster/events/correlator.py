@@ -1,4 +1,4 @@
-"""Which events are written, and which only add to one that was (client-go, events_cache.go)."""
+"""Correlation of events: new ones, and repeats of earlier ones (client-go, events_cache.go)."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field

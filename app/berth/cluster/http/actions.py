@@ -1,4 +1,4 @@
-"""What is only posted: actions below objects, and questions."""
+"""Resources that are only posted: actions below objects, and reviews."""
 
 from starlette.types import ASGIApp
 

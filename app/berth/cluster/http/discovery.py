@@ -1,4 +1,4 @@
-"""How clients learn which kinds there are: ``/api``, ``/apis`` and what is below.
+"""Discovery: ``/api``, ``/apis`` and what is below.
 
 Two forms of the same: the old one, a document per group and version, and the aggregated one, all
 in two documents, which kubectl asks for. Both are computed once for the kinds of the moment.

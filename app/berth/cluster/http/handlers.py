@@ -1,4 +1,4 @@
-"""Who answers which request: one table."""
+"""The handlers of requests: one table."""
 
 from collections.abc import Mapping
 from typing import Final

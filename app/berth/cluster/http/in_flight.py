@@ -1,4 +1,4 @@
-"""How many requests may be in progress at once: ``--max-requests-inflight`` and its sibling.
+"""Limits of requests in progress: ``--max-requests-inflight`` and its sibling.
 
 What waits for a webhook is in progress, and holds memory; what waits for its client to send a body,
 or for a share of the loop, is not yet. Long-running requests have a limit of their own, and exempt

@@ -1,4 +1,4 @@
-"""What of a request takes long, before its step on the event loop: to read YAML, to compile CEL."""
+"""Work of a request that takes long, done before its step on the event loop: YAML, CEL."""
 
 from collections.abc import Sequence
 from typing import Final

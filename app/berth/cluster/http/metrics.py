@@ -1,4 +1,4 @@
-"""What the API server measures: families of kube-apiserver 1.36, and what records them.
+"""Metrics of the API server: families of kube-apiserver 1.36, and what records them.
 
 Everything runs on one event loop, so observations go to plain numbers, found once per kind of
 request; prometheus-client only words them for a scrape.

@@ -1,4 +1,4 @@
-"""What requests do to objects, their collections, and their parts."""
+"""Requests about objects, their collections, and their parts."""
 
 import asyncio
 import itertools

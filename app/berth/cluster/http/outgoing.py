@@ -1,4 +1,4 @@
-"""What is being sent and clients have yet to take: bounded for each flow.
+"""Bytes being sent that clients have yet to take: bounded for each flow.
 
 A client that reads slowly, or not at all, keeps in memory what it is sent; a thousand of them keep
 it a thousand times. So large answers are sent in pieces, each when the one before is taken; and

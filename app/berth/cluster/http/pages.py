@@ -1,4 +1,4 @@
-"""What is below no group and version: discovery, OpenAPI, the version, health and metrics."""
+"""Paths below no group and version: discovery, OpenAPI, the version, health and metrics."""
 
 from collections.abc import Sequence
 

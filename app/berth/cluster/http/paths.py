@@ -1,4 +1,4 @@
-"""Which resource, namespace, name and subresource a URL means."""
+"""The resource, namespace, name and subresource of a URL."""
 
 from typing import NamedTuple
 

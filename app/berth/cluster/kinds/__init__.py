@@ -1,4 +1,4 @@
-"""Which kinds there are.
+"""The kinds of the API.
 
 - :mod:`~berth.cluster.kinds.registry`: the kinds that are served at present; they come and go;
 - :mod:`~berth.cluster.kinds.builtin`: those that a server has from the start;

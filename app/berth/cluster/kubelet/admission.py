@@ -1,4 +1,4 @@
-"""Which pods a node takes, by what the Node says now: the kubelet's own check after binding.
+"""Admission of pods by a node, by what the Node says now: the kubelet's check after binding.
 
 The rules, their order and their words are those of ``pkg/kubelet/lifecycle/predicate.go`` and, for
 devices, of ``pkg/kubelet/cm/devicemanager``. Amounts are in nano units.

@@ -1,4 +1,4 @@
-"""How single pods live: what their annotations say. Pods of Jobs end by themselves without any.
+"""Annotations that say how single pods live. Pods of Jobs end by themselves without any.
 
 A value that is no number, or no number that makes sense, counts as missing.
 """

@@ -1,4 +1,4 @@
-"""How the containers of hollow pods live: a choice for each start, because no process makes one."""
+"""Plans of hollow containers: a choice for each start, because no process makes one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

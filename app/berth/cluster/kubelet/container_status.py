@@ -1,4 +1,4 @@
-"""What kubelets report of one container: a ``ContainerStatus``."""
+"""The ``ContainerStatus`` that kubelets report."""
 
 from berth.cluster.kubelet.container_life import ContainerLife, Doing, Termination
 from berth.cluster.kubelet.container_plan import Role

@@ -1,4 +1,4 @@
-"""What the containers of hollow pods log: a few lines, made of what the pod says of itself."""
+"""Logs of hollow containers: a few lines, made of what the pod says of itself."""
 
 from typing import NamedTuple
 

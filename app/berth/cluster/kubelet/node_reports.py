@@ -1,4 +1,4 @@
-"""What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
+"""Reports of hollow nodes: that they exist, and that they live. Synchronous."""
 
 import random
 from collections.abc import Callable, Collection, Mapping

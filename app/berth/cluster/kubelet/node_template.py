@@ -1,4 +1,4 @@
-"""How hollow nodes look."""
+"""The looks of hollow nodes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What kubelets report of pods: phase, conditions, and the states of containers.
+"""The status that kubelets report of pods: phase, conditions, and states of containers.
 
 The rules are those of ``getPhase`` in ``pkg/kubelet/kubelet_pods.go`` and of
 ``pkg/kubelet/status/generate.go``.

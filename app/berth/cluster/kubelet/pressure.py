@@ -1,4 +1,4 @@
-"""What hollow nodes do about too little memory, disk, inodes or processes.
+"""Reactions of hollow nodes to too little memory, disk, inodes or processes.
 
 One eviction manager for each node that needs one (:mod:`berth.cluster.kubelet.eviction` decides),
 the kernel's out-of-memory killer, and the garbage collection of images. Synchronous; whoever drives

@@ -1,4 +1,4 @@
-"""Whether containers that end are started again, and how long that takes.
+"""Restarts of containers that end, and their backoff.
 
 The rules are those of ``pkg/kubelet/container/helpers.go`` (ShouldContainerBeRestarted, with the
 container's own rules of KEP-5307) and of ``flowcontrol.Backoff``.

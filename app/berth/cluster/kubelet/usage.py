@@ -1,4 +1,4 @@
-"""What pods and nodes use. No container runs, so annotations say it, or a model does.
+"""Use of resources by pods and nodes. No container runs, so annotations or a model say it.
 
 Annotations on a pod are about all of its containers together, and those on a node about the system
 outside pods. Without an annotation, a container uses half of what it requests, or next to nothing

@@ -1,4 +1,4 @@
-"""What the labels of a namespace want of its pods."""
+"""The Pod Security levels that the labels of a namespace ask for."""
 
 import re
 from collections.abc import Mapping

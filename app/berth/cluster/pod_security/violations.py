@@ -1,4 +1,4 @@
-"""How a pod violates a standard, in words."""
+"""Violations of a standard by a pod, in words."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""What the objects of the API look like: their fields, as data.
+"""Schemas of the API's objects: their fields, as data.
 
 ``kubernetes-1.36.json.gz`` says which kinds a server of that release serves by default, and of each
 object type the fields with their types, defaults, enums, list types, merge keys and protobuf

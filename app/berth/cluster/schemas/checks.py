@@ -1,4 +1,4 @@
-"""Whether a body fits its schema: wrong types, unknown fields, nulls where there is no null."""
+"""Checks of a body against its schema: wrong types, unknown fields, misplaced nulls."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,1 +1,1 @@
-"""Where objects are kept, with a log of their changes for watches."""
+"""Storage of objects, with a log of their changes for watches."""

@@ -1,4 +1,4 @@
-"""What happened to the objects of one storage key lately, and the places of its watchers."""
+"""The log of recent changes of one storage key, and the places of its watchers."""
 
 import asyncio
 import math

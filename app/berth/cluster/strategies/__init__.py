@@ -1,4 +1,4 @@
-"""What is particular about each kind on its way into the store: defaults, resets, validation.
+"""Strategies: defaults, resets and validation of each kind on its way into the store.
 
 What lives here: one module per kind with its :class:`berth.cluster.resources.Strategy` as a
 constant (``POD``, ``NODE``...), and the rules kinds share: ``metadata``, ``selectors``, ``taints``,

@@ -1,4 +1,4 @@
-"""Where pods want to be: node affinity, pod (anti)affinity, spread constraints."""
+"""Affinity of pods: node affinity, pod (anti)affinity, spread constraints."""
 
 from collections.abc import Sequence
 

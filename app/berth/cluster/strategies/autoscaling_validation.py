@@ -1,4 +1,4 @@
-"""What a HorizontalPodAutoscaler may say (``pkg/apis/autoscaling/validation``)."""
+"""Validation of HorizontalPodAutoscalers (``pkg/apis/autoscaling/validation``)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What the status of a Job may become (``ValidateJobUpdateStatus`` in pkg/apis/batch/validation).
+"""Updates of a Job's status (``ValidateJobUpdateStatus`` in pkg/apis/batch/validation).
 
 Controllers other than Kubernetes' own may run Jobs (``managedBy``); clients are to find the states
 that they know. What has not changed is not evaluated, so that a status that is wrong already can

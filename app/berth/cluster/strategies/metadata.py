@@ -1,4 +1,4 @@
-"""What all objects share: names, labels, annotations, owners, and what an update may not touch."""
+"""Metadata: names, labels, annotations, owners, and what an update may not touch."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What of a pod's spec may change after its creation: images, a few numbers, gates going away."""
+"""Updates of a pod's spec after its creation: images, a few numbers, gates going away."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How names, labels and keys are spelled: what is wrong with a string, in the API server's words.
+"""The syntax of names, labels and keys, with the API server's words for what is wrong.
 
 Each rule returns the list of complaints, empty when the string is fine.
 """

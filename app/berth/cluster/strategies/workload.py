@@ -1,4 +1,4 @@
-"""What Deployments and ReplicaSets share: a selector, a pod template, a number of replicas."""
+"""The common parts of Deployments and ReplicaSets: selector, pod template, replicas."""
 
 from collections.abc import Collection
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What every write knows beside the object."""
+"""The context of a write, beside the object."""
 
 import msgspec
 

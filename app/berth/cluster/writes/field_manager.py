@@ -1,4 +1,4 @@
-"""Who manages which field of an object: kept with every write, and what server-side apply asks.
+"""Ownership of fields: kept with every write, and asked by server-side apply.
 
 What a client creates or updates it manages from then on, and nobody else; what it applies it
 manages too, but an applied value that contradicts another manager's is a conflict, unless it is

@@ -1,4 +1,4 @@
-"""What makes an object one of its own: uids and generated names."""
+"""Identities of new objects: uids and generated names."""
 
 import random
 import uuid

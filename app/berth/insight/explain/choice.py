@@ -1,4 +1,4 @@
-"""Why this node and not the next best: scores side by side."""
+"""The choice of this node over the next best: scores side by side."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest

@@ -1,4 +1,4 @@
-"""What is decided here for a pod, beside what another scheduler chose, or this one before."""
+"""A decision beside what another scheduler chose, or this one before."""
 
 from enum import StrEnum
 from typing import NamedTuple

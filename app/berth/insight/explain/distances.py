@@ -1,4 +1,4 @@
-"""How far a node is from fitting, to be compared: of one node, and of all that can be computed."""
+"""Distances of nodes from fitting, to be compared."""
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum

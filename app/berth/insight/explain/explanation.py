@@ -1,4 +1,4 @@
-"""What there is to tell about one pod, as JSON has it; documented in the server's OpenAPI."""
+"""Explanations of one pod, as JSON has them; documented in the server's OpenAPI."""
 
 from enum import StrEnum
 

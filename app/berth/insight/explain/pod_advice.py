@@ -1,4 +1,4 @@
-"""What helps a pod that PreFilter plugins reject whatever the nodes are like."""
+"""Advice for a pod that PreFilter plugins reject whatever the nodes are like."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where a pod is and what it waits for, in words."""
+"""The state of a pod, in words: where it is and what it waits for."""
 
 from collections.abc import Iterable
 from datetime import datetime

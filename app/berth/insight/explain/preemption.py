@@ -1,4 +1,4 @@
-"""Why these victims and no others, in words (spec §6.6)."""
+"""The choice of victims, in words (spec §6.6)."""
 
 from berth.insight.explain.explanation import PastPreemption, PreemptionRound, Victim, VictimsOnNode
 from berth.scheduler.framework.explanation import counted

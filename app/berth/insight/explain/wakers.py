@@ -1,4 +1,4 @@
-"""Which changes in the cluster are worth another try for a waiting pod."""
+"""Changes in the cluster that are worth another try for a waiting pod."""
 
 from collections.abc import Collection, Iterator
 

@@ -1,4 +1,4 @@
-"""Why a recorded pod fits, or does not, for people."""
+"""Reasons why a recorded pod fits, or does not, for people."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ties the lines of a file together, so that no line can be missing, moved or changed unseen.
+"""The chain of a file's lines, so that none can be missing, moved or changed unseen.
 
 Each line ends in its number and in a digest of itself and of all lines before it::
 

@@ -1,4 +1,4 @@
-"""What a replay decides and what was decided, side by side."""
+"""Differences between what a replay decides and what was decided."""
 
 from dataclasses import dataclass
 from typing import Any, Final

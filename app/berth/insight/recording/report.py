@@ -1,4 +1,4 @@
-"""What came of replays, as tables and as JSON."""
+"""Results of replays, as tables and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What watches tell, each change to wait for its turn."""
+"""Changes that watches tell, each to wait for its turn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

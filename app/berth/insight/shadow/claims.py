@@ -1,4 +1,4 @@
-"""What a scheduler writes to claims before it binds the pod that it decided about."""
+"""Writes to claims before the binding of a pod that was decided about."""
 
 from collections.abc import Iterable, Iterator
 

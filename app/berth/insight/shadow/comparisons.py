@@ -1,4 +1,4 @@
-"""What a shadow has found: the last comparisons, and how many there were of each kind."""
+"""Comparisons of a shadow: the last ones, and how many there were of each kind."""
 
 from collections import Counter, deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What moved in the cluster not long ago, and the cluster as it was before.
+"""Recent moves in the cluster, and the cluster as it was before.
 
 The other scheduler decided on an earlier state than the one in which its binding, or its failure,
 is seen: pods have left since, others came with a node, nodes were changed.

@@ -1,4 +1,4 @@
-"""How far a shadow agrees with the other scheduler, what it differs about, and what to do."""
+"""The report of a shadow: agreement, differences, and what to do."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

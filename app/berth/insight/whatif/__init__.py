@@ -1,4 +1,4 @@
-"""What if: the scheduler's answer for a cluster that might be.
+"""What-if questions: the scheduler's answer for a cluster that might be.
 
 What lives here: the snapshot of a cluster as a file, the question that is asked of it, the changes
 that it makes to a private copy, and the answer with its table. What must not: HTTP, the live state,

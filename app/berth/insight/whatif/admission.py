@@ -1,4 +1,4 @@
-"""What the API server makes of pods before a scheduler sees them: priority, defaults, quotas.
+"""Admission of pods by the API server before scheduling: priority, defaults, quotas.
 
 PriorityClass, LimitRange and ResourceQuota, in the order of the API server and with its sentences.
 Webhooks and admission policies are left out: nobody can ask them without creating something. Kinds

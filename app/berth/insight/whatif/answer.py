@@ -1,4 +1,4 @@
-"""What is answered, as JSON has it; documented in the server's OpenAPI.
+"""Answers to what-if questions, as JSON has them; documented in the server's OpenAPI.
 
 Amounts are in the units of scheduling: cpu in milli-cores, memory and storage in bytes, all else in
 pieces.

@@ -1,4 +1,4 @@
-"""How far a simulation has come, and whether it goes on."""
+"""The course of a simulation: how far it has come, and whether it goes on."""
 
 from collections.abc import Callable
 from typing import Any, Final, Literal

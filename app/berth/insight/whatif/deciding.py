@@ -1,4 +1,4 @@
-"""Who decides: the configuration that a question names, and the other that it is compared with."""
+"""Configurations that decide: the one a question names, and the one it is compared with."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""How many nodes must be added."""
+"""The number of nodes that must be added."""
 
 from collections.abc import Awaitable, Callable, Collection, Set
 

@@ -1,4 +1,4 @@
-"""Which nodes can go."""
+"""Nodes that can go."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""What became of pod groups, which are placed as one unit."""
+"""Pod groups in answers, which are placed as one unit."""
 
 from collections import Counter
 from collections.abc import Iterator

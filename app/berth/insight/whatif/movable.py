@@ -1,4 +1,4 @@
-"""Which running pods may be moved to another node."""
+"""Running pods that may be moved to another node."""
 
 from collections.abc import Container
 

@@ -1,4 +1,4 @@
-"""What is told of a simulation whose time was over before its end."""
+"""The partial answer of a simulation whose time was over before its end."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What is asked, as people and tools write it; documented in the server's OpenAPI.
+"""What-if questions, as people and tools write them; documented in the server's OpenAPI.
 
 Strict: unknown fields and wrong types are errors that name the field.
 """

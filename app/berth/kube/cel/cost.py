@@ -1,4 +1,4 @@
-"""What an expression may cost in the worst case, in CEL's units (cel-go ``checker/cost.go``).
+"""Estimates of an expression's cost, in CEL's units (cel-go ``checker/cost.go``).
 
 Kubernetes refuses a selector whose worst case is above 1,000,000 units. The sizes of a device's
 parts are those of :mod:`~berth.kube.cel.device_type`. One unit is about 50 ns in Go. Least costs

@@ -1,4 +1,4 @@
-"""What goes wrong with an expression; without the library, so that it can always be imported."""
+"""Failures of expressions; without the library, so that they can always be imported."""
 
 
 class CompileError(Exception):

@@ -1,4 +1,4 @@
-"""What device selectors may use, by feature gate (``dynamic-resource-allocation/cel``)."""
+"""Features of device selectors by feature gate (``dynamic-resource-allocation/cel``)."""
 
 from collections.abc import Collection
 from typing import Final, NamedTuple

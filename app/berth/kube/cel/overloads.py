@@ -1,4 +1,4 @@
-"""How functions for CEL are declared."""
+"""Declarations of functions for CEL."""
 
 from collections.abc import Callable
 from typing import Any

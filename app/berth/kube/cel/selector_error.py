@@ -1,4 +1,4 @@
-"""What is wrong with a device selector."""
+"""The error of a device selector."""
 
 from typing import Final
 

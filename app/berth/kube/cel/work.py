@@ -1,4 +1,4 @@
-"""What an expression may make this process do.
+"""Work of this process that an expression causes.
 
 Kubernetes' cost leaves out what Go does lazily or what no cluster has come across: long results of
 ``replace`` and ``format``, lists that are copied when they are joined, values that share their

@@ -1,4 +1,4 @@
-"""What users of the API server need of it."""
+"""The interface of an API server's client."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Protocol, Self

@@ -1,4 +1,4 @@
-"""Whether the API server answers, as all who ask it see together.
+"""Contact with the API server, as all who ask it see together.
 
 After an outage the next request finds out that it is over: the renewal of a lease, or one of twenty
 watches. The others are in long pauses by then, and are woken.

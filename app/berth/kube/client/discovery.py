@@ -1,4 +1,4 @@
-"""Which URL an object of some kind belongs to, asked of the API server."""
+"""Discovery of the URL of an object's kind, asked of the API server."""
 
 from collections.abc import Mapping
 from typing import Any

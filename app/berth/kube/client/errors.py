@@ -1,4 +1,4 @@
-"""What can go wrong between us and an API server.
+"""Errors between a client and an API server.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What a client that another thread uses has to tell the event loop of its process."""
+"""A client in another thread, and what it tells the event loop of its process."""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,4 @@
-"""How many requests a second leave, ``clientConnection.qps`` and ``.burst`` (spec §7.1)."""
+"""The rate limit of requests, ``clientConnection.qps`` and ``.burst`` (spec §7.1)."""
 
 from berth.runtime.clock import Clock
 

@@ -1,4 +1,4 @@
-"""Who may look on while requests are made."""
+"""Observers of requests."""
 
 from typing import Final, Protocol
 

@@ -1,4 +1,4 @@
-"""Which pod and which of its ports a Service means; for what goes to one pod, not to a name."""
+"""The pod and port behind a Service; for what goes to one pod, not to a name."""
 
 from typing import Final, NamedTuple
 from urllib.parse import quote

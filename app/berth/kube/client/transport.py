@@ -1,4 +1,4 @@
-"""What an :class:`~berth.kube.client.api_client.ApiClient` has its requests sent by."""
+"""The transport below an :class:`~berth.kube.client.api_client.ApiClient`."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

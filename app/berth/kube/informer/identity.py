@@ -1,4 +1,4 @@
-"""Which object, and which version of it."""
+"""The identity of an object: which one, and which version of it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""What a watch sends, as far as it must be understood before the object is decoded."""
+"""Watch events, as far as they must be understood before the object is decoded."""
 
 from collections.abc import Sequence
 from typing import Final

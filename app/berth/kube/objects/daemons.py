@@ -1,4 +1,4 @@
-"""What the DaemonSet controller adds to the pods that it makes."""
+"""Additions of the DaemonSet controller to the pods that it makes."""
 
 from typing import Final
 

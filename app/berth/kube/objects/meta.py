@@ -1,4 +1,4 @@
-"""What all Kubernetes objects share: metadata, conditions, selectors as written."""
+"""The common parts of objects: metadata, conditions, selectors as written."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How Kubernetes spells label keys, label values and resource names."""
+"""The spelling of label keys, label values and resource names."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which objects count though only parts of them could be read.
+"""Objects that count though only parts of them could be read.
 
 What takes up room counts as far as it can be read: an object from a newer API server must never
 make a node look empty. What decides is read whole or not at all, because half a rule is another

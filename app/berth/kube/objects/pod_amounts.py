@@ -1,4 +1,4 @@
-"""What a pod as a whole requests and may use at most, of its JSON."""
+"""Requests and limits of a pod as a whole, of its JSON."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the API server fills in of a pod, as JSON: for the embedded cluster and for what-if.
+"""Defaults of pods, as JSON: for the embedded cluster and for what-if.
 
 Two sets: of any pod spec, templates too (``default_template``), and of pods alone (``default_pod``:
 requests from limits, host ports, service links), so that a template stays as its author wrote it.

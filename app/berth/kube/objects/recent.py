@@ -1,4 +1,4 @@
-"""What was asked for lately."""
+"""A cache of what was asked for lately."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What pods request and what nodes have to give (spec §4.3, §4.4).
+"""Resources: requests of pods and allocatable of nodes (spec §4.3, §4.4).
 
 Amounts by name are kept in nano units while they are added up; :class:`Resources` has them in the
 units that scheduling compares: milli-CPU, bytes, and whole pieces of everything else.

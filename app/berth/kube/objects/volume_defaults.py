@@ -1,4 +1,4 @@
-"""What the API server fills in of volumes: those of pods, and the sources of PersistentVolumes."""
+"""Defaults of volumes: those of pods, and the sources of PersistentVolumes."""
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias

@@ -1,4 +1,4 @@
-"""Whether the cache holds what the API says (spec §4.7)."""
+"""The comparison of the cache with the API (spec §4.7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

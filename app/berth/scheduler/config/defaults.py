@@ -1,4 +1,4 @@
-"""What the API adds to a configuration: the default plugins, their args, a profile's name.
+"""Defaults of a configuration: the default plugins, their args, a profile's name.
 
 Defaults that do not depend on anything are the fields' own, in :mod:`berth.scheduler.config.types`.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in the words Kubernetes uses for fields."""
+"""Errors of configurations, in the words Kubernetes uses for fields."""
 
 from collections.abc import Iterable
 

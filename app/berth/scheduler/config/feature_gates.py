@@ -1,4 +1,4 @@
-"""Which feature gates berth acts on, and ``--feature-gates`` (spec §1.3, G1).
+"""Feature gates that berth acts on, and ``--feature-gates`` (spec §1.3, G1).
 
 Decision (2026-11): a gate of the scheduler that would change what is decided and that berth cannot
 turn is refused, because starting with other behaviour than asked for is worse than not starting;

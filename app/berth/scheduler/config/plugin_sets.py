@@ -1,4 +1,4 @@
-"""Which plugins run at which extension point, in which order, with which weight (spec §1.5)."""
+"""Plugins of each extension point, their order and weights (spec §1.5)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a complete configuration must be like (spec §7.1, §9.1, §10.7).
+"""Validation of a complete configuration (spec §7.1, §9.1, §10.7).
 
 Each function returns its findings, in Kubernetes' words and with the field's path in front.
 """

@@ -1,4 +1,4 @@
-"""What a running scheduler is configured to do, and how that changes between two attempts."""
+"""The configuration of a running scheduler, and its change between two attempts."""
 
 import logging
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a scheduler needs from outside: an API to write to, what was watched, time and chance."""
+"""The outside of a scheduler: an API to write to, what was watched, time and chance."""
 
 from collections.abc import Mapping
 from random import Random

@@ -51,7 +51,7 @@ from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import NO_GROUPS, PodGroups
 from berth.scheduler.journal import Journal
-from berth.scheduler.pod_group_reports import GroupParts, PodGroupReports
+from berth.scheduler.pod_group.reports import GroupParts, PodGroupReports
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.profile.build import Registry
 from berth.scheduler.profile.profile import Profile

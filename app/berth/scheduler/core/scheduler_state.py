@@ -1,4 +1,4 @@
-"""What a scheduler knows beside the objects of its cluster, for one that is to go on from there."""
+"""The state of a scheduler beside the objects of its cluster, for one that goes on from there."""
 
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.pod import Pod

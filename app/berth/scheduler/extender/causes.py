@@ -1,4 +1,4 @@
-"""Why a request failed, in words that are the same for the same cause.
+"""Causes of failed requests, in words that are the same for the same cause.
 
 They end up in events, which become one only if their texts are equal. So there are no addresses of
 our own side, no file positions of the TLS library, and nothing that the HTTP library wraps causes

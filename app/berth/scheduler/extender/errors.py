@@ -1,4 +1,4 @@
-"""What goes wrong with extenders."""
+"""Errors of extenders."""
 
 
 class ExtenderError(Exception):

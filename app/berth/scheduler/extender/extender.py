@@ -1,4 +1,4 @@
-"""What one extender can be asked (spec §9.3-9.6)."""
+"""One extender and its verbs (spec §9.3-9.6)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,4 +1,4 @@
-"""What extenders said of nodes, in a form that outlives the table it was asked about."""
+"""Results of extenders for nodes, in a form that outlives the table it was asked about."""
 
 from typing import Final
 

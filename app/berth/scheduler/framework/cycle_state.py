@@ -1,4 +1,4 @@
-"""What the plugins of one scheduling attempt remember between extension points."""
+"""CycleState: what plugins of one attempt remember between extension points."""
 
 import copy
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Why a pod fits nowhere, kept as masks and put into words when asked (spec §2.8)."""
+"""The diagnosis of a pod that fits nowhere, as masks, put into words when asked (spec §2.8)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

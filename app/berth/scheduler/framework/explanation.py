@@ -1,4 +1,4 @@
-"""What a plugin tells of one node when somebody asks why: the numbers, and what would help."""
+"""Explanations by plugins of one node: the numbers, and what would help."""
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence

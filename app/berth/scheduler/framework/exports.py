@@ -1,4 +1,4 @@
-"""What of an object may leave the process: in recordings and snapshots.
+"""Exports of objects: what of one may leave the process, in recordings and snapshots.
 
 Objects are decoded into the fields that berth, or the plugin that declares their kind, reads, and
 these are the allow list: environment variables, commands and the contents of volumes are in none

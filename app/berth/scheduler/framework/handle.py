@@ -1,4 +1,4 @@
-"""What a plugin may ask of the scheduler it runs in."""
+"""The handle of a plugin: what it may ask of the scheduler it runs in."""
 
 import random
 from collections.abc import Callable, Set

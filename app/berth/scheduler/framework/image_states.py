@@ -1,4 +1,4 @@
-"""Which nodes have which container images (spec §4.6)."""
+"""Container images on nodes (spec §4.6)."""
 
 from array import array
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""What the scheduler must know of one kind of API objects, to watch it and to read it."""
+"""Kinds of API objects, as far as needed to watch and to read them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which rows take a pod, and why others do not, kept from attempt to attempt.
+"""Rows that take a pod, and the reasons of others, kept from attempt to attempt.
 
 Of a thousand replicas that preempt one after the other, each changes one or two nodes for the next.
 Where filters go by each node alone, their answers about all other nodes stay the same.

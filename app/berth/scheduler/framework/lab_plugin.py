@@ -1,4 +1,4 @@
-"""What ``berth lab`` asks of plugins beside the extension points."""
+"""The interface of plugins with ``berth lab``, beside the extension points."""
 
 from collections.abc import Iterable, Mapping
 

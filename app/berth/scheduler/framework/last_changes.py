@@ -1,4 +1,4 @@
-"""Which rows of a table have changed lately."""
+"""Rows of a table that have changed lately."""
 
 from collections import deque
 from typing import Final

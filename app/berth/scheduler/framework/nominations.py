@@ -1,4 +1,4 @@
-"""Which pods are nominated where: by node, and by row for those who must leave them room."""
+"""Nominations of pods: by node, and by row for those who must leave them room."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""Who may be told what became of plugins' work that nobody else sees; plugins decide alike."""
+"""Outcomes of plugins' work that nobody else sees, for observers; plugins decide alike."""
 
 from typing import Final, Literal, Protocol
 

@@ -1,4 +1,4 @@
-"""How many pods of a kind run on each node, without looking at the pods."""
+"""Counts of pods of a kind on each node, without looking at the pods."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

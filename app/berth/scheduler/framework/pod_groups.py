@@ -1,4 +1,4 @@
-"""Which pods of a group there are, and which of them have nodes (spec G3.1)."""
+"""Pods of a group, and which of them have nodes (spec G3.1)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

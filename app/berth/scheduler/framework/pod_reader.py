@@ -1,4 +1,4 @@
-"""What of a pod counts, by feature gates: pods are read through it once, where they come in."""
+"""The reader of pods, by feature gates: pods are read through it once, where they come in."""
 
 from collections.abc import Callable, Container
 from typing import Final

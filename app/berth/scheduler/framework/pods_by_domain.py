@@ -1,4 +1,4 @@
-"""How many pods of a kind there are in each topology domain, kept true as pods come and go."""
+"""Counts of pods of a kind in each topology domain, kept true as pods come and go."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which nodes have which host ports taken (spec §4.5)."""
+"""Host ports that are taken on nodes (spec §4.5)."""
 
 from collections.abc import Iterable, Set
 from typing import Final

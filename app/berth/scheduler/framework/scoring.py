@@ -1,4 +1,4 @@
-"""What brings scores into the range that they must lie in."""
+"""Normalization of scores into the range that they must lie in."""
 
 import numpy as np
 

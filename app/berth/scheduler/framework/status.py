@@ -1,4 +1,4 @@
-"""Why a plugin said no. ``None`` in place of a Status means Success."""
+"""The status of a plugin's refusal. ``None`` in place of a Status means Success."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""What plugins may write to the API server."""
+"""Writes of plugins to the API server."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Never, Protocol

@@ -1,4 +1,4 @@
-"""What kube-scheduler exports and berth does not, with the reasons."""
+"""Metrics of kube-scheduler that berth does not export, with the reasons."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""How late the event loop comes back: what a long decision costs everybody else."""
+"""The lag of the event loop: what a long decision costs everybody else."""
 
 from collections.abc import AsyncIterator
 from typing import Final

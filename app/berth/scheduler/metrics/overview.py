@@ -1,4 +1,4 @@
-"""What a scheduler shows of itself at a glance, measured once a second, and the last hour of it."""
+"""The overview of a scheduler, measured once a second, and the last hour of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""Who may look on while plugins are called; plugins know nothing of it."""
+"""Observers of plugin calls; plugins know nothing of them."""
 
 from collections.abc import Iterable
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""What ``/metrics/resources`` says: requests and limits of every pod (spec §8).
+"""``/metrics/resources``: requests and limits of every pod (spec §8).
 
 Whether this process leads, and so has anything to say, is for the caller to know.
 """

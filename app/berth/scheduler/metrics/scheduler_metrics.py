@@ -1,4 +1,4 @@
-"""What happens while pods are scheduled, recorded at the moments that kube-scheduler does (§8)."""
+"""Metrics of scheduling, recorded at the moments that kube-scheduler does (§8)."""
 
 import random
 from collections import Counter

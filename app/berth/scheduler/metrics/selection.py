@@ -1,4 +1,4 @@
-"""Which families and label values are shown: --disabled-metrics, --allow-metric-labels."""
+"""The selection of families and label values: --disabled-metrics, --allow-metric-labels."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Self

@@ -1,4 +1,4 @@
-"""Which filter rejects which row, kept while the loads of rows change."""
+"""Filters that reject rows, kept while the loads of rows change."""
 
 from collections.abc import Sequence
 from typing import Final

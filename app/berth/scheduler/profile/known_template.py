@@ -1,4 +1,4 @@
-"""What the plugins of a profile say about pods of one template, kept true as pods come and go.
+"""Answers of a profile's plugins about pods of one template, kept true as pods come and go.
 
 Of a thousand replicas that are placed one after the other, each changes one row for the next. Most
 plugins go by the nodes alone, so their answers stay. Those that go by the load of each node are

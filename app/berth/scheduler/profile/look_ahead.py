@@ -1,4 +1,4 @@
-"""What plugins that go by load say of the loads that rows will have next."""
+"""Answers of plugins that go by load, about the loads that rows will have next."""
 
 from array import array
 from bisect import bisect_left

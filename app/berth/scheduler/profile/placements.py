@@ -1,4 +1,4 @@
-"""What the placement plugins of a profile say together (spec G10)."""
+"""Placement plugins of a profile, and what they say together (spec G10)."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

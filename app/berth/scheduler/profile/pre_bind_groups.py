@@ -1,4 +1,4 @@
-"""Which PreBind plugins run side by side (spec §2.9)."""
+"""PreBind plugins that run side by side (spec §2.9)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""What all plugins of an extension point said together."""
+"""Results of all plugins of an extension point together."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

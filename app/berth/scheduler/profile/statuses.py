@@ -1,4 +1,4 @@
-"""What a profile says when plugins refuse or fail, in kube-scheduler's words (spec §2.3-2.9)."""
+"""Statuses of a profile whose plugins refuse or fail, in kube-scheduler's words (§2.3-2.9)."""
 
 from collections.abc import Iterable
 

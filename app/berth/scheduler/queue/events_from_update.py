@@ -1,4 +1,4 @@
-"""What a changed pod or node means as cluster events (spec §3.8)."""
+"""Cluster events of a changed pod or node (spec §3.8)."""
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod

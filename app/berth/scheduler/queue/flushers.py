@@ -1,4 +1,4 @@
-"""What moves waiting pods when time passes (spec §3.7)."""
+"""Flushers: they move waiting pods when time passes (spec §3.7)."""
 
 from math import floor
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""Which events make which pods worth another attempt (spec §3.6)."""
+"""Queueing hints: events that make pods worth another attempt (spec §3.6)."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence

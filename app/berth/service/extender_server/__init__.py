@@ -1,4 +1,4 @@
-"""What berth answers when another scheduler asks it, as an extender of that one (spec §9).
+"""The extender that berth is for another scheduler (spec §9).
 
 What lives here: the verbs (``verbs``), their args and results on the wire (``wire``), the nodes
 that a call is about (``candidate_nodes``), what a profile says of them (``evaluation``), and

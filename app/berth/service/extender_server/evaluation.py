@@ -1,4 +1,4 @@
-"""What a profile says of a pod and some nodes, in the terms of the extender API."""
+"""Evaluation of a pod and some nodes by a profile, in the terms of the extender API."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress

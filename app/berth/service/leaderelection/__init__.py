@@ -1,4 +1,4 @@
-"""Which of several replicas schedules: the holder of a Lease (spec §10).
+"""Leader election: of several replicas the holder of a Lease schedules (spec §10).
 
 What lives here: the candidate's decisions, which do no I/O (``candidate``); the Lease on the API
 server (``lease_lock``); the loops that feed the one from the other (``elector``); and whether the

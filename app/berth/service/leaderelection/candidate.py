@@ -1,4 +1,4 @@
-"""What a candidate has seen of the lease, and what it writes next (spec §10.3). No I/O."""
+"""A candidate: what it has seen of the lease, and what it writes next (spec §10.3). No I/O."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Whether the event loop that schedules still turns, asked from the thread that renews the lease.
+"""The watch over the scheduling event loop, from the thread that renews the lease.
 
 A thread of its own renews while the loop is late, and would also while a plugin keeps the loop for
 ever. Then the lease is let expire, so that another replica takes over.

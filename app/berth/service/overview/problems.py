@@ -1,4 +1,4 @@
-"""What is wrong with a scheduler, in words for people."""
+"""Problems of a scheduler, in words for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

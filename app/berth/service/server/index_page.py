@@ -1,4 +1,4 @@
-"""What ``/`` shows to people: what is served, as links."""
+"""The page ``/``: what is served, as links."""
 
 from collections.abc import Iterable
 from html import escape

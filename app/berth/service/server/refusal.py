@@ -1,4 +1,4 @@
-"""What an endpoint answers when it does not answer: of bounded length, whatever was asked."""
+"""Refusals of an endpoint: of bounded length, whatever was asked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final

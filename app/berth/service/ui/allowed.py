@@ -1,4 +1,4 @@
-"""What the page may ask of a scheduler: it reads, and asks what-if questions."""
+"""Requests that the page may make of a scheduler: it reads, and asks what-if questions."""
 
 from typing import Final
 

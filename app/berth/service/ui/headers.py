@@ -1,4 +1,4 @@
-"""What browsers are told with each answer: load nothing from elsewhere, show it in no frame."""
+"""Headers of each answer to a browser: load nothing from elsewhere, show it in no frame."""
 
 from typing import Final
 

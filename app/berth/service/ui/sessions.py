@@ -1,4 +1,4 @@
-"""Who may open the page that a process of this machine serves: whoever has seen its link.
+"""Sessions of browsers with a process of this machine: for whoever has seen its link.
 
 A listener on loopback is open to all programs and all users of the machine, so the link that the
 process prints has a token. The first browser that opens it gets a session, as a cookie, and the

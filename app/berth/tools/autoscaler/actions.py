@@ -1,4 +1,4 @@
-"""What a scan wants done, as values."""
+"""Actions of a scan, as values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What one scan sees: the snapshot, and what the autoscaler asks of it."""
+"""The cluster as one scan sees it: the snapshot, and what the autoscaler asks of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

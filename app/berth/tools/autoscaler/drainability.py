@@ -1,4 +1,4 @@
-"""Which pods keep their node: the drainability rules of cluster-autoscaler."""
+"""Pods that keep their node: the drainability rules of cluster-autoscaler."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which group grows when several would help: cluster-autoscaler's expanders, by their names."""
+"""Expanders of cluster-autoscaler: the choice among groups that would help."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence

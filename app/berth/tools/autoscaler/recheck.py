@@ -1,4 +1,4 @@
-"""What of a plan still holds when it is made: the cluster has gone on meanwhile."""
+"""The part of a plan that still holds when it is made: the cluster has gone on meanwhile."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""Which nodes nobody needs, and which of them go now: the scale-down half of a scan."""
+"""Scale-down: nodes that nobody needs, and which of them go now."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set

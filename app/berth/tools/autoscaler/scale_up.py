@@ -1,4 +1,4 @@
-"""Which groups grow, and for whom: the scale-up half of a scan."""
+"""Scale-up: groups that grow, and for whom."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""When pods get their nodes, as a watch tells, independently of who gives them."""
+"""Times of bindings, as a watch tells, independently of who binds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

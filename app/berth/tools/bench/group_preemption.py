@@ -1,4 +1,4 @@
-"""What it costs that a pod group preempts as one, on a cluster full of lesser pods."""
+"""The cost of a pod group that preempts as one, on a cluster full of lesser pods."""
 
 import asyncio
 import gc

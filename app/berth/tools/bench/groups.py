@@ -25,7 +25,7 @@ from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import SchedulerCore
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
-from berth.scheduler.pod_group_trial import Member, PodGroupTrial, undo
+from berth.scheduler.pod_group.trial import Member, PodGroupTrial, undo
 from berth.scheduler.profile.build import Registry, args_models
 from berth.tools.bench.results import Figure, figure, used_figure
 from berth.tools.bench.usage import Meter, Usage, metered

@@ -1,4 +1,4 @@
-"""How many instructions a process has executed in user mode, where the kernel counts them.
+"""Instructions that a process has executed in user mode, where the kernel counts them.
 
 By perf_event_open(2), which virtual machines and containers often refuse. Other than CPU time, this
 number hardly depends on what else the machine does. On a machine with cores of two kinds the kernel

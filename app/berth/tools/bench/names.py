@@ -1,4 +1,4 @@
-"""What the command line of ``berth bench`` names, apart from what measures it."""
+"""Names on the command line of ``berth bench``, apart from what measures them."""
 
 from typing import Final
 

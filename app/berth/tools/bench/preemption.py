@@ -1,4 +1,4 @@
-"""What an attempt costs that has to find out whom to evict, on a cluster full of lesser pods."""
+"""The cost of an attempt that has to choose victims, on a cluster full of lesser pods."""
 
 import gc
 import statistics

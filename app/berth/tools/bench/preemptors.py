@@ -1,4 +1,4 @@
-"""What a scheduler process spends on pods that have to preempt, all that it writes included.
+"""The cost of pods that have to preempt, for a scheduler process, all its writes included.
 
 The cluster is that of scheduler_perf's ``PreemptionBasic``: on each node four pods of low priority
 take 3.6 of 4 CPUs, and a pod of high priority wants 3, so that three of them have to go. They have

@@ -1,4 +1,4 @@
-"""What figures are to be at most: targets for two cores and 5,000 nodes, unless a size is named."""
+"""Targets of figures: for two cores and 5,000 nodes, unless a size is named."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a process uses: CPU time, and instructions where the kernel counts them."""
+"""Use of a process: CPU time, and instructions where the kernel counts them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

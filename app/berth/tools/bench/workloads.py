@@ -1,4 +1,4 @@
-"""What the benchmark schedules: made-up nodes, running pods and kinds of pending pods."""
+"""Workloads of the benchmark: made-up nodes, running pods and kinds of pending pods."""
 
 import random
 from collections.abc import Callable, Iterator

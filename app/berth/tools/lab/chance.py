@@ -1,4 +1,4 @@
-"""Where the order of pods and nodes comes from: the numbers of a seed."""
+"""The order of pods and nodes from the numbers of a seed."""
 
 from collections.abc import MutableSequence
 from random import Random

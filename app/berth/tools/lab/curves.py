@@ -1,4 +1,4 @@
-"""What was measured in the course of a run, by how far the run was."""
+"""Curves: measurements in the course of a run, by how far the run was."""
 
 from collections import defaultdict
 from collections.abc import Mapping

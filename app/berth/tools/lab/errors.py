@@ -1,4 +1,4 @@
-"""What is wrong with a run file or what it refers to."""
+"""Errors of a run file or of what it refers to."""
 
 from berth.runtime.errors import UserError
 

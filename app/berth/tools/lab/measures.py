@@ -1,4 +1,4 @@
-"""What is measured of a cluster in every run, beside what plugins measure."""
+"""Measures of a cluster in every run, beside those of plugins."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""What happened to a recorded cluster, apart from what its scheduler did, as a workload."""
+"""The workload of a recording: what happened to its cluster, apart from what its scheduler did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What came of a Lab, as tables."""
+"""The results of a lab, as tables."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What runs came to, in a file: written as each run ends, and read to go on after an interruption.
+"""The file of results: written as each run ends, and read to go on after an interruption.
 
 A file has a JSON line for each run, whole or not at all. Each says what it came from: a
 :meth:`~berth.tools.lab.load.LabFile.fingerprint` of the workload and the policy.

@@ -1,4 +1,4 @@
-"""What both kinds of runs begin with."""
+"""The beginning that both kinds of runs have in common."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Which nodes there are, and which pods come when."""
+"""Workloads: nodes, and pods with their times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which pods to evict, so that others fit, nodes become empty, or skew goes.
+"""Rebalancing: evictions of pods, so that others fit, nodes become empty, or skew goes.
 
 What lives here: the proposal and how it is found (:mod:`.propose`), on a private copy of a cluster
 in which evictions are carried out and taken back (:mod:`.trial`); its application to a live cluster

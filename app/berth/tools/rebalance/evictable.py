@@ -1,4 +1,4 @@
-"""Which pods may be evicted, and how many at a time."""
+"""Pods that may be evicted, and how many at a time."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence

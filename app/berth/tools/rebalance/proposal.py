@@ -1,4 +1,4 @@
-"""What is proposed, as JSON has it."""
+"""Proposals, as JSON has them."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What makes a cluster the same after a restart: its keys, its lasting tokens, its port."""
+"""The identity of a cluster across restarts: its keys, its lasting tokens, its port."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""When a cluster has nothing left to do: ``berth up --exit-when-idle``."""
+"""Idleness of a cluster: ``berth up --exit-when-idle``."""
 
 from typing import Any, Final
 

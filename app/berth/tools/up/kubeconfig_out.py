@@ -1,4 +1,4 @@
-"""Where an embedded cluster tells clients how to reach it."""
+"""The kubeconfig that an embedded cluster writes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

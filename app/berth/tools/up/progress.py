@@ -1,4 +1,4 @@
-"""What ``berth up`` shows while it runs: who fits nowhere, how full the nodes are."""
+"""The progress that ``berth up`` shows: pods that fit nowhere, how full the nodes are."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Where the scheduler of ``berth up`` answers ``berth explain`` and others on this machine."""
+"""The port of the scheduler of ``berth up``, for ``berth explain`` and others on this machine."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

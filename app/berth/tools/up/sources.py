@@ -1,4 +1,4 @@
-"""What ``berth up --load`` names: files, folders, standard input."""
+"""Sources of ``berth up --load``: files, folders, standard input."""
 
 import os
 import sys

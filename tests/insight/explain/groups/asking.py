@@ -7,7 +7,7 @@ from berth.runtime.tables import as_text
 from tests.builders import node
 from tests.harness import Harness
 from tests.insight.explain.asking import explainer
-from tests.scheduler.groups.building import group_harness
+from tests.scheduler.pod_group.building import group_harness
 
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 

@@ -9,8 +9,8 @@ from berth.scheduler.schedule_one import Scheduler
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.insight.explain.groups.asking import explain_group, racks
-from tests.scheduler.groups.building import group, group_harness, member, members
-from tests.scheduler.groups.test_properties import state_of
+from tests.scheduler.pod_group.building import group, group_harness, member, members
+from tests.scheduler.pod_group.test_properties import state_of
 
 
 def counted(harness: Harness) -> list[str]:

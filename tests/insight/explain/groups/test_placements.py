@@ -2,7 +2,7 @@
 
 from tests.builders import pod
 from tests.insight.explain.groups.asking import explain_group, lines, racks
-from tests.scheduler.groups.building import group, members
+from tests.scheduler.pod_group.building import group, members
 
 
 async def test_of_three_racks_the_fuller_of_the_two_that_fit() -> None:

@@ -7,7 +7,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from tests.builders import node, pod, taint
 from tests.insight.explain.groups.asking import explain_group
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 
 GPU = "example.com/gpu"
 

@@ -5,12 +5,12 @@ import pytest
 from berth.insight.explain.explanation import Whereabouts
 from berth.kube.objects.pod_group import GroupKey
 from berth.runtime.tasks import at_once
-from berth.scheduler.pod_group_trial import UNSCHEDULABLE
+from berth.scheduler.pod_group.trial import UNSCHEDULABLE
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.insight.explain.asking import explain, explainer
 from tests.insight.explain.groups.asking import TOPOLOGY, explain_group, lines
-from tests.scheduler.groups.building import group, group_harness, member, members
+from tests.scheduler.pod_group.building import group, group_harness, member, members
 
 
 async def test_a_group_that_nobody_has_created() -> None:

@@ -1,4 +1,4 @@
-"""Which container of a pod a request means."""
+"""The container of a pod that a request means."""
 
 from collections.abc import Sequence
 

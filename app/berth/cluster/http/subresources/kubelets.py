@@ -1,4 +1,4 @@
-"""Where the kubelet of a node is, and what is said when it cannot be reached."""
+"""The address of a node's kubelet, and the error when it cannot be reached."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Which pods a node under pressure takes (``managerImpl.Admit``)."""
+"""Admission of pods by a node under pressure (``managerImpl.Admit``)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is said of a pod that is evicted (``evictionMessage``)."""
+"""Messages about an evicted pod (``evictionMessage``)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

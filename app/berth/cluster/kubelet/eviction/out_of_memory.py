@@ -1,4 +1,4 @@
-"""Which container dies when there is no memory left, before or in spite of evictions.
+"""The container that dies when no memory is left, before or in spite of evictions.
 
 Sources: ``pkg/kubelet/qos/policy.go``, and the ``oom_badness`` of Linux.
 """

@@ -1,4 +1,4 @@
-"""Which pods are evicted first (``rankMemoryPressure``, ``rankDiskPressureFunc``...)."""
+"""The order of evictions (``rankMemoryPressure``, ``rankDiskPressureFunc``...)."""
 
 from collections.abc import Callable, Iterable
 

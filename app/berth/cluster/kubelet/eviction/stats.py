@@ -1,4 +1,4 @@
-"""What pods and a node use, and how much there is: what a kubelet's summary API says.
+"""Use and capacity of pods and a node, as in a kubelet's summary API.
 
 Bytes, numbers of inodes and processes.
 """

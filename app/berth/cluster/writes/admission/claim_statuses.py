@@ -1,4 +1,4 @@
-"""What pods say of claims that take resources of their node (spec G15.3)."""
+"""Pods' statuses of claims that take resources of their node (spec G15.3)."""
 
 from collections.abc import Collection
 from typing import Final

@@ -1,4 +1,4 @@
-"""When the taint of a DeviceTaintRule was added (spec G15.1).
+"""The time at which the taint of a DeviceTaintRule was added (spec G15.1).
 
 Not a plugin of a real server: there the defaults of the kind and its strategy do it.
 """

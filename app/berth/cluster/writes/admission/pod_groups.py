@@ -1,4 +1,4 @@
-"""What admission knows of groups of pods (spec G2.3, G2.4)."""
+"""Admission for groups of pods (spec G2.3, G2.4)."""
 
 from collections.abc import Collection
 from typing import Final

@@ -1,4 +1,4 @@
-"""How admission says no."""
+"""Refusals by admission."""
 
 from collections.abc import Sequence
 

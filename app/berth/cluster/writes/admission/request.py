@@ -1,4 +1,4 @@
-"""What admission is asked: ``AdmissionRequest`` of ``admission.k8s.io/v1``, by its names."""
+"""``AdmissionRequest`` of ``admission.k8s.io/v1``, by its names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who manages which field: sets of fields, how objects merge, and the entries of ``managedFields``.
+"""Managed fields: sets of fields, how objects merge, and the entries of ``managedFields``.
 
 The rules are those of KEP-555 (server-side apply) and of structured-merge-diff, which a
 kube-apiserver applies with:

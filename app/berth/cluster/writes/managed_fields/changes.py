@@ -1,4 +1,4 @@
-"""What a write changes, for each version in which somebody manages fields."""
+"""Changes of a write, for each version in which somebody manages fields."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache

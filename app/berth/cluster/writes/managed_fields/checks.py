@@ -1,4 +1,4 @@
-"""Whether an applied configuration fits its schema, in the words of structured-merge-diff."""
+"""Checks of an applied configuration, in the words of structured-merge-diff."""
 
 from collections.abc import Iterator
 from typing import Any

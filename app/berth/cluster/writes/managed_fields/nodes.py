@@ -1,4 +1,4 @@
-"""What ownership means for the values of each type: their fields, differences, merges, removals.
+"""Ownership of values by type: their fields, differences, merges, removals.
 
 Each node stands for a type in a schema. Values are JSON; :data:`ABSENT` is one that is not there,
 which is not the same as null. All methods leave their arguments alone and may share parts of them

@@ -26,7 +26,7 @@ from berth.scheduler.framework.pod_groups import PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
-from berth.scheduler.pod_group_trial import Member, Result, importance
+from berth.scheduler.pod_group.trial import Member, Result, importance
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_one import Scheduler
 

@@ -1,4 +1,4 @@
-"""What there is to tell about one pod group, as JSON has it."""
+"""Explanations of one pod group, as JSON has them."""
 
 from pydantic import Field
 

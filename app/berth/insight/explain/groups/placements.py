@@ -1,4 +1,4 @@
-"""Where a group may go: what became of each placement, and why one of them is taken."""
+"""Placements of a group: what became of each, and why one of them is taken."""
 
 from berth.insight.explain.explanation import PluginScore
 from berth.insight.explain.groups.explanation import PlacementVerdict

@@ -1,4 +1,4 @@
-"""What would let a group start: room for so many more pods, or so many more nodes."""
+"""Shortages of a group: room for so many more pods, or so many more nodes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

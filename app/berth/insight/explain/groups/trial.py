@@ -22,7 +22,7 @@ from berth.scheduler.framework.placement import EVERYWHERE, Assignment, Placemen
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
-from berth.scheduler.pod_group_trial import GroupStatus, Member, PodGroupTrial, Result, undo
+from berth.scheduler.pod_group.trial import GroupStatus, Member, PodGroupTrial, Result, undo
 from berth.scheduler.profile.placements import (
     PlacementScores,
     run_placement_generate,

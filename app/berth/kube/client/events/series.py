@@ -1,4 +1,4 @@
-"""Which events are repeats of each other, and what of that is worth writing (spec §2.11).
+"""Series of events, and what of them is worth writing (spec §2.11).
 
 Synchronous and without I/O: methods return the events that are to be written.
 """

@@ -1,4 +1,4 @@
-"""What kube-scheduler's API dispatcher counts, told of our own writes (spec G12).
+"""Counts of kube-scheduler's API dispatcher, made of our own writes (spec G12).
 
 Writes always leave through lanes here; the feature gate SchedulerAsyncAPICalls decides only whether
 somebody counts them.

@@ -1,4 +1,4 @@
-"""What the scheduler writes to PodGroups (spec G7.1)."""
+"""Writes to PodGroups (spec G7.1)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the scheduler writes to pods, with the bodies that kube-scheduler sends (spec §2.11)."""
+"""Writes to pods, with the bodies that kube-scheduler sends (spec §2.11)."""
 
 import random
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What the scheduler writes to persistent volumes and their claims (spec §2.11)."""
+"""Writes to persistent volumes and their claims (spec §2.11)."""
 
 from berth.kube.client.api import Api
 from berth.kube.objects.raw import decoder

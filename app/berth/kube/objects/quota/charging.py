@@ -1,4 +1,4 @@
-"""What a quota lets be created, as admission of ResourceQuota decides it, with its sentences.
+"""Charging of quotas, as admission of ResourceQuota does it, with its sentences.
 
 Objects are JSON: those of users and the quotas, whose status tells what is used.
 """

@@ -1,4 +1,4 @@
-"""What one object of a kind counts for, as the evaluators of ``k8s.io/kubernetes/pkg/quota/v1``.
+"""Evaluators of ``k8s.io/kubernetes/pkg/quota/v1``: what one object of a kind counts for.
 
 All kinds count for ``count/<plural>.<group>``; some for more.
 """

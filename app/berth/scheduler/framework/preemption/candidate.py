@@ -1,4 +1,4 @@
-"""What preemption found: nodes where it would help, and those where it would not."""
+"""Candidates of preemption: nodes where it would help, and those where it would not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which victims their PodDisruptionBudgets would rather keep (spec §6.4)."""
+"""Victims that PodDisruptionBudgets would rather keep (spec §6.4)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Which of two victims is worth more: by priority, then by how long they run (spec §6.4)."""
+"""The importance of victims: by priority, then by how long they run (spec §6.4)."""
 
 from datetime import datetime
 from functools import lru_cache

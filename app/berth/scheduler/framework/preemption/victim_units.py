@@ -1,4 +1,4 @@
-"""What is evicted at a time: one pod, or all pods of a group (spec G9.3).
+"""Units of eviction: one pod, or all pods of a group (spec G9.3).
 
 The one place that knows it. A group that preempts asks for these units. Pods that preempt alone do
 not in 1.36: for them every pod is a unit, also one of a group with ``disruptionMode: PodGroup``

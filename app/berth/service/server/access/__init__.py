@@ -1,4 +1,4 @@
-"""Who may use a port: TLS serving, authentication and authorization (spec §7.2, §7.3).
+"""Access to a port: TLS serving, authentication and authorization (spec §7.2, §7.3).
 
 What lives here: kube-scheduler's secure serving with delegated authentication (TokenReview, client
 certificates, request headers) and delegated authorization (SubjectAccessReview). What must not:

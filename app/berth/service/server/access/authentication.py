@@ -1,4 +1,4 @@
-"""Who sends a request: by request headers, client certificate or bearer token (spec §7.3)."""
+"""Authentication by request headers, client certificate or bearer token (spec §7.3)."""
 
 import hashlib
 import logging

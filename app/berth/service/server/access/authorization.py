@@ -1,4 +1,4 @@
-"""What a user may do: some paths are public, the API server knows about the others (spec §7.3)."""
+"""Authorization: some paths are public, the API server knows about the others (spec §7.3)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where the certificates that berth shows come from: files, a folder, nowhere (spec §7.2)."""
+"""Serving certificates: from files, from a folder, or made at start (spec §7.2)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

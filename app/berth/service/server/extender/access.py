@@ -1,4 +1,4 @@
-"""Who may call the extender endpoints: client certificates, and tokens that are authorized.
+"""Access to the extender endpoints: client certificates, and tokens that are authorized.
 
 kube-scheduler can show its extenders a certificate (``tlsConfig.certFile``) and nothing else; who
 asks by hand or from a program rather has a token.

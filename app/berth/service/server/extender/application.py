@@ -1,4 +1,4 @@
-"""What is served on the extender port."""
+"""The application of the extender port."""
 
 from fastapi import APIRouter
 

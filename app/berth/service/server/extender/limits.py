@@ -1,4 +1,4 @@
-"""How large requests to the extender port may be; apart, for those who only want the number."""
+"""Limits of requests to the extender port; apart, for those who only want the number."""
 
 from typing import Final
 

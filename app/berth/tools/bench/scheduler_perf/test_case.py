@@ -1,4 +1,4 @@
-"""What a test case is, and how a workload of it is named."""
+"""Test cases, and the names of their workloads."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping

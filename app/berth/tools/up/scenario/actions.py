@@ -1,4 +1,4 @@
-"""What a step of a scenario may do, as types."""
+"""Actions of a scenario's steps, as types."""
 
 from typing import Annotated, Any, Literal, Self
 

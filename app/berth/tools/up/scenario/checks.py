@@ -1,4 +1,4 @@
-"""Whether statements are true of what is seen, and what is seen instead."""
+"""Checks of statements against what is seen."""
 
 import fnmatch
 from collections import Counter

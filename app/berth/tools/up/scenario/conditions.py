@@ -1,4 +1,4 @@
-"""What objects say of themselves."""
+"""Conditions of objects."""
 
 from berth.cluster.resources import Object
 

@@ -1,4 +1,4 @@
-"""What a scenario may expect, as types."""
+"""Expectations of a scenario, as types."""
 
 from typing import Annotated, Any, Final, Self
 

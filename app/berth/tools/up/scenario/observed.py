@@ -1,4 +1,4 @@
-"""What is seen of a cluster: objects of some kinds as the API has them, kept up to date."""
+"""The observed cluster: objects of some kinds as the API has them, kept up to date."""
 
 import asyncio
 import math

@@ -2,7 +2,7 @@
 
 from tests.builders import node
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 from tests.service.server.scheduler.debug.world import application, client
 
 

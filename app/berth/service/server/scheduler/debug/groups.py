@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from berth.insight.explain.groups.explainer import policy_of, status_of
 from berth.kube.objects.pod_group import GroupKey
-from berth.scheduler.pod_group_reports import GroupParts
+from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.scheduler.debug.models import PodGroupOverview, PodGroups
 from berth.service.server.scheduler.debug.pagination import unordered

@@ -1,4 +1,4 @@
-"""Why a pod waits, told so that pods which wait for the same have the same reason."""
+"""Reasons of waiting pods, the same for pods which wait for the same."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache

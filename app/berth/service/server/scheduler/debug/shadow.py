@@ -1,4 +1,4 @@
-"""What a shadow has found of another scheduler."""
+"""Findings of a shadow about another scheduler."""
 
 from dataclasses import dataclass
 

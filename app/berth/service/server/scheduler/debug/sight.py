@@ -1,4 +1,4 @@
-"""What the views look at."""
+"""The state that the views look at."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What is told about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
+"""Reports about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
 
 import msgspec
 

@@ -6,7 +6,7 @@ from berth.kube.objects.pod_group import GroupKey
 from berth.scheduler.framework.events import EventResource
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.scheduler.groups.building import (
+from tests.scheduler.pod_group.building import (
     condition_of,
     group,
     group_harness,

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from tests.builders import node
-from tests.scheduler.groups.building import group, group_harness, members
+from tests.scheduler.pod_group.building import group, group_harness, members
 
 
 async def test_what_gates_a_group_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Which victims make room for a pod group, and how few trials tell (spec G9.4).
+"""Victims that make room for a pod group, found in few trials (spec G9.4).
 
 The rule: all units of lower priority are taken away; if the group has room then, they are put back
 one after the other as far as it keeps its room, those whose disruption budgets would break first,
@@ -25,7 +25,7 @@ change; each trial leaves everything as it was.
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -33,8 +33,8 @@ from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.victim_units import VictimUnit
 from berth.scheduler.framework.status import Code
-from berth.scheduler.pod_group_room import Room, units_in_the_way
-from berth.scheduler.pod_group_trial import (
+from berth.scheduler.pod_group.room import Room, units_in_the_way
+from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     GroupStatus,
     Member,
@@ -42,9 +42,7 @@ from berth.scheduler.pod_group_trial import (
     Result,
     undo,
 )
-
-if TYPE_CHECKING:
-    from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.scheduling_steps import SchedulingSteps
 
 MOST_DECISIONS: Final = 4_096
 """For so many pods nodes are looked for in one attempt, in as many trials as that makes."""
@@ -76,7 +74,7 @@ class VictimSearch:
 
     def __init__(
         self,
-        scheduler: "Scheduler",
+        steps: SchedulingSteps,
         trial: PodGroupTrial,
         members: Sequence[Member],
         *,
@@ -84,7 +82,7 @@ class VictimSearch:
     ) -> None:
         """Search for *members*, of which so many are *needed* at least, and one in any case."""
         self._needed = needed
-        self._scheduler = scheduler
+        self._steps = steps
         self._trial = trial
         self._members = members
         self._trials_left = max(MOST_DECISIONS // len(members), LEAST_TRIALS)
@@ -140,8 +138,8 @@ class VictimSearch:
         members = [
             Member(each.queued, each.profile, each.started, each.answer) for each in self._members
         ]
-        nominator = self._scheduler.queue.nominator
-        with self._scheduler.cache.without_all(pods_of(units)), ExitStack() as nominations:
+        nominator = self._steps.queue.nominator
+        with self._steps.cache.without_all(pods_of(units)), ExitStack() as nominations:
             for member in members:  # what they were nominated to does not count here
                 nominations.callback(nominator.suspend(member.queued.uid))
             status = self._trial.run(members, nominations, may_preempt=False)
@@ -186,7 +184,7 @@ class VictimSearch:
             return None
         if any(pod.template.is_large for pod in pods_of(units)):
             return None
-        cycle = self._scheduler.begin_cycle(first.profile, first.queued)
+        cycle = self._steps.begin_cycle(first.profile, first.queued)
         diagnosis = evaluate_all_nodes(cycle).diagnosis
         hopeless = diagnosis.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, cycle.nodes)
         usable = cycle.nodes.exists & ~hopeless
@@ -232,7 +230,7 @@ class VictimSearch:
             for member in self._members
             if member.queued.uid in self._hosts
         ]
-        nodes = self._scheduler.cache.table
+        nodes = self._steps.cache.table
         if all(pod.node_name in nodes.row_of for pod in placed):
             await self._fits_without(units_in_the_way(nodes, [*self._gone], placed))
 

@@ -21,11 +21,12 @@ whose gang is complete does not wait on Permit (G5.6).
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import GroupKey, group_of
+from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.placement import Assignment, PodGroupPlacement
@@ -42,9 +43,9 @@ from berth.scheduler.outcome import (
     Unschedulable,
     refused_placement,
 )
-from berth.scheduler.pod_group_preemption import PodGroupPostFilterResult, PodGroupPreemption
-from berth.scheduler.pod_group_reports import GroupParts
-from berth.scheduler.pod_group_trial import (
+from berth.scheduler.pod_group.preemption import PodGroupPostFilterResult, PodGroupPreemption
+from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     GroupStatus,
     Member,
@@ -56,10 +57,7 @@ from berth.scheduler.pod_group_trial import (
 from berth.scheduler.profile.placements import run_placement_generate, run_placement_scores
 from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation
-
-if TYPE_CHECKING:
-    from berth.scheduler.binding import Binding
-    from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.scheduling_steps import SchedulingSteps
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
@@ -67,24 +65,24 @@ AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 class PodGroupCycle:
     """Schedules groups; between two cycles it keeps nothing."""
 
-    def __init__(self, scheduler: "Scheduler", parts: GroupParts) -> None:
-        self._scheduler = scheduler
-        self._trial = PodGroupTrial(scheduler)
+    def __init__(self, steps: SchedulingSteps, parts: GroupParts) -> None:
+        self._steps = steps
+        self._trial = PodGroupTrial(steps)
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._reports = parts.reports
         self._is_topology_aware = parts.is_topology_aware
         self._preemption = (
-            PodGroupPreemption(scheduler, self._trial, parts) if parts.preempts_as_one else None
+            PodGroupPreemption(steps, self._trial, parts) if parts.preempts_as_one else None
         )
 
-    async def run(self, popped: QueuedPodInfo, key: GroupKey) -> "tuple[Binding, ...]":
+    async def run(self, popped: QueuedPodInfo, key: GroupKey) -> tuple[Binding, ...]:
         """Schedule the group of a popped pod; return what is to be bound.
 
         Extenders are asked before the trial. As long as pods of a trial are on nodes nothing is
         awaited, so that nobody sees it.
         """
-        started = self._scheduler.clock.monotonic()
+        started = self._steps.clock.monotonic()
         members = list(self._members(popped, key))
         problem = _of_different_schedulers(members)
         if problem:
@@ -102,7 +100,7 @@ class PodGroupCycle:
         They are not told where the others of the group are tried: kube-scheduler, which asks in the
         trial, does not tell them either. Return the members that still wait for a node then.
         """
-        extenders = self._scheduler.extender_round
+        extenders = self._steps.extender_round
         due = [member for member in members if extenders.is_due(member.queued.pod_info)]
         if not due:
             return members
@@ -113,20 +111,20 @@ class PodGroupCycle:
             if extenders.is_waiting(member.queued):
                 waiting.append(member)
             else:
-                self._scheduler.queue.done(member.queued.uid)
+                self._steps.queue.done(member.queued.uid)
         return waiting
 
     async def _schedule(
         self, members: Sequence[Member], key: GroupKey, *, started: float
-    ) -> "tuple[Binding, ...]":
+    ) -> tuple[Binding, ...]:
         """Try *members*, and do what follows from it."""
-        began = self._scheduler.clock.monotonic()
+        began = self._steps.clock.monotonic()
         nominations = ExitStack()
         if self._is_topology_aware:
             members, status = self._search(members, key, nominations)
         else:
             status = self._trial.run(members, nominations)
-        self._reports.algorithm_took(self._scheduler.clock.monotonic() - began)
+        self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
         else:
@@ -134,9 +132,9 @@ class PodGroupCycle:
             nominations.close()
             result = PodGroupPostFilterResult(status)
             if self._preemption is not None and status.result is Result.UNSCHEDULABLE:
-                nodes = dict(self._scheduler.cache.table.row_of)
+                nodes = dict(self._steps.cache.table.row_of)
                 result = await self._preemption.run(members, key, status)
-                if self._scheduler.cache.table.row_of != nodes:
+                if self._steps.cache.table.row_of != nodes:
                     _forget_scores(members)
             status = result.status
             for member in members:
@@ -147,7 +145,7 @@ class PodGroupCycle:
             profile=members[0].profile.name,
             result=status.result.value,
             message=status.message,
-            seconds=self._scheduler.clock.monotonic() - started,
+            seconds=self._steps.clock.monotonic() - started,
         )
         return bindings
 
@@ -157,14 +155,14 @@ class PodGroupCycle:
         state = self._pod_groups.get(key)
         for pod in list(state.unscheduled()) if state is not None else ():
             if pod.metadata.uid != popped.uid:
-                queued = self._scheduler.queue.pop_specific_pod(pod.key)
+                queued = self._steps.queue.pop_specific_pod(pod.key)
                 if queued is not None:
                     taken.append(queued)
         taken.sort(key=importance)
         for queued in taken:
-            profile = self._scheduler.profile_for_pod(queued)
+            profile = self._steps.profile_for_pod(queued)
             if profile is not None:
-                yield Member(queued, profile, self._scheduler.clock.monotonic())
+                yield Member(queued, profile, self._steps.clock.monotonic())
 
     # Topology.
 
@@ -175,7 +173,7 @@ class PodGroupCycle:
 
         Return the members of the trial that counts; they hold what they got there.
         """
-        profile, nodes = members[0].profile, self._scheduler.cache.table
+        profile, nodes = members[0].profile, self._steps.cache.table
         state = self._pod_groups.get(key)
         scheduled = tuple(state.scheduled.values()) if state is not None else ()
         group = self._groups.get(key.namespace, key.name)
@@ -220,14 +218,14 @@ class PodGroupCycle:
             totals = run_placement_scores(profile, [each[0] for each in found], nodes)
             if isinstance(totals, Status):
                 return members, GroupStatus(Result.ERROR, totals.message)
-            index = self._scheduler.select_best(totals)
+            index = self._steps.select_best(totals)
         _, chosen, status = found[index]
         self._trial.place_again(chosen, nominations)
         return chosen, status
 
     # What follows from it.
 
-    def _submit(self, members: Sequence[Member]) -> "Iterator[Binding]":
+    def _submit(self, members: Sequence[Member]) -> Iterator[Binding]:
         """Bind the members that have nodes; let the others fail, each for its own reason.
 
         Permit plugins are asked again: this time all of the group are on their nodes.
@@ -246,10 +244,10 @@ class PodGroupCycle:
                 member.undo.close()
                 self._fail(member, refused_placement(member.outcome, permit))
                 continue
-            self._scheduler.queue.assumed(member.assumed)
-            self._scheduler.failure_reporter.drop(member.queued.uid)
-            self._scheduler.record(self._named(member.outcome), member.queued, member.started)
-            yield self._scheduler.hand_over(
+            self._steps.queue.assumed(member.assumed)
+            self._steps.failure_reporter.drop(member.queued.uid)
+            self._steps.record(self._named(member.outcome), member.queued, member.started)
+            yield self._steps.hand_over(
                 Reservation(
                     member.queued,
                     member.profile,
@@ -290,16 +288,16 @@ class PodGroupCycle:
             words = f"{UNSCHEDULABLE}, {member.permit}" if member.permit else UNSCHEDULABLE
             self._fail(member, _with_its_group(outcome, words, CLEAR))
         elif isinstance(outcome, Unschedulable):
-            self._scheduler.preempt(outcome)
+            self._steps.preempt(outcome)
             self._fail(member, outcome)
         else:
             self._fail(member, _with_its_group(outcome, status.message, To(member.host)))
 
     def _fail(self, member: Member, outcome: Unschedulable | Failed) -> None:
-        self._scheduler.failure_reporter.drop(member.queued.uid)
+        self._steps.failure_reporter.drop(member.queued.uid)
         outcome = self._named(outcome)
-        self._scheduler.record(outcome, member.queued, member.started)
-        self._scheduler.failures.handle_scheduling_failure(
+        self._steps.record(outcome, member.queued, member.started)
+        self._steps.failures.handle_scheduling_failure(
             member.queued, member.profile, outcome, started=member.started
         )
 

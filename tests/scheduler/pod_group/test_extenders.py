@@ -8,7 +8,7 @@ from tests.builders import container, node, pod
 from tests.harness import Harness
 from tests.scheduler.asking import entry, everybody, harness, message
 from tests.scheduler.extender.fakes import FakeNetwork
-from tests.scheduler.groups.building import GATES, condition_of, group, member, members
+from tests.scheduler.pod_group.building import GATES, condition_of, group, member, members
 
 
 def groups(answers: Any, *extenders: dict[str, Any]) -> tuple[Harness, FakeNetwork]:

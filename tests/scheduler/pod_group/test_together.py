@@ -4,12 +4,12 @@ import random
 from contextlib import ExitStack
 
 from berth.scheduler.framework.pod_info import QueuedPodInfo
-from berth.scheduler.pod_group_trial import Member, PodGroupTrial, undo
+from berth.scheduler.pod_group.trial import Member, PodGroupTrial, undo
 from berth.scheduler.signatures import signature_profiles
 from tests.builders import node
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, member, members
-from tests.scheduler.groups.test_properties import fields_of, nodes_of, running_on, state_of
+from tests.scheduler.pod_group.building import group, group_harness, member, members
+from tests.scheduler.pod_group.test_properties import fields_of, nodes_of, running_on, state_of
 
 
 def taken_from(harness: Harness) -> list[QueuedPodInfo]:

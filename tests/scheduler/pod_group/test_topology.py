@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.scheduler.groups.building import condition_of, group, group_harness, member, members
+from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
 
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 

@@ -20,7 +20,7 @@ group is not made smaller than it could be to spare a victim (G20).
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -29,8 +29,8 @@ from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemp
 from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits
 from berth.scheduler.outcome import KEEP, Nomination, To
-from berth.scheduler.pod_group_reports import GroupParts
-from berth.scheduler.pod_group_trial import (
+from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     WAITS,
     GroupStatus,
@@ -38,11 +38,9 @@ from berth.scheduler.pod_group_trial import (
     PodGroupTrial,
     Result,
 )
-from berth.scheduler.pod_group_victims import Victims, VictimSearch, pods_of
+from berth.scheduler.pod_group.victims import Victims, VictimSearch, pods_of
 from berth.scheduler.profile.profile import Profile
-
-if TYPE_CHECKING:
-    from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.scheduling_steps import SchedulingSteps
 
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 GANG_SCHEDULING: Final = "GangScheduling"
@@ -67,8 +65,8 @@ class PodGroupPostFilterResult(msgspec.Struct, frozen=True):
 class PodGroupPreemption:
     """Evicts pods for groups."""
 
-    def __init__(self, scheduler: "Scheduler", trial: PodGroupTrial, parts: GroupParts) -> None:
-        self._scheduler = scheduler
+    def __init__(self, steps: SchedulingSteps, trial: PodGroupTrial, parts: GroupParts) -> None:
+        self._steps = steps
         self._trial = trial
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
@@ -103,7 +101,7 @@ class PodGroupPreemption:
         members = await self._ask_extenders(members, units)
         broken = set(self._budgets.filter_units_with_pdb_violation(units))
         needed = self._needed(group, key, profile)
-        search = VictimSearch(self._scheduler, self._trial, members, needed=needed)
+        search = VictimSearch(self._steps, self._trial, members, needed=needed)
         found = await search.run(
             [unit for unit in units if unit in broken],
             [unit for unit in units if unit not in broken],
@@ -117,7 +115,7 @@ class PodGroupPreemption:
         current = self._groups.get(key.namespace, key.name)
         if current is None or current.metadata.uid != group.metadata.uid:
             return _not_found(key)
-        if not all(self._scheduler.extender_round.is_waiting(each.queued) for each in members):
+        if not all(self._steps.extender_round.is_waiting(each.queued) for each in members):
             return PodGroupPostFilterResult(status)  # without them it may not fit
         self._evict(found, members, current)
         hosts = {uid: To(node) for uid, node in found.hosts.items()}
@@ -134,7 +132,7 @@ class PodGroupPreemption:
         for member in members:
             answer = member.answer
             if answer is not None:
-                answer = await self._scheduler.extender_round.answer_for(
+                answer = await self._steps.extender_round.answer_for(
                     member.profile, member.queued, gone=pods_of(units)
                 )
             asked.append(Member(member.queued, member.profile, member.started, answer))
@@ -146,8 +144,8 @@ class PodGroupPreemption:
         The group's own priority counts, 0 if it has none; that of its pods plays no role.
         """
         await asyncio.sleep(0)
-        nodes = self._scheduler.cache.table.row_of
-        pods = [pod for pod in self._scheduler.cache.pods() if pod.node_name in nodes]
+        nodes = self._steps.cache.table.row_of
+        pods = [pod for pod in self._steps.cache.pods() if pod.node_name in nodes]
         units = self._units.below(group.spec.priority or 0, pods, but_not=key)
         await asyncio.sleep(0)
         units.sort(key=lambda unit: unit.importance)
@@ -162,7 +160,7 @@ class PodGroupPreemption:
         return max((group.min_count or 0) - scheduled, 1)
 
     def _evict(self, found: Victims, members: Sequence[Member], group: PodGroup) -> None:
-        self._scheduler.preemptions.prepare_group_async(
+        self._steps.preemptions.prepare_group_async(
             group,
             [member.queued.pod_info for member in members],
             profile=members[0].profile.name,
@@ -175,9 +173,9 @@ class PodGroupPreemption:
         After a restart nobody remembers them; those on the nodes that its pods are nominated to are
         known by their condition.
         """
-        if self._scheduler.preemptions.waits_for_victims(group.metadata.uid):
+        if self._steps.preemptions.waits_for_victims(group.metadata.uid):
             return True
-        nodes, priority = self._scheduler.cache.table, group.spec.priority or 0
+        nodes, priority = self._steps.cache.table, group.spec.priority or 0
         nominated = {self._nominated_node(member) for member in members}
         rows = [nodes.row_of[name] for name in nominated if name in nodes.row_of]
         return any(
@@ -191,7 +189,7 @@ class PodGroupPreemption:
         return {uid: To(name) if name else KEEP for uid, name in names.items()}
 
     def _nominated_node(self, member: Member) -> str:
-        known = self._scheduler.queue.nominator.nominated_node(member.queued.uid)
+        known = self._steps.queue.nominator.nominated_node(member.queued.uid)
         return known or member.queued.pod.status.nominated_node_name
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler import pod_group_victims
+from berth.scheduler.pod_group import victims as victim_search
 from tests.builders import disruption_budget, host_port, node, pod, selector
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, member
-from tests.scheduler.groups.test_properties import state_of
+from tests.scheduler.pod_group.building import group, group_harness, member
+from tests.scheduler.pod_group.test_properties import state_of
 
 GATE = "WorkloadAwarePreemption"
 PRIORITY = 100
@@ -192,8 +192,8 @@ async def test_the_victims_are_those_of_the_rule_in_many_clusters(*, is_one_per_
 
 
 async def test_few_trials_find_victims_that_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_group_victims, "MOST_DECISIONS", 0)
-    monkeypatch.setattr(pod_group_victims, "LEAST_TRIALS", 4)
+    monkeypatch.setattr(victim_search, "MOST_DECISIONS", 0)
+    monkeypatch.setattr(victim_search, "LEAST_TRIALS", 4)
     surplus = []
     for seed in range(30):
         given = case(random.Random(seed), is_one_per_node=True)

@@ -9,13 +9,13 @@ from berth.kube.client.errors import UnavailableError
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup
-from berth.scheduler import pod_group_victims
 from berth.scheduler.core.scheduler_state import state_of
-from berth.scheduler.pod_group_trial import PodGroupTrial
+from berth.scheduler.pod_group import victims as victim_search
+from berth.scheduler.pod_group.trial import PodGroupTrial
 from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
-from tests.scheduler.groups.building import condition_of, group, group_harness, member, members
+from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
 
 GATE = "WorkloadAwarePreemption"
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
@@ -335,8 +335,8 @@ async def test_a_group_that_waits_for_evictions_is_one_to_be_tried_elsewhere() -
 async def test_an_attempt_makes_so_many_trials_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pod_group_victims, "MOST_DECISIONS", 0)
-    monkeypatch.setattr(pod_group_victims, "LEAST_TRIALS", 6)
+    monkeypatch.setattr(victim_search, "MOST_DECISIONS", 0)
+    monkeypatch.setattr(victim_search, "LEAST_TRIALS", 6)
     trials = []
     run = PodGroupTrial.run
 

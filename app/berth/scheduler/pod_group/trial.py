@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -31,9 +31,7 @@ from berth.scheduler.outcome import (
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.reservation import assume, assumed_on, reserve
-
-if TYPE_CHECKING:
-    from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.scheduling_steps import SchedulingSteps
 
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS: Final = "pod group is waiting for preemption to complete"
@@ -94,8 +92,8 @@ class _Refusal(NamedTuple):
 class PodGroupTrial:
     """Places pods of a group on the live table; they stay until they are undone."""
 
-    def __init__(self, scheduler: "Scheduler") -> None:
-        self._scheduler = scheduler
+    def __init__(self, steps: SchedulingSteps) -> None:
+        self._steps = steps
         self._refusal: _Refusal | None = None
         """The last one of this trial."""
 
@@ -116,7 +114,7 @@ class PodGroupTrial:
         self._refusal = None
         on_trial = frozenset(member.queued.uid for member in members)
         for member, following in zip_longest(members, members[1:]):
-            member.started = self._scheduler.clock.monotonic()
+            member.started = self._steps.clock.monotonic()
             outcome = self._decide(
                 member,
                 on_trial,
@@ -132,9 +130,9 @@ class PodGroupTrial:
                     member.undo.close()
                     member.host, member.requires_preemption = "", False
                 else:
-                    suspend = self._scheduler.queue.nominator.suspend
+                    suspend = self._steps.queue.nominator.suspend
                     nominations.callback(suspend(member.queued.uid))
-            self._scheduler.measure(outcome, member.started)
+            self._steps.measure(outcome, member.started)
             member.outcome = outcome
             if isinstance(outcome, Failed):
                 text = f"failed to schedule other pod from a pod group: {outcome.message}"
@@ -164,16 +162,16 @@ class PodGroupTrial:
         is_one_of_many: bool,
     ) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
-        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
+        cycle = member.cycle = self._steps.begin_cycle(member.profile, member.queued, placement)
         cycle.state.on_trial = on_trial
-        extenders, answer = self._scheduler.extender_round, member.answer
+        extenders, answer = self._steps.extender_round, member.answer
         signature = None
         if answer is None:
             signature = self._signature_of(member)
             refusal, generation = self._refusal, cycle.nodes.last_generation
             if refusal and (refusal.signature, refusal.generation) == (signature, generation):
                 return replace(refusal.outcome, pod=cycle.pod)
-            outcome = self._scheduler.decide(cycle, is_one_of_many=is_one_of_many)
+            outcome = self._steps.decide(cycle, is_one_of_many=is_one_of_many)
         else:
             outcome = extenders.decide(cycle, answer)
             may_preempt = may_preempt and extenders.may_preempt(cycle.pod)
@@ -202,7 +200,7 @@ class PodGroupTrial:
         if (
             profile.percentage_of_nodes_to_score
             or not profile.decides_by_signature
-            or self._scheduler.queue.nominator.nominated_node(pod.uid) is not None
+            or self._steps.queue.nominator.nominated_node(pod.uid) is not None
         ):
             return None
         return signature_in_group(pod)
@@ -210,7 +208,7 @@ class PodGroupTrial:
     def _place(self, member: Member, outcome: Placed | Unschedulable) -> Status | None:
         """Put *member* on its node in place of its victims; return who refuses it there."""
         assert member.cycle is not None
-        cache = self._scheduler.cache
+        cache = self._steps.cache
         state, undo = member.cycle.state, member.undo
         for victim in _victims(outcome):
             undo.enter_context(cache.without(victim.uid))
@@ -229,7 +227,7 @@ class PodGroupTrial:
 
     def place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Put *members* where their trial had put them: nothing has changed since."""
-        suspend = self._scheduler.queue.nominator.suspend
+        suspend = self._steps.queue.nominator.suspend
         for member in members:
             if member.host:
                 assert isinstance(member.outcome, Placed | Unschedulable)

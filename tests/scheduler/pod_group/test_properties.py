@@ -10,7 +10,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from tests.builders import host_port, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.harness import Harness
-from tests.scheduler.groups.building import group, group_harness, member
+from tests.scheduler.pod_group.building import group, group_harness, member
 
 LABELS = {"app": "x"}
 

@@ -21,7 +21,7 @@ from tests.device_builders import (
     with_claims,
 )
 from tests.harness import Harness
-from tests.scheduler.groups.building import condition_of, group, group_harness, member
+from tests.scheduler.pod_group.building import condition_of, group, group_harness, member
 
 GPU = "example.com/gpu"
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
