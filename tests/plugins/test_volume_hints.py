@@ -28,14 +28,15 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.framework.handle import Handle
-from berth_plugins.node_volume_limits.hints import (
+from berth_plugins.node_volume_limits.plugin import (
+    VOLUME_LIMIT_SCALING,
+    NodeVolumeLimits,
     after_csi_node_update,
     after_detachment,
     after_driver_installation,
     after_new_claim,
     after_pod_deletion,
 )
-from berth_plugins.node_volume_limits.plugin import VOLUME_LIMIT_SCALING, NodeVolumeLimits
 from berth_plugins.shared.volume_claims import CLAIM_INDEX
 from berth_plugins.volume_binding import plugin as volume_binding
 from berth_plugins.volume_binding.plugin import VolumeBinding

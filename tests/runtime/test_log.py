@@ -87,7 +87,7 @@ def test_verbosity(v: int, vmodule: tuple[str, ...], want: list[str]) -> None:
     stream = written(v, vmodule=vmodule)
     for name, logger in (
         ("a", "berth.scheduler.binding_cycle"),
-        ("b", "berth.scheduler.queue.heap"),
+        ("b", "berth.insight.heap"),
     ):
         logging.getLogger(logger).debug("debug %s", name)
         logging.getLogger(logger).info("info %s", name)

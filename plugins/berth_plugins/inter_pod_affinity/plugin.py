@@ -25,6 +25,7 @@ from berth.scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.scheduler.framework.explanation import (
@@ -48,6 +49,7 @@ from berth.scheduler.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.scheduler.framework.key_index import NOWHERE, Choices
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_counters import PodMatcher
@@ -56,8 +58,7 @@ from berth.scheduler.framework.status import SKIP, Status
 from berth.scheduler.framework.verdict import Mask, Rejection, Rows, Verdict
 from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts, WeightedPods
 from berth_plugins.inter_pod_affinity.terms import NO_REQUIRED, RequiredTerms, TermReader
-from berth_plugins.inter_pod_affinity.waiting_pods import POD_INDEXES
-from berth_plugins.shared.pod_keys import has_place
+from berth_plugins.shared.pod_keys import choices_for, has_place, keys_of
 
 AFFINITY: Final = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -492,3 +493,57 @@ def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         term.topology_key in after and moved(term) for term in written.required_affinity
     ) or any(term.topology_key in before and moved(term) for term in written.required_anti_affinity)
     return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+
+# Finding the waiting pods that a pod which came, changed or went may help.
+
+
+def _of_all(terms: Sequence[AffinityTerm]) -> Choices:
+    """Return how to file what looks for pods that all *terms* match; nothing does if none are."""
+    choices = [
+        keys
+        for term in terms
+        for keys in choices_for(
+            term.namespaces if term.namespace_selector.is_nothing else None, term.selector
+        )
+    ]
+    return choices if terms else NOWHERE
+
+
+def _affinity(pod: PodInfo) -> Choices:
+    return _of_all(terms_of(pod.template).required_affinity)
+
+
+def _anti_affinity(pod: PodInfo) -> Choices:
+    return _of_all(terms_of(pod.template).required_anti_affinity)
+
+
+def _came(_old: Pod | None, new: Pod | None) -> Iterable[Hashable]:
+    return keys_of(new) if new is not None and has_place(new) else ()
+
+
+def _went(old: Pod | None, new: Pod | None) -> Iterable[Hashable]:
+    """Return the keys of the pod as it was; whether it has a place is asked of it as it is."""
+    changed = new if new is not None else old
+    return keys_of(old) if old is not None and changed is not None and has_place(changed) else ()
+
+
+def _own_keys(pod: PodInfo) -> Choices:
+    return [tuple(keys_of(pod.pod))]
+
+
+def _kept_off(old: Pod | None, new: Pod | None) -> Iterable[Hashable] | None:
+    """Return where pods are that the anti-affinity of a deleted pod may have kept off."""
+    if new is not None or old is None or not has_place(old):
+        return ()
+    choices = _of_all(compile_terms(old).required_anti_affinity)
+    return choices[0] if choices else None
+
+
+POD_INDEXES: Final = (
+    HintIndex(_affinity, _came),
+    HintIndex(_anti_affinity, _went),
+    HintIndex(_own_keys, _kept_off),
+)
+"""Finds the pods that look for one that came, that keep off one that went, and that one kept off
+that is deleted (spec §3.9)."""

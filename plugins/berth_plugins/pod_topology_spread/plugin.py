@@ -1,7 +1,7 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice, product
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from berth.scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.scheduler.framework.explanation import (
@@ -40,6 +41,7 @@ from berth.scheduler.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.scheduler.framework.key_index import ANYWHERE, Choices
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
@@ -58,8 +60,7 @@ from berth_plugins.pod_topology_spread.constraints import (
 from berth_plugins.pod_topology_spread.costs import HOSTNAME, SoftDomains, rows_lacking, total
 from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
 from berth_plugins.pod_topology_spread.domains import HardDomains
-from berth_plugins.pod_topology_spread.waiting_pods import POD_INDEX
-from berth_plugins.shared.pod_keys import has_place
+from berth_plugins.shared.pod_keys import choices_for, has_place, keys_of
 
 SKEWED: Final = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 MISSING_LABEL: Final = Status.unresolvable(
@@ -493,3 +494,29 @@ def _domains_of(node: Node | None, keys: Iterable[str]) -> tuple[str, ...] | Non
     if node is None or any(key not in labels for key in keys):
         return None
     return tuple(labels[key] for key in keys)
+
+
+# Finding the waiting pods that spread a pod which came, changed or went.
+
+
+def _spread(pod: PodInfo) -> Choices:
+    """Return how to file what looks for a pod that any hard constraint of *pod* itself spreads.
+
+    Default constraints go by services and controllers, which may change.
+    """
+    if not pod.pod.spec.topology_spread_constraints:
+        return ANYWHERE
+    constraints = own_constraints(pod.template)
+    if constraints.error:
+        return ANYWHERE
+    spread = dict.fromkeys(constraint.counted for constraint in constraints.hard)
+    each = [choices_for(counted.namespaces, counted.selector) for counted in spread]
+    return [tuple(chain.from_iterable(one_of_each)) for one_of_each in product(*each)]
+
+
+def _before_and_after(old: Pod | None, new: Pod | None) -> Iterable[Hashable]:
+    versions = [version for version in (old, new) if version is not None]
+    return chain.from_iterable(map(keys_of, versions)) if all(map(has_place, versions)) else ()
+
+
+POD_INDEX: Final = HintIndex(_spread, _before_and_after)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.insight.explain.pod_advice import advice
+from berth.insight.explain.evaluation import advice
 from berth.insight.explain.tables import render
 from berth.runtime.tables import as_text
 from berth.scheduler.framework.pod_info import PodInfo

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod, Volume
-from berth.kube.objects.recent import Recent
-from berth.kube.objects.shared_parts import node_decoder, pod_decoder
+from berth.kube.objects.shared_parts import Recent, node_decoder, pod_decoder
 from tests.kube.objects.test_sharing import AMOUNTS, MAPS, TEXTS, pods, some
 
 TOKENS = st.sampled_from(["kube-api-access-aaaaa", "kube-api-access-bbbbb", "kube-api-access-b"])

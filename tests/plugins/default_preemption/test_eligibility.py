@@ -8,7 +8,7 @@ from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
-from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
+from berth_plugins.default_preemption.plugin import pod_eligible_to_preempt_others
 from tests.builders import condition, node, pod
 
 EVICTED = condition("DisruptionTarget", reason="PreemptionByScheduler")

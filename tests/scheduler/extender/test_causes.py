@@ -12,7 +12,7 @@ import pytest
 from berth.runtime.clock import FakeClock
 from berth.scheduler.config.types import Extender as Config
 from berth.scheduler.extender.build import build_extenders
-from berth.scheduler.extender.causes import cause
+from berth.scheduler.extender.client import cause
 from berth.scheduler.extender.errors import ExtenderError
 from tests.scheduler.extender.fakes import Calls
 

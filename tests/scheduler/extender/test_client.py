@@ -21,9 +21,8 @@ from berth.scheduler.config.types import Extender as Config
 from berth.scheduler.config.types import ExtenderTLSConfig
 from berth.scheduler.extender.breaker import LONGEST_PAUSE, TRIP_AFTER
 from berth.scheduler.extender.build import build_extenders
-from berth.scheduler.extender.client import ExtenderClient
+from berth.scheduler.extender.client import ExtenderClient, client_context
 from berth.scheduler.extender.errors import ExtenderError
-from berth.scheduler.extender.tls import client_context
 from berth.scheduler.extender.wire import read_binding_result
 from tests.scheduler.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
 

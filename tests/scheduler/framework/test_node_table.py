@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.scheduler.framework.last_changes import MOST
-from berth.scheduler.framework.node_table import CPU, MEMORY, NodeTable
+from berth.scheduler.framework.node_table import CPU, MEMORY, MOST, NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import ZONE, node, pod, taint
 

@@ -11,9 +11,9 @@ from berth.kube.client.from_thread import ContactFromThread, ObserverFromThread
 from berth.runtime.clock import FakeClock, RealClock, cpu_time_of_this_thread
 from berth.runtime.loop_thread import LoopThread
 from berth.scheduler.metrics.recorders import RequestMetrics
+from berth.service.leaderelection.build import LoopWatch
 from berth.service.leaderelection.candidate import Timing
 from berth.service.leaderelection.elector import LeaderElector, LeadershipLostError
-from berth.service.leaderelection.loop_watch import LoopWatch
 from tests.service.leaderelection.lease_api import TIMING, LeaseApi, lead_for_ever, lock_of, settle
 
 SHORT = Timing(lease_duration=1.0, renew_deadline=0.6, retry_period=0.1)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from berth.scheduler.metrics.overview import NAMES, Numbers, PendingPod, Problem
-from berth.service.overview.problems import problems
+from berth.service.overview.sampler import problems
 
 HEALTHY: Final = replace(Numbers(*(0 for _ in NAMES)), leading=1)
 FINE: Final[dict[str, Any]] = {

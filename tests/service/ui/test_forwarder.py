@@ -14,8 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from berth.kube.client.connect import Endpoint
 from berth.service.ui import forwarder as forwarding
-from berth.service.ui.allowed import Page
 from berth.service.ui.forwarder import LARGEST_BODY, forwarder
+from berth.service.ui.local_page import Page
 
 URL = "https://scheduler.example:10259"
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.runtime.same_machine import SameMachine
-from berth.service.ui.allowed import Page
+from berth.service.ui.local_page import Page
 from berth.service.ui.sessions import MOST_SESSIONS, Sessions
 
 URL = "http://127.0.0.1:10263"

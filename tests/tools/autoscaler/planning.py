@@ -9,10 +9,10 @@ from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.tools.autoscaler.actions import Action
+from berth.tools.autoscaler.autoscaler import Plan, Planner
 from berth.tools.autoscaler.cluster_view import ClusterView, DrainPod
 from berth.tools.autoscaler.node_groups import GROUP_LABEL, NodeGroup
 from berth.tools.autoscaler.options import AutoscalingOptions
-from berth.tools.autoscaler.planner import Plan, Planner
 from berth.tools.autoscaler.scale_up import GroupState
 from berth.tools.autoscaler.simulation import Simulation
 from berth_plugins.registry import IN_TREE

@@ -18,10 +18,9 @@ from berth.tools.autoscaler.actions import (
     ScaleUp,
     Utilization,
 )
+from berth.tools.autoscaler.autoscaler import Planner, still_valid
 from berth.tools.autoscaler.cluster_view import ClusterView
-from berth.tools.autoscaler.planner import Planner
 from berth.tools.autoscaler.planning_thread import GivenUpError, InTurn, PlanningThread
-from berth.tools.autoscaler.recheck import still_valid
 from berth.tools.autoscaler.simulation import Simulation
 from berth_plugins.registry import IN_TREE
 from tests.loop_turns import watched_loop

@@ -11,6 +11,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.duration import Duration
 from berth.tools.autoscaler.actions import MarkUnneeded, RemoveNode
+from berth.tools.autoscaler.autoscaler import Planner
 from berth.tools.autoscaler.cluster_view import (
     ClusterView,
     DrainPod,
@@ -20,7 +21,6 @@ from berth.tools.autoscaler.cluster_view import (
 )
 from berth.tools.autoscaler.node_groups import NodeGroup
 from berth.tools.autoscaler.options import AutoscalingOptions
-from berth.tools.autoscaler.planner import Planner
 from tests.builders import condition, disruption_budget, node, selector, taint
 from tests.tools.autoscaler.planning import (
     group,

@@ -8,8 +8,8 @@ from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.tools.lab.chance import GoChance, PythonChance
 from berth.tools.lab.errors import LabError
+from berth.tools.lab.load import TraceWorkload
 from berth.tools.lab.trace import Trace
-from berth.tools.lab.trace_workload import TraceWorkload
 from tests.builders import node_affinity, requirement, term
 
 GPU = "example.com/gpu-milli"

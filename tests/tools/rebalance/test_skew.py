@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.selectors import compile_selector
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.tools.rebalance.labelled_pods import LabelledPods
 from berth.tools.rebalance.skew import Constraint, constraints
-from berth.tools.rebalance.trial import Trial
+from berth.tools.rebalance.trial import LabelledPods, Trial
 from berth_plugins.registry import IN_TREE
 from tests.builders import HOSTNAME, ZONE, node, pod, selector, spread
 from tests.insight.whatif.asking import snapshot

@@ -1,5 +1,6 @@
 """Evaluates one pod on a table as the scheduler would, and reports everything that it finds."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -9,7 +10,6 @@ from berth.insight.explain.choice import choose, scores_of
 from berth.insight.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
 from berth.insight.explain.funnel import funnel
 from berth.insight.explain.obstacles import Obstacles
-from berth.insight.explain.pod_advice import advice
 from berth.insight.explain.verification import MOST_TRIED, Misses, nearest_misses
 from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.cycle import Cycle
@@ -199,3 +199,53 @@ def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
         yield f"evaluated alone; it gets a node only together with {which}"
     if isinstance(outcome, Placed) and outcome.found.is_nominated:
         yield f"{outcome.node_name} is nominated and fits: no other node is considered"
+
+
+# Advice for a pod that PreFilter plugins reject whatever the nodes are like.
+
+
+_ADVICE: Final = (
+    (
+        re.compile(r'^persistentvolumeclaim "([^"]+)" not found'),
+        "create PersistentVolumeClaim {namespace}/{0}, or correct its name in spec.volumes",
+    ),
+    (
+        re.compile(r'^persistentvolumeclaim "([^"]+)" is being deleted'),
+        "wait until PersistentVolumeClaim {namespace}/{0} is gone, then create it again",
+    ),
+    (
+        re.compile(r'bound to non-existent persistentvolume "([^"]+)"'),
+        "create PersistentVolume {0} again, or delete the claim and create another",
+    ),
+    (
+        re.compile("^pod has unbound immediate PersistentVolumeClaims"),
+        "have the claim bound: create a PersistentVolume that matches it, look at its events if"
+        " a provisioner should do so, or use a StorageClass with volumeBindingMode"
+        " WaitForFirstConsumer",
+    ),
+    (
+        re.compile(r'^could not find ResourceClaim "([^"]+)"'),
+        "create ResourceClaim {0}, or correct its name in spec.resourceClaims",
+    ),
+    (
+        re.compile(r'^resourceclaim "([^"]+)" is being deleted'),
+        "wait until ResourceClaim {namespace}/{0} is gone, then create it again",
+    ),
+    (
+        re.compile(r"device class (\S+) does not exist"),
+        "create DeviceClass {0}, or name another one in the claim",
+    ),
+    (
+        re.compile("^pod affinity terms conflict"),
+        "change spec.affinity.nodeAffinity: no node has all the names that a term asks for",
+    ),
+)
+"""By what plugins say, with the texts of kube-scheduler."""
+
+
+def advice(reasons: tuple[str, ...], pod: PodInfo) -> Iterator[str]:
+    """Yield what to do about *reasons* for which *pod* is rejected, as far as that is known."""
+    for reason in reasons:
+        for pattern, text in _ADVICE:
+            if found := pattern.search(reason):
+                yield text.format(*found.groups(), namespace=pod.namespace)

@@ -1,19 +1,24 @@
 """One extender's connection: a request, its time limit, and what is said when it fails."""
 
 import asyncio
-from collections.abc import Callable
+import os
+import re
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, Literal, Protocol, TypeVar
 
 import httpx
 
+from berth.runtime.certificates import KeyPair, load_pair
 from berth.runtime.clock import Clock
 from berth.runtime.errors import UNREADABLE
 from berth.runtime.redaction import without_password
-from berth.scheduler.config.types import Extender
+from berth.scheduler.config.errors import invalid
+from berth.scheduler.config.types import Extender, ExtenderTLSConfig
 from berth.scheduler.extender.breaker import CircuitBreaker
-from berth.scheduler.extender.causes import cause
 from berth.scheduler.extender.errors import ExtenderError
-from berth.scheduler.extender.tls import client_context
 
 T = TypeVar("T")
 
@@ -146,3 +151,67 @@ async def _content(answer: httpx.Response, shown: str) -> bytes:
             )
         parts.append(part)
     return b"".join(parts)
+
+
+# Causes of failed requests, in words that are the same for the same cause.
+
+
+_POSITION: Final = re.compile(r" \((?:byte \d+|_ssl\.c:\d+)\)")
+
+
+def cause(error: BaseException) -> str:
+    """Return what *error* comes from: ``connection refused`` rather than that all attempts failed.
+
+    That is the first failure of the operating system, name lookup or TLS behind it, or its own
+    words.
+    """
+    for each in _behind(error):
+        match each:
+            case ssl.SSLCertVerificationError():
+                return f"certificate verify failed: {each.verify_message.rstrip('.')}"
+            case ssl.SSLError() if each.reason:
+                return f"TLS: {each.reason.replace('_', ' ').lower()}"
+            case socket.gaierror():
+                return f"lookup: {(each.strerror or 'failed').lower()}"
+            case OSError() if each.errno:
+                return os.strerror(each.errno).lower()
+    return _POSITION.sub("", str(error)) or type(error).__name__
+
+
+def _behind(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):  # attempts at several addresses
+            error = error.exceptions[0]
+        else:
+            error = error.__cause__ or error.__context__  # suppressed or not: httpcore does so
+
+
+# TLS towards an extender (spec §9.1).
+
+
+def client_context(config: Extender) -> ssl.SSLContext:
+    """Return whom to trust and which certificate to show. Raises OSError, ValueError, SSLError.
+
+    Data wins over files. With enableHTTPS and no authority the extender is not verified, as in
+    kube-scheduler.
+    """
+    tls = config.tls_config or ExtenderTLSConfig()
+    has_authority = bool(tls.ca_data or tls.ca_file)
+    if tls.insecure and has_authority:
+        raise ValueError("insecure: Invalid value: true: there is a CA to verify with")
+    if tls.ca_data:
+        context = ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
+    else:
+        try:
+            context = ssl.create_default_context(cafile=tls.ca_file or None)
+        except OSError as exc:  # ssl names no file
+            raise ValueError(invalid("caFile", tls.ca_file, exc.strerror or str(exc))) from exc
+    if tls.insecure or (config.enable_https and not has_authority):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.cert_data or tls.cert_file:
+        certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
+        key = tls.key_data or (Path(tls.key_file).read_bytes() if tls.key_file else b"")
+        load_pair(context, KeyPair(certificate, key))
+    return context

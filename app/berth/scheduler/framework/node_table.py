@@ -1,9 +1,10 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
 import copy
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,6 @@ from berth.kube.objects.resources import node_allocatable
 from berth.scheduler.framework.image_states import ImageStates
 from berth.scheduler.framework.label_columns import LabelColumns
 from berth.scheduler.framework.large_loads import LargeLoads
-from berth.scheduler.framework.last_changes import LastChanges
 from berth.scheduler.framework.node_columns import NodeColumns
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_counters import PodCounters
@@ -497,3 +497,27 @@ class NodeTable:
 def _facts(node: Node) -> tuple[object, ...]:
     """Return what of a node the table goes by; heartbeats change conditions."""
     return node.spec, node.metadata.labels, node.status.allocatable, node.status.images
+
+
+# Rows of a table that have changed lately.
+
+
+MOST: Final = 256
+"""How many changes are remembered."""
+
+
+class LastChanges(deque[tuple[int, int]]):
+    """Generations, in ascending order, each with the row that changed then."""
+
+    @classmethod
+    def none(cls) -> "LastChanges":
+        return cls(maxlen=MOST)
+
+    def since(self, generation: int) -> list[int] | None:
+        """Return the rows of later changes, in ascending order; None: not all are remembered."""
+        rows = set[int]()
+        for changed, row in reversed(self):
+            if changed <= generation:
+                return sorted(rows)
+            rows.add(row)
+        return None

@@ -3,17 +3,18 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 import msgspec
 
+from berth.cluster.actions import MERGE
 from berth.cluster.delay_queue import DelayQueue
-from berth.cluster.events.correlator import Reference
-from berth.cluster.events.recorder import EventBroadcaster
+from berth.cluster.events.correlator import Reference, Type
+from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.insight.whatif.daemons import DAEMON_SETS_PATH
 from berth.insight.whatif.snapshot import Snapshot, decode
 from berth.kube.client.api import Api
@@ -26,19 +27,23 @@ from berth.runtime.clock import Clock
 from berth.runtime.errors import UserError
 from berth.runtime.tasks import forever
 from berth.scheduler.profile.build import Registry
+from berth.tools.autoscaler import status
 from berth.tools.autoscaler.actions import Action, MarkUnneeded, NotTriggered, RemoveNode, ScaleUp
 from berth.tools.autoscaler.backoff import Backoffs
 from berth.tools.autoscaler.cloud import Cloud, Failure
-from berth.tools.autoscaler.cluster_view import ClusterView, DrainPod, decode_drain_pod
+from berth.tools.autoscaler.cluster_view import ClusterView, DrainPod, decode_drain_pod, node_state
 from berth.tools.autoscaler.drain import Drainer, DrainError, reference
 from berth.tools.autoscaler.drainability import pods_to_evict
-from berth.tools.autoscaler.events import StatusEvents
 from berth.tools.autoscaler.node_groups import GROUP_LABEL, NodeGroups, group_of
-from berth.tools.autoscaler.planner import Planner
+from berth.tools.autoscaler.options import AutoscalingOptions
 from berth.tools.autoscaler.planning_thread import Beside, PlanningThread
-from berth.tools.autoscaler.recheck import still_valid
-from berth.tools.autoscaler.scale_down import DELETION_CANDIDATE, TO_BE_DELETED
-from berth.tools.autoscaler.scale_up import GroupState
+from berth.tools.autoscaler.scale_down import (
+    DELETION_CANDIDATE,
+    TO_BE_DELETED,
+    Removals,
+    ScaleDownPlanner,
+)
+from berth.tools.autoscaler.scale_up import GroupState, ScaleUpPlan, ScaleUpPlanner
 from berth.tools.autoscaler.simulation import Simulation
 from berth.tools.autoscaler.status import StatusWriter
 
@@ -392,3 +397,134 @@ class _Ignore:
 def _reference(node: Node) -> Reference:
     meta = node.metadata
     return Reference("v1", "Node", "", meta.name, meta.uid, meta.resource_version)
+
+
+# The ConfigMap with the status, and the events about it: what the autoscaler did as a whole.
+
+
+_PATH = f"/api/v1/namespaces/{status.NAMESPACE}/configmaps"
+
+
+class StatusEvents:
+    """Writes the ConfigMap, and records events about it once it is there."""
+
+    def __init__(self, client: Api, events: EventRecorder, *, clock: Clock) -> None:
+        self._client = client
+        self._events = events
+        self._clock = clock
+        self._uid = ""
+
+    async def begin(self) -> None:
+        """Write that nothing is known yet."""
+        await self.write(status.initializing(self._clock.now()))
+
+    async def write(self, text: str) -> None:
+        """Write the status *text*; what goes wrong is logged."""
+        body = status.config_map(text, now=self._clock.now())
+        try:
+            written = await self._write(msgspec.json.encode(body))
+        except ApiError as exc:
+            log.warning("status cannot be written", extra={"error": str(exc)})
+        else:
+            self._uid = msgspec.json.decode(written)["metadata"]["uid"]
+
+    def record(self, reason: str, message: str, *, type: Type = "Normal") -> None:
+        about = Reference("v1", "ConfigMap", status.NAMESPACE, status.CONFIG_MAP, self._uid)
+        self._events.event(about, type=type, reason=reason, message=message)
+
+    async def _write(self, body: bytes) -> bytes:
+        path = f"{_PATH}/{status.CONFIG_MAP}"
+        try:
+            return await self._client.request("PATCH", path, body=body, content_type=MERGE)
+        except NotFoundError:
+            return await self._client.request("POST", _PATH, body=body)
+
+
+# One scan: what is seen, and what is to be done. Synchronous, without an API.
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scan comes to."""
+
+    actions: Sequence[Action]
+    scale_up: ScaleUpPlan = field(default_factory=ScaleUpPlan)
+
+
+class Planner:
+    """Plans scan after scan. It decides; what was done it is told by *removals*."""
+
+    def __init__(
+        self, options: AutoscalingOptions, simulation: Simulation, *, rng: random.Random
+    ) -> None:
+        self.removals = Removals()
+        self.scale_up = ScaleUpPlanner(options, simulation, rng)
+        self.scale_down = ScaleDownPlanner(options, simulation)
+
+    def plan(
+        self, view: ClusterView, groups: Sequence[GroupState], *, monotonic: float, now: float
+    ) -> Plan:
+        """Return what is to be done: nodes are added, or else those nobody needs are removed.
+
+        *now* is in seconds since 1970. Raises UserError if a what-if question cannot be asked.
+        """
+        # They go on meanwhile; a dictionary is copied in one go.
+        removals = replace(self.removals, in_progress=dict(self.removals.in_progress))
+        leaving = removals.in_progress.keys() & view.nodes.keys()
+        up = self.scale_up.plan(view, groups, leaving=leaving, now=now)
+        self.scale_down.update(view, groups, removals, monotonic=monotonic, now=now)
+        down = self.scale_down.plan(view, groups, removals, monotonic=monotonic, now=now)
+        if any(isinstance(action, ScaleUp) for action in up.actions):
+            down = [action for action in down if isinstance(action, MarkUnneeded)]
+        return Plan([*up.actions, *down], up)
+
+
+# The part of a plan that still holds when it is made: the cluster has gone on meanwhile.
+
+
+def still_valid(
+    actions: Iterable[Action],
+    *,
+    planned: ClusterView,
+    now: ClusterView,
+    target_size: Callable[[str], int],
+) -> list[Action]:
+    """Return those of *actions* that still hold; what is dropped is for the next scan.
+
+    A group grows if its size is what the plan began with, and a pod that it is for still waits. A
+    node goes if it is as it was, with the same pods; if they have to move, also no pod has come
+    that waits, as it would want the same room.
+    """
+    return [action for action in actions if _holds(action, planned, now, target_size)]
+
+
+def _holds(
+    action: Action, planned: ClusterView, now: ClusterView, target_size: Callable[[str], int]
+) -> bool:
+    match action:
+        case ScaleUp():
+            waits = any(_waits(now, key) for key in action.pods)
+            return waits and target_size(action.group) == action.current_size
+        case NotTriggered():
+            return _waits(now, action.pod)
+        case RemoveNode():
+            is_same = _node(now, action.node) == _node(planned, action.node)
+            return is_same and (action.is_empty or _waiting(now) <= _waiting(planned))
+        case MarkUnneeded():
+            return action.node in now.nodes
+
+
+def _waits(view: ClusterView, key: str) -> bool:
+    pod = view.pods.get(key)
+    return pod is not None and not pod.spec.node_name
+
+
+def _waiting(view: ClusterView) -> set[str]:
+    return {pod.metadata.uid for pod in view.pods.values() if not pod.spec.node_name}
+
+
+def _node(view: ClusterView, name: str) -> object:
+    """Return what is to be the same of a node, None if it is gone."""
+    node = view.nodes.get(name)
+    pods = frozenset(pod.metadata.uid for pod in view.pods_on.get(name, ()))
+    return None if node is None else (node_state(node), pods)

@@ -1,12 +1,15 @@
 """Reading a Lab file and what it names. Raises ConfigError or LabError."""
 
 import json
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.resources import requested
 from berth.runtime.release import version
 from berth.scheduler.config import decode
 from berth.scheduler.config.errors import ConfigError
@@ -24,10 +27,9 @@ from berth.tools.lab.generated_workload import GeneratedWorkload
 from berth.tools.lab.manifest_workload import ManifestWorkload
 from berth.tools.lab.recording_workload import RecordingWorkload
 from berth.tools.lab.run import Policy
-from berth.tools.lab.trace import Trace
-from berth.tools.lab.trace_workload import TraceWorkload
+from berth.tools.lab.trace import MILLI_PER_GPU, Trace, called
 from berth.tools.lab.types import API_VERSION, KIND, Lab, PolicySource
-from berth.tools.lab.workload import Workload
+from berth.tools.lab.workload import Arrival, Change, Workload
 
 
 class LabFile:
@@ -130,3 +132,57 @@ def _document(path: Path) -> dict[str, Any]:
     if document.duplicates:
         raise ConfigError(str(path), document.duplicates)
     return document.value if isinstance(document.value, dict) else {}
+
+
+# The pods of a trace in random order, as in published experiments.
+
+
+class TraceWorkload:
+    """All pods of a trace, and then some of them again, up to a share of the capacity."""
+
+    is_timed = False
+    interval = 0
+    length = 0.0
+    changes: Sequence[Change] = ()
+    warnings: Sequence[str] = ()
+    objects: Sequence[Any] = ()
+
+    def __init__(self, trace: Trace, *, tune: float | None, shuffle: bool) -> None:
+        """With *tune*, pods are added, or left out, until they request so much of all GPUs."""
+        self.nodes, self.pods, self.resource = trace.nodes, trace.pods, trace.resource
+        self._tune, self._shuffle = tune, shuffle
+        self._demand = {pod.metadata.name: self._gpus_of(pod) for pod in self.pods}
+        self._capacity = sum(
+            int(node.status.allocatable.get(self.resource, "0")) for node in self.nodes
+        )
+
+    def arrivals(self, chance: Chance) -> Sequence[Arrival]:
+        pods = list(self.pods)
+        if self._shuffle:
+            chance.shuffle(pods)
+        if self._tune is not None:
+            wanted = self._tune * self._capacity
+            demand = sum(self._demand.values())
+            if demand < wanted:
+                pods += self._added(demand, wanted, chance)
+            while demand > wanted:
+                demand -= self._demand[pods.pop(chance.below(len(pods))).metadata.name]
+        return [Arrival(pod) for pod in pods]
+
+    def _added(self, demand: int, wanted: float, chance: Chance) -> Iterator[Pod]:
+        """Yield pods drawn with replacement; one that would ask for too much is the end.
+
+        As in the published simulator, what is too much goes by the request for each GPU.
+        """
+        number = 0
+        while True:
+            pod = self.pods[chance.below(len(self.pods))]
+            total = self._demand[pod.metadata.name]
+            if demand + min(total, MILLI_PER_GPU) > wanted:
+                return
+            demand += total
+            number += 1
+            yield called(pod, f"{pod.metadata.name}-again-{number}")
+
+    def _gpus_of(self, pod: Pod) -> int:
+        return requested(pod).scalars.get(self.resource, 0)

@@ -1,7 +1,8 @@
 """A private copy of a cluster, in which evictions are carried out, and taken back."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -13,7 +14,7 @@ from berth.insight.whatif.question import Question
 from berth.insight.whatif.snapshot import Snapshot
 from berth.insight.whatif.world import World, unplaced
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.selectors import Selector
+from berth.kube.objects.selectors import Operator, Selector
 from berth.kube.objects.taints import UNSCHEDULABLE_TAINT
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.core.simulated_cluster import SimulatedCluster, SimulationOptions
@@ -23,7 +24,6 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.profile.build import Registry, args_models
 from berth.scheduler.schedule_pod import smallest_name
 from berth.tools.rebalance.evictable import Evictable
-from berth.tools.rebalance.labelled_pods import LabelledPods
 from berth.tools.rebalance.proposal import Eviction, Placement, Round
 
 AGAIN: Final = "+"
@@ -280,3 +280,35 @@ def _keeps_name(pod: PodInfo) -> bool:
 def _terminating(pod: Pod) -> Pod:
     meta = _replace(pod.metadata, deletion_timestamp="1970-01-01T00:00:00Z")
     return _replace(pod, metadata=meta)
+
+
+# Finds the pods that a selector matches without a look at all pods.
+
+
+class LabelledPods:
+    """Keys of pods by namespace and label; they may be gone meanwhile, for nobody removes one."""
+
+    def __init__(self, pods: Iterable[PodInfo]) -> None:
+        self._in_namespace: dict[str, set[str]] = {}
+        self._with_label: dict[tuple[str, str, str], set[str]] = {}
+        for pod in pods:
+            self.add(pod)
+
+    def add(self, pod: PodInfo) -> None:
+        self._in_namespace.setdefault(pod.namespace, set()).add(pod.key)
+        for key, value in pod.labels.items():
+            self._with_label.setdefault((pod.namespace, key, value), set()).add(pod.key)
+
+    def candidates(self, namespace: str, selector: Selector) -> Iterable[str]:
+        """Return the keys of all pods that *selector* matches, and of as few others as can be."""
+        if selector.is_nothing:
+            return ()
+        fewest = [self._in_namespace.get(namespace, set())]
+        for wanted in selector.requirements:
+            if wanted.operator is Operator.IN:
+                found = [
+                    self._with_label.get((namespace, wanted.key, value), set())
+                    for value in wanted.values
+                ]
+                fewest = min(fewest, found, key=lambda sets: sum(map(len, sets)))
+        return chain.from_iterable(fewest)

@@ -4,11 +4,14 @@ import asyncio
 import random
 import resource
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
@@ -17,8 +20,11 @@ from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
 from berth.insight.recording.writer import RecordingWriter
+from berth.kube import manifests
+from berth.kube.client.api import Api
 from berth.kube.client.api_client import ApiClient
 from berth.runtime.clock import Clock
+from berth.runtime.tables import Screen, shown_live
 from berth.runtime.tasks import forever
 from berth.runtime.terminal import typed
 from berth.scheduler.config.feature_gates import enabled_features
@@ -32,21 +38,76 @@ from berth.service.scheduler_service import SchedulerService
 from berth.service.ui.local_page import local_page
 from berth.tools.up.access_rights import listed_to_explain, read_by_plugins
 from berth.tools.up.cluster import EmbeddedCluster
-from berth.tools.up.display import Title, display
-from berth.tools.up.idleness import Idleness
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.tools.up.progress import Observer, Progress, count_states
-from berth.tools.up.sample import load_sample
+from berth.tools.up.progress import Observer, Progress, Told, count_states
 from berth.tools.up.scheduler_port import scheduler_port
 from berth.tools.up.sources import Gathered
 from berth.tools.up.verify import Verification, verify
+from berth.tools.up.view import render
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from berth.tools.autoscaler.autoscaler import ClusterAutoscaler
     from berth.tools.autoscaler.node_groups import NodeGroups
+
+# Shows the progress of ``berth up``: live on a terminal, else line by line.
+
+
+LINES_EVERY: Final = 8
+"""Without a terminal, what changed is written every so many looks."""
+
+Title = Callable[[], Sequence[str]]
+
+
+class Display:
+    """Made by :func:`display`."""
+
+    def __init__(self, screen: Screen | None, *, title: Title, say: Callable[[str], None]) -> None:
+        self._screen = screen
+        self._title = title
+        self._say = say
+        self._told = Told()
+        self._looks = 0
+        self._last: Progress | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many lines there is room for; 0 without a terminal."""
+        return self._screen.height if self._screen else 0
+
+    def show(self, progress: Progress) -> None:
+        """Show the next look."""
+        if self._screen is not None:
+            width, height = self._screen.width, self._screen.height
+            self._screen.show(render(progress, title=self._title(), width=width, height=height))
+        elif self._looks % LINES_EVERY == 0:
+            self._write(progress)
+        self._looks += 1
+        self._last = progress
+
+    def finish(self) -> None:
+        """Without a terminal, write what changed since the last line."""
+        if self._screen is None and self._last is not None:
+            self._write(self._last)
+
+    def _write(self, progress: Progress) -> None:
+        for line in self._told.lines(progress):
+            self._say(line)
+
+
+@contextmanager
+def display(*, title: Title, say: Callable[[str], None]) -> Iterator[Display]:
+    """Yield a display on standard output; *say* prints a line where that is no terminal.
+
+    *title* is asked for the first lines at each look.
+    """
+    with shown_live() as screen:
+        made = Display(screen, title=title, say=say)
+        yield made
+    made.finish()
+
 
 LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
@@ -307,3 +368,93 @@ def _application(service: SchedulerService) -> "ASGIApp":
     from berth.service.applications import scheduler_application  # here: it takes 0.5 s to load
 
     return scheduler_application(service)
+
+
+# Idleness of a cluster: ``berth up --exit-when-idle``.
+
+
+QUIET_LOOKS: Final = 3
+"""Idle for so many looks in a row: idle."""
+
+
+class Idleness:
+    """Tells when the scheduler and the controllers have nothing left to do."""
+
+    def __init__(self, service: SchedulerService, client: Api) -> None:
+        self._service = service
+        self._client = client
+        self._quiet_looks = 0
+
+    @property
+    def is_reached(self) -> bool:
+        return self._quiet_looks >= QUIET_LOOKS
+
+    async def look(self, progress: Progress) -> None:
+        """Look once more, after what *progress* saw."""
+        is_quiet = (
+            self._service.is_idle
+            and not progress.states["starting"]
+            and not progress.states["stopping"]
+            and await controllers_are_done(self._client)
+        )
+        self._quiet_looks = self._quiet_looks + 1 if is_quiet else 0
+
+
+class _Workload(msgspec.Struct):
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+class _Workloads(msgspec.Struct):
+    items: list[_Workload] = []
+
+
+async def controllers_are_done(client: Api) -> bool:
+    """Whether everything that makes pods all at once has as many as it should.
+
+    A StatefulSet may wait for ever with its second pod until the first has a node.
+    """
+    for path in (
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/replicasets",
+        "/api/v1/replicationcontrollers",
+    ):
+        answer = msgspec.json.decode(await client.request("GET", path), type=_Workloads)
+        for workload in answer.items:
+            status, wanted = workload.status, workload.spec.get("replicas", 1)
+            if status.get("observedGeneration", 0) < workload.metadata.get("generation", 1):
+                return False
+            if status.get("replicas", 0) != wanted:
+                return False
+    return True
+
+
+# The sample workload of ``berth up --sample``, and the GPU nodes that it needs.
+
+
+GPU_NODES: Final = 3
+
+
+async def load_sample(loader: Loader, client: Api, *, nodes: Iterable[str]) -> None:
+    """Create the sample workload, and keep the last few of *nodes* for its GPU pods."""
+    for name in list(nodes)[-GPU_NODES:]:
+        await _dedicate(client, name)
+    text = files("berth.tools.up").joinpath("sample_workload.yaml").read_text(encoding="utf-8")
+    sample = Gathered()
+    sample.add("sample", partial(manifests.parse, text, source="sample"))
+    await loader.load(sample)
+
+
+async def _dedicate(client: Api, node: str) -> None:
+    """Label and taint a node, as ``kubectl label`` and ``kubectl taint`` would."""
+    patch: dict[str, Any] = {
+        "metadata": {"labels": {"pool": "gpu"}},
+        "spec": {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]},
+    }
+    await client.request(
+        "PATCH",
+        f"/api/v1/nodes/{node}",
+        body=msgspec.json.encode(patch),
+        content_type="application/merge-patch+json",
+    )

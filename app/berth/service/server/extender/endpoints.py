@@ -1,9 +1,11 @@
 """``/extender``: what a stock kube-scheduler calls when berth is its extender (spec §9.2)."""
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,11 +15,10 @@ from berth.scheduler.metrics.recorders import ExtenderServerMetrics
 from berth.scheduler.profile.profile import Profile
 from berth.service.extender_server import wire
 from berth.service.extender_server.verbs import VerbResult
-from berth.service.server.bodies import BodyError
+from berth.service.server.bodies import LONGEST_SHOWN, BodyError, read_body, require_json, too_large
 from berth.service.server.disconnection import disconnection
-from berth.service.server.extender.bodies import json_answer, read_args_body
 from berth.service.server.extender.limits import MAX_BODY_BYTES
-from berth.service.server.extender.schemas import described
+from berth.service.server.json_schema import Schema, inlined
 from berth.service.server.refusal import Refusal, cut
 
 PREFIX: Final = "/extender"
@@ -158,3 +159,131 @@ def _at_once(ask: Callable[[Profile, bytes], Awaitable[VerbResult]]) -> Verb:
 
 def _refusal(status: int, reason: str) -> Response:
     return JSONResponse({"detail": cut(reason)}, status)
+
+
+# Bodies of extender calls: up to a limit, compressed or not, without holding up the event loop.
+
+
+COMPRESS_FROM: Final = 256 * 2**10
+"""Smaller answers are sent faster than they are compressed."""
+LONGEST_ACCEPTED: Final = 1_000
+"""Characters of Accept-Encoding that are looked at."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_FASTEST: Final = 1
+
+
+async def read_args_body(request: Request, *, limit: int) -> bytes:
+    """Return the JSON as it was before compression. Raises BodyError."""
+    require_json(request)
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        raise BodyError(
+            415, f"Content-Encoding {encoding[:LONGEST_SHOWN]!r} is not supported, only gzip is"
+        )
+    body = await read_body(request, limit=limit)
+    if encoding == "identity":
+        return body
+    return await asyncio.to_thread(_decompress, body, limit)  # zlib lets go of the interpreter
+
+
+def _decompress(body: bytes, limit: int) -> bytes:
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        plain = stream.decompress(body, limit + 1)
+    except zlib.error as exc:
+        raise BodyError(400, f"body is not valid gzip: {exc}") from exc
+    if len(plain) > limit:
+        raise too_large(limit)
+    if not stream.eof:
+        raise BodyError(400, "body is not valid gzip: it ends too early")
+    return plain
+
+
+async def json_answer(request: Request, body: bytes) -> Response:
+    """Return *body*, compressed if that is worth while and the client takes it."""
+    headers = {"vary": "Accept-Encoding"}
+    if len(body) >= COMPRESS_FROM and _takes_gzip(
+        request.headers.get("accept-encoding", "")[:LONGEST_ACCEPTED]
+    ):
+        body = await asyncio.to_thread(_compress, body)
+        headers["content-encoding"] = "gzip"
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    for each in accepted[:LONGEST_ACCEPTED].lower().split(","):
+        coding, _, parameters = each.strip().partition(";")
+        if coding.strip() in ("gzip", "*"):
+            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _compress(body: bytes) -> bytes:
+    stream = zlib.compressobj(_FASTEST, zlib.DEFLATED, _GZIP)
+    return stream.compress(body) + stream.flush()
+
+
+# The extender API v1 for ``/openapi.json``. What we answer is described by its own types.
+
+
+_STRING: Final[Schema] = {"type": "string", "minLength": 1}
+_OBJECT: Final[Schema] = {"type": "object"}
+_POD: Final[Schema] = {
+    "description": "a Pod, as the API server has it",
+    "type": "object",
+    "properties": {"metadata": {"type": "object", "properties": {"name": _STRING}}},
+    "required": ["metadata"],
+}
+_ARGS: Final[Schema] = {
+    "description": "ExtenderArgs: Nodes, or NodeNames when nodeCacheCapable",
+    "type": "object",
+    "properties": {
+        "Pod": _POD,
+        "Nodes": {"anyOf": [_OBJECT, {"type": "null"}]},
+        "NodeNames": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+    },
+    "required": ["Pod"],
+}
+_QUESTIONS: Final[dict[str, Schema]] = {
+    "filter": _ARGS,
+    "prioritize": _ARGS,
+    "preempt": {
+        "description": "ExtenderPreemptionArgs: NodeNameToMetaVictims when nodeCacheCapable",
+        "type": "object",
+        "properties": {
+            "Pod": _POD,
+            "NodeNameToVictims": {"anyOf": [_OBJECT, {"type": "null"}]},
+            "NodeNameToMetaVictims": {"anyOf": [_OBJECT, {"type": "null"}]},
+        },
+        "required": ["Pod"],
+    },
+    "bind": {
+        "description": "ExtenderBindingArgs",
+        "type": "object",
+        "properties": dict.fromkeys(("PodNamespace", "PodName", "PodUID", "Node"), _STRING),
+        "required": ["PodNamespace", "PodName", "PodUID", "Node"],
+    },
+}
+_ANSWERS: Final[dict[str, Any]] = {
+    "filter": wire.ExtenderFilterResult,
+    "prioritize": list[wire.HostPriority],
+    "preempt": wire.ExtenderPreemptionResult,
+    "bind": wire.ExtenderBindingResult,
+}
+
+
+def described(verb: str) -> Schema:
+    """Return what the OpenAPI operation of *verb* says of its body and its answer."""
+    return {
+        "requestBody": {"required": True, "content": _json(_QUESTIONS[verb])},
+        "responses": {
+            "200": {
+                "description": "Success; `Error` contains problems with the pod",
+                "content": _json(inlined(msgspec.json.schema(_ANSWERS[verb]))),
+            }
+        },
+    }
+
+
+def _json(schema: Schema) -> Schema:
+    return {"application/json": {"schema": schema}}

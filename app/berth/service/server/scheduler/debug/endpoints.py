@@ -1,32 +1,46 @@
 """The endpoints below ``/debug``, described in ``/openapi.json``."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final
+from types import FrameType
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response
 
 from berth.insight.explain.explainer import Explainer
+from berth.insight.explain.groups.explainer import policy_of, status_of
 from berth.insight.shadow.shadow import Shadow
 from berth.kube.client.errors import ApiError
+from berth.kube.objects.pod_group import GroupKey
 from berth.kube.objects.selector_text import parse_label_selector
 from berth.kube.objects.selectors import Selector
-from berth.scheduler.decisions import Result
+from berth.runtime.tasks import awaited_frames
+from berth.scheduler.decisions import DecisionRecord, Decisions, Result
+from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.refusal import Refusal, cut
 from berth.service.server.scheduler.debug import device_models, models
 from berth.service.server.scheduler.debug.cluster import ClusterAnswers
 from berth.service.server.scheduler.debug.cluster_endpoints import add_cluster
 from berth.service.server.scheduler.debug.comparison import ClusterComparison
-from berth.service.server.scheduler.debug.decisions import DecisionFilter, past_decisions
 from berth.service.server.scheduler.debug.devices import DeviceFilter, Devices, published_devices
-from berth.service.server.scheduler.debug.groups import known_groups
+from berth.service.server.scheduler.debug.models import (
+    PastDecisions,
+    PodGroupOverview,
+    PodGroups,
+    RunningTask,
+    RunningTasks,
+)
 from berth.service.server.scheduler.debug.nodes import NodeFilter, NodeOrder, cached_nodes
 from berth.service.server.scheduler.debug.pagination import (
     DEFAULT_LIMIT,
     AfterNames,
     AfterNumber,
     Limit,
+    ordered,
+    unordered,
 )
 from berth.service.server.scheduler.debug.queue import QueueFilter, QueueSort, waiting_pods
 from berth.service.server.scheduler.debug.reservations import (
@@ -36,7 +50,6 @@ from berth.service.server.scheduler.debug.reservations import (
 )
 from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
 from berth.service.server.scheduler.debug.sight import Sight
-from berth.service.server.scheduler.debug.tasks import running_tasks
 from berth.service.server.scheduler.debug.usual import (
     UNREADABLE,
     Descending,
@@ -333,3 +346,128 @@ def _selector(text: str) -> Selector | None:
         return parse_label_selector(text) if text else None
     except ValueError as exc:
         raise HTTPException(400, cut(str(exc))) from exc
+
+
+# The attempts that are still remembered.
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """Which attempts are asked for; what is empty does not matter."""
+
+    pod: str = ""
+    """As in namespace/name."""
+    name: str = ""
+    """A part of that."""
+    node: str = ""
+    """Where the pod was to go."""
+    result: Result | None = None
+    plugin: str = ""
+    """One that rejected the pod."""
+    profile: str = ""
+
+    def matches(self, record: DecisionRecord) -> bool:
+        return (
+            self.pod in ("", record.pod)
+            and self.name in record.pod
+            and self.node in ("", record.node)
+            and self.result in (None, record.result)
+            and (not self.plugin or self.plugin in record.plugins)
+            and self.profile in ("", record.profile)
+        )
+
+
+def past_decisions(
+    decisions: Decisions,
+    explainer: Explainer,
+    wanted: DecisionFilter,
+    *,
+    after: int | None,
+    limit: int,
+) -> PastDecisions:
+    """Return the attempts that *wanted* describes, those before number *after*, newest first."""
+    older = (
+        record
+        for record in reversed(decisions.all())
+        if (after is None or record.number < after) and wanted.matches(record)
+    )
+    found, token = ordered(older, key=lambda record: record.number, limit=limit)
+    return PastDecisions(items=tuple(map(explainer.past_decision, found)), continue_=token)
+
+
+# Pod groups.
+
+
+def known_groups(
+    sight: Sight, *, namespace: str, name: str, after: tuple[str, str] | None, limit: int
+) -> PodGroups:
+    """Return the groups that have an object or a pod, of *namespace* only if it is given.
+
+    *name* is a part of namespace/name.
+    """
+    parts = sight.scheduler.groups
+    if parts is None:
+        return PodGroups(items=())
+    found, token = unordered(
+        (key for key in _keys(parts) if namespace in ("", key.namespace) and name in str(key)),
+        key=lambda key: (key.namespace, key.name),
+        after=after,
+        limit=limit,
+    )
+    return PodGroups(items=tuple(_overview(key, parts, sight) for key in found), continue_=token)
+
+
+def _keys(parts: GroupParts) -> Iterator[GroupKey]:
+    for key, _ in parts.pod_groups:
+        yield key
+    for group in parts.groups:
+        key = GroupKey(group.metadata.namespace, group.metadata.name)
+        if parts.pod_groups.get(key) is None:
+            yield key
+
+
+def _overview(key: GroupKey, parts: GroupParts, sight: Sight) -> PodGroupOverview:
+    group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
+    place_of = sight.scheduler.queue.sub_queues.place_of
+    waiting = state.unscheduled() if state is not None else ()
+    return PodGroupOverview(
+        pod_group=str(key),
+        exists=group is not None,
+        policy=policy_of(group),
+        min_count=None if group is None else group.min_count,
+        num_pods=state.all_pods_count if state is not None else 0,
+        num_scheduled=state.scheduled_pods_count if state is not None else 0,
+        num_gated=sum(place_of(pod.key) is SubQueue.GATED for pod in waiting),
+        status=status_of(group),
+    )
+
+
+# Tasks of the event loop, with the line at which each waits.
+
+
+Task = asyncio.Task[Any]
+
+
+def running_tasks(*, name: str, after: tuple[str, str] | None, limit: int) -> RunningTasks:
+    """Return the tasks of this event loop whose name contains *name*."""
+    tasks = (task for task in asyncio.all_tasks() if name in task.get_name())
+    found, token = unordered(tasks, key=_place, after=after, limit=limit)
+    return RunningTasks(items=tuple(map(_told, found)), continue_=token)
+
+
+def _place(task: Task) -> tuple[str, str]:
+    return task.get_name(), f"{id(task):x}"
+
+
+def _told(task: Task) -> RunningTask:
+    coroutine: Any = task.get_coro()
+    return RunningTask(
+        name=task.get_name(),
+        coroutine=getattr(coroutine, "__qualname__", type(coroutine).__name__),
+        where=tuple(map(_line, awaited_frames(coroutine))),
+    )
+
+
+def _line(frame: FrameType) -> str:
+    module = frame.f_globals.get("__name__", "?")
+    return f"{module}.{frame.f_code.co_qualname}:{frame.f_lineno}"
