@@ -99,14 +99,7 @@ def select_host(scores: ScoreTable, select: Select) -> tuple[int, NDArray[np.int
 
 def smallest_name(nodes: NodeTable) -> Select:
     """Return a *select* that takes the node with the smallest name: always the same one."""
-
-    def ranks() -> list[int]:
-        found = [0] * nodes.size
-        for rank, name in enumerate(sorted(nodes.row_of)):
-            found[nodes.row_of[name]] = rank
-        return found
-
-    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)
+    return lambda rows: nodes.row_of[min(nodes.names(rows))]
 
 
 def _in_rows(scores: Mapping[str, int], nodes: NodeTable, rows: NDArray[np.intp]) -> Ints:

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.insight.whatif import find_removable
-from berth.insight.whatif.answer import Usage
+from berth.insight.whatif.answer import Removable, Usage
 from berth.insight.whatif.manifests import QuestionError
+from berth.insight.whatif.question import NodeChoice
 from berth.kube.objects.meta import OwnerReference
 from tests.builders import disruption_budget, node, pod, selector
 from tests.insight.whatif.asking import ask, manifest, snapshot
@@ -152,6 +153,26 @@ def test_whatever_can_go_can_be_removed_at_once(data: st.DataObject) -> None:
     assert again.after.model_dump(include=set(Usage.model_fields)) == found.after.model_dump()
     told = [name for stay in found.stays for name in stay.nodes]
     assert sorted([*names(found), *told]) == sorted(each.name for each in cluster)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_the_same_can_go_if_pods_share_answers(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 6), min_size=2, max_size=8))
+    cluster = [node(f"n{i}", cpu=str(size)) for i, size in enumerate(sizes)]
+    pods = [
+        pod(f"p{i}-{j}", cpu=data.draw(st.sampled_from(("500m", "1"))), node=f"n{i}", owner="web")
+        for i, size in enumerate(sizes)
+        for j in range(data.draw(st.integers(0, size)))
+    ]
+
+    async def sharing(begin: find_removable.Begin, choice: NodeChoice) -> Removable:
+        return await find_removable.removable(lambda **_: begin(shares_answers=True), choice)
+
+    found = can_go(*cluster, *pods)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("berth.insight.whatif.engine.removable", sharing)
+        assert can_go(*cluster, *pods) == found
 
 
 # Placing anew.

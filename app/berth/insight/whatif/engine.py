@@ -97,7 +97,7 @@ async def _simulate(
     *,
     stage: Stage = "placing",
 ) -> tuple[Outcome, _Found]:
-    def begin(*, preempts: bool = False) -> tuple[World, Placing]:
+    def begin(*, preempts: bool = False, shares_answers: bool = True) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
             decides.config,
             registry,
@@ -106,6 +106,7 @@ async def _simulate(
             now=snapshot.now,
             listers=snapshot.listers,
             course=course,
+            shares_answers=shares_answers,
         )
         world = World.of(question, snapshot, placing.cluster, decides.state)
         if question.repack:

@@ -1,7 +1,7 @@
 """Nodes that can go."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -20,8 +20,11 @@ CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kube
 MOST_EVALUATED: Final = 40_000_000
 """Nodes that may be looked at, for all pods that are tried together: 8,000 pods on 5,000 nodes."""
 
-Begin = Callable[[], tuple[World, Placing]]
-"""Makes the cluster of the question, with nothing placed yet."""
+
+class Begin(Protocol):
+    """Makes the cluster of the question, with nothing placed yet."""
+
+    def __call__(self, *, shares_answers: bool = True) -> tuple[World, Placing]: ...
 
 
 async def removable(begin: Begin, choice: NodeChoice) -> Removable:
@@ -32,7 +35,7 @@ async def removable(begin: Begin, choice: NodeChoice) -> Removable:
     placed in the order of the queue with all others of the question, as ``removeNodes`` does. As
     long as anybody loses a node by that, the nodes that were found last stay, after all.
     """
-    world, placing = begin()
+    world, placing = begin(shares_answers=False)  # which last only until the next node goes
     refused = (await placing.place(world.waiting)).refusals.keys()
     placing.keep()
     search = _Search(world, placing)

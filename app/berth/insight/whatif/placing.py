@@ -59,17 +59,22 @@ class Placing:
         now: float,
         listers: type[Listers],
         course: Course | None = None,
+        shares_answers: bool = True,
     ) -> "Placing":
         """Make the scheduler of *config* and a cluster for it; ConfigError when that cannot be.
 
         Of several best nodes one is drawn by *seed*; without, it is the one of the smallest name.
         *now* is when the simulation begins, in seconds since 1970. Pods are tried while
-        *course* goes on.
+        *course* goes on. *shares_answers* as in :class:`SimulationOptions`.
         """
         course = course or Course()
         select = smallest_name if seed is None else None
         options = SimulationOptions(
-            preempts=preempts, select=select, start=now, goes_on=course.goes_on
+            preempts=preempts,
+            select=select,
+            start=now,
+            shares_answers=shares_answers,
+            goes_on=course.goes_on,
         )
         cluster = SimulatedCluster(config, registry, options, listers=listers)
         return cls(cluster, seed=seed, course=course)

@@ -78,6 +78,8 @@ class SimulationOptions:
     """The time when the simulation begins, in seconds since 1970."""
     is_watched: bool = False
     """Whether decisions are recorded with the best nodes, which takes time."""
+    shares_answers: bool = True
+    """As of :class:`~berth.scheduler.core.scheduler_core.CoreOptions`; no gain if nodes keep going."""
     goes_on: Callable[[], bool] = lambda: True
     """Asked before each attempt; if not, :meth:`SimulatedCluster.run_until_quiet` ends as it is. It
     may raise, too."""
@@ -137,6 +139,7 @@ class SimulatedCluster:
                 metrics=SchedulerMetrics(CollectorRegistry()),
             ),
             CoreOptions(
+                shares_answers=options.shares_answers,
                 is_watched=options.is_watched,
                 select=options.select,
                 adapt_profile=self._adapt,
