@@ -1,4 +1,4 @@
-"""docs/rule-index.md: every row leads to a function that exists and to a section of the rules."""
+"""docs/rule-index.md: every row leads to a section of the rules, to a function and to its tests."""
 
 import re
 from functools import reduce
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, ROOT
 from tests.docs.test_specification import sections
 
 
@@ -15,12 +15,15 @@ class Rule(NamedTuple):
     theirs: str
     section: str
     ours: str
+    test: str
 
 
 def rules() -> list[Rule]:
     text = (DOCS / "rule-index.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| `(berth[\w.:]+)` \|$", text, re.MULTILINE)
-    return [Rule(theirs.strip("`"), section, ours) for theirs, section, ours in rows]
+    rows = re.findall(
+        r"^\| (.+?) \| (.+?) \| `(berth[\w.:]+)` \| `(tests/[\w/.]+)` \|$", text, re.MULTILINE
+    )
+    return [Rule(theirs.strip("`"), *rest) for theirs, *rest in rows]
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.theirs)
@@ -28,6 +31,13 @@ def test_a_rule_leads_to_code(rule: Rule) -> None:
     module, _, name = rule.ours.partition(":")
 
     assert reduce(getattr, filter(None, name.split(".")), import_module(module)) is not None
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.theirs)
+def test_a_rule_leads_to_tests(rule: Rule) -> None:
+    text = (ROOT / rule.test).read_text("utf-8")
+
+    assert "def test_" in text or ".TestCase" in text
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.theirs)
