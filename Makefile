@@ -20,8 +20,9 @@ test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
 	$(BIN)/pytest -q -n 4 --dist worksteal -m slow
 
+# `make quick ONLY=scheduler/queue` runs the tests of a package, in one process; more of them in quotes.
 quick: $(READY)
-	$(BIN)/pytest -q -n 2 -m "not slow and not wall"
+	$(BIN)/pytest -q $(if $(ONLY),,-n 2) -m "not slow and not wall" $(addprefix tests/,$(ONLY))
 
 # The tests of the page need a Chromium; this gets one where the system has none.
 browser: $(READY)

@@ -24,7 +24,7 @@ MARKS_SLOW: Final = re.compile(r"mark\.slow\b|SLOW")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep modules and tests, a million objects that stay, out of the garbage collector's sight.
+    """Keep modules and tests, a million objects that stay, out of the garbage collector's view.
 
     Looking at them took a quarter of the time of the quick tests.
     """

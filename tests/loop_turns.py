@@ -23,7 +23,7 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
 
     Compare ``longest`` with that of an ordinary input in the same test, or ``count`` before and
     after; never with a number of seconds. What earlier tests have left is out of the garbage
-    collector's sight from then on, as a scheduler's own objects are.
+    collector's view from then on, as a scheduler's own objects are.
     """
     turns = LoopTurns()
     gc.collect()

@@ -33,8 +33,8 @@ from berth.service.server.metrics import metrics_endpoints
 from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
-from berth.service.server.scheduler.debug.endpoints import Debugged, debug_endpoints
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
+from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth.service.server.scheduler.overview import overview_endpoints
 from berth.service.server.scheduler.profiling import profiling_endpoints
@@ -148,11 +148,11 @@ def _probes(service: SchedulerService) -> Probes:
     )
 
 
-def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
+def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
     configurations = Configurations()
     listers = service.listers
-    return Debugged(
-        sight=Sight(
+    return DebugState(
+        view=SchedulerView(
             service.scheduler, service.pods.store, service.clock, service.watches.reflectors
         ),
         explainer=explainer,

@@ -83,10 +83,10 @@ class Cluster:
         return run
 
 
-Told = Mapping[int, tuple[list[str], int] | Status | None]
+ResponseModel = Mapping[int, tuple[list[str], int] | Status | None]
 
 
-def select(run: DryRun, rows: Sequence[int]) -> Told:
+def select(run: DryRun, rows: Sequence[int]) -> ResponseModel:
     """Put what is found on *rows* into plain values."""
     selected = run.select_victims_on_nodes(np.array(rows, np.intp))
     statuses = {row: selected.statuses.status_of(i) for i, row in enumerate(rows)}

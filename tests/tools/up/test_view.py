@@ -12,7 +12,7 @@ from berth.tools.up.progress import (
     Observer,
     Pending,
     Progress,
-    Told,
+    ProgressNews,
     by_reason,
     count_states,
 )
@@ -175,7 +175,7 @@ def test_a_cluster_without_nodes() -> None:
 
 
 def test_a_pipe_is_told_of_reasons_when_they_change() -> None:
-    told = Told()
+    told = ProgressNews()
     one, other = Pending("a/1", 2, WHY), Pending("a/1", 2, "0/1 nodes are available")
     line = progress().line()
 
@@ -188,6 +188,6 @@ def test_a_pipe_is_told_of_reasons_when_they_change() -> None:
 
 def test_a_pipe_is_not_flooded_with_reasons() -> None:
     pending = [Pending(f"a/{i}", 0, f"reason {i}") for i in range(20)]
-    lines = Told().lines(progress(pending=pending))
+    lines = ProgressNews().lines(progress(pending=pending))
     assert len(lines) == 7
     assert lines[-1] == "fits nowhere: 15 more, for other reasons"

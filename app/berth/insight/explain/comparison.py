@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from berth.insight.explain.choice import choose, score_at
-from berth.insight.explain.explanation import NodeScore, Told
+from berth.insight.explain.explanation import NodeScore, ResponseModel
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.outcome import Failed, Outcome, Placed
 from berth.scheduler.profile.results import ScoreTable
@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
     """Why it was placed nowhere: the FailedScheduling message, if that is known."""
 
 
-class Comparison(Told):
+class Comparison(ResponseModel):
     """A decision made here, and what was chosen elsewhere for the same pod on the same state."""
 
     pod: str

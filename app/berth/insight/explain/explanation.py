@@ -10,7 +10,7 @@ from berth.scheduler.framework.explanation import Change, Detail
 from berth.scheduler.framework.preemption.candidate import Criterion
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """camelCase in JSON, with the docstrings of fields as their descriptions; not to be changed."""
 
     model_config = ConfigDict(
@@ -41,7 +41,7 @@ class Whereabouts(StrEnum):
     BOUND = "Bound"
 
 
-class PodState(Told):
+class PodState(ResponseModel):
     """Where a pod is, and what it waits for."""
 
     where: Whereabouts
@@ -69,7 +69,7 @@ class PodState(Told):
     """The pods that are being deleted on the node that it is nominated to."""
 
 
-class Obstacle(Told):
+class Obstacle(ResponseModel):
     """One plugin's objections to a node."""
 
     plugin: str
@@ -81,7 +81,7 @@ class Obstacle(Told):
     """The same with numbers, of plugins that tell them."""
 
 
-class PluginScore(Told):
+class PluginScore(ResponseModel):
     """What one plugin thinks of a node; ``weighted`` is ``normalized * weight``."""
 
     raw: int
@@ -90,7 +90,7 @@ class PluginScore(Told):
     weighted: int
 
 
-class NodeScore(Told):
+class NodeScore(ResponseModel):
     node: str
     total: int
     plugins: dict[str, PluginScore]
@@ -98,7 +98,7 @@ class NodeScore(Told):
     """What extenders added to the total."""
 
 
-class NodeVerdict(Told):
+class NodeVerdict(ResponseModel):
     """What became of one node."""
 
     node: str
@@ -116,7 +116,7 @@ class NodeVerdict(Told):
     score: NodeScore | None = None
 
 
-class Choice(Told):
+class Choice(ResponseModel):
     """Why this node, and not the next best."""
 
     node: str
@@ -133,7 +133,7 @@ class Choice(Told):
     words: str
 
 
-class NearestMiss(Told):
+class NearestMiss(ResponseModel):
     """A node that needs little to take the pod (the order is told in ``berth.insight.explain``)."""
 
     node: str
@@ -146,7 +146,7 @@ class NearestMiss(Told):
     """The same for people: "node-7: free 180m more cpu"."""
 
 
-class FilterStep(Told):
+class FilterStep(ResponseModel):
     """What one plugin took out of the nodes that the plugins before it had left."""
 
     plugin: str
@@ -163,7 +163,7 @@ class FilterStep(Told):
     """Reason to the number of nodes it is counted for, of those that are charged to it."""
 
 
-class Evaluation(Told):
+class Evaluation(ResponseModel):
     """What the scheduler would find if it tried the pod on the cluster as it is now."""
 
     message: str
@@ -201,7 +201,7 @@ class Evaluation(Told):
     """The best first: nodes that fit by total score, others by how nearly they would."""
 
 
-class Victim(Told):
+class Victim(ResponseModel):
     """A pod that is evicted to make room."""
 
     pod: str
@@ -211,7 +211,7 @@ class Victim(Told):
     """When it started, in UTC; null if it has not."""
 
 
-class VictimsOnNode(Told):
+class VictimsOnNode(ResponseModel):
     """A node that takes the pod once these pods are gone."""
 
     node: str
@@ -222,7 +222,7 @@ class VictimsOnNode(Told):
     """How many of them their PodDisruptionBudgets would rather keep."""
 
 
-class PreemptionRound(Told):
+class PreemptionRound(ResponseModel):
     """A criterion that candidates were told apart by."""
 
     criterion: Criterion
@@ -230,7 +230,7 @@ class PreemptionRound(Told):
     """How many candidates are equally good by it and by all before it."""
 
 
-class PastPreemption(Told):
+class PastPreemption(ResponseModel):
     """Whom an attempt had evicted, and why those."""
 
     chosen: VictimsOnNode
@@ -249,7 +249,7 @@ class PastPreemption(Told):
     100"."""
 
 
-class PastDecision(Told):
+class PastDecision(ResponseModel):
     """One attempt, as it was recorded."""
 
     number: int
@@ -285,7 +285,7 @@ class PastDecision(Told):
     """The best nodes of that attempt; none if a single node was left, which needs no scores."""
 
 
-class PodGroupStanding(Told):
+class PodGroupStanding(ResponseModel):
     """The group of a pod, which is scheduled as one unit."""
 
     name: str
@@ -296,7 +296,7 @@ class PodGroupStanding(Told):
     """Whether the pod is the first member that gets no node."""
 
 
-class Explanation(Told):
+class Explanation(ResponseModel):
     """Everything about one pod."""
 
     pod: str
@@ -319,7 +319,7 @@ class Explanation(Told):
     """The last recorded attempts, the newest first."""
 
 
-class WorkloadExplanation(Told):
+class WorkloadExplanation(ResponseModel):
     """Why pods of one controller are pending."""
 
     workload: str

@@ -7,7 +7,7 @@ from heapq import merge
 from typing import Final, NamedTuple
 
 from berth.insight.explain.comparison import Agreement, Comparison
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.runtime.clock import Clock, rfc3339
 
 AGREEMENTS_KEPT: Final = 1_000
@@ -135,7 +135,7 @@ class Comparisons:
         return found
 
 
-class PluginCount(Told):
+class PluginCount(ResponseModel):
     """How many pods the two schedulers differ about, for one reason."""
 
     profile: str
@@ -145,7 +145,7 @@ class PluginCount(Told):
     pods: int
 
 
-class Summary(Told):
+class Summary(ResponseModel):
     """All comparisons since the start, counted."""
 
     since: str

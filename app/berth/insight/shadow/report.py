@@ -6,7 +6,7 @@ from statistics import median
 from typing import Final
 
 from berth.insight.explain.comparison import Agreement
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.insight.shadow.comparisons import Shadowed, Skipped, Summary
 from berth.insight.shadow.moves import LONGEST
 
@@ -19,7 +19,7 @@ SAMPLED: Final = (
 )
 
 
-class Found(Told):
+class Found(ResponseModel):
     """What ``/debug/shadow`` answers, as far as it is reported."""
 
     summary: Summary
@@ -27,7 +27,7 @@ class Found(Told):
     """The last differences, newest first."""
 
 
-class Difference(Told):
+class Difference(ResponseModel):
     """The pods that the two schedulers differ about for one reason."""
 
     result: Agreement
@@ -46,7 +46,7 @@ class Difference(Told):
     examples: tuple[Shadowed, ...]
 
 
-class Report(Told):
+class Report(ResponseModel):
     """What there is to say about two schedulers."""
 
     words: str

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 
 
-class Amount(Told):
+class Amount(ResponseModel):
     """One resource of some nodes."""
 
     allocatable: int
@@ -19,7 +19,7 @@ class Amount(Told):
     share: float = Field(description="requested / allocatable; 0 where nothing can be allocated")
 
 
-class Usage(Told):
+class Usage(ResponseModel):
     """What some nodes have to give, and what is taken."""
 
     nodes: int
@@ -46,7 +46,7 @@ class ClusterUsage(Usage):
     )
 
 
-class NodeChange(Told):
+class NodeChange(ResponseModel):
     """One resource of a node."""
 
     allocatable: int
@@ -54,7 +54,7 @@ class NodeChange(Told):
     after: int
 
 
-class ChangedNode(Told):
+class ChangedNode(ResponseModel):
     """A node that comes, goes, or of which another amount is taken."""
 
     node: str
@@ -62,7 +62,7 @@ class ChangedNode(Told):
     resources: dict[str, NodeChange] = Field(description="In the units of Usage")
 
 
-class Group(Told):
+class Group(ResponseModel):
     """The nodes with one value of a label; empty for those without the label."""
 
     value: str
@@ -71,7 +71,7 @@ class Group(Told):
     after: Usage
 
 
-class Unplaced(Told):
+class Unplaced(ResponseModel):
     """Pods of one template that fit nowhere for the same reason."""
 
     template: str = Field(description="What they were made from, as in Deployment default/web")
@@ -83,7 +83,7 @@ class Unplaced(Told):
     asked: bool = Field(description="Whether the question is about them; else they waited before")
 
 
-class PodGroupOutcome(Told):
+class PodGroupOutcome(ResponseModel):
     """What became of one pod group of which pods were to be placed."""
 
     pod_group: str = Field(description="As in namespace/name")
@@ -101,7 +101,7 @@ class PodGroupOutcome(Told):
     why: str = Field(default="", description="Why the others have none, and what would help")
 
 
-class Victim(Told):
+class Victim(ResponseModel):
     """A pod that would be evicted."""
 
     pod: str
@@ -116,7 +116,7 @@ class Victim(Told):
     why: str = Field(default="", description="Why it would go nowhere")
 
 
-class Move(Told):
+class Move(ResponseModel):
     """A pod that would run on another node."""
 
     pod: str
@@ -124,7 +124,7 @@ class Move(Told):
     target: str
 
 
-class Repacked(Told):
+class Repacked(ResponseModel):
     """What comes of placing the pods that run anew. Pods of DaemonSets and mirror pods, which go
     with their node, do not count.
     """
@@ -136,7 +136,7 @@ class Repacked(Told):
     moves: tuple[Move, ...]
 
 
-class Outcome(Told):
+class Outcome(ResponseModel):
     """What one scheduler makes of it."""
 
     fits: bool = Field(
@@ -164,7 +164,7 @@ class Outcome(Told):
     repacked: Repacked | None = None
 
 
-class NodesNeeded(Told):
+class NodesNeeded(ResponseModel):
     """How many nodes must be added."""
 
     count: int | None = Field(
@@ -175,21 +175,21 @@ class NodesNeeded(Told):
     tried: dict[int, bool] = Field(description="Numbers of nodes that were simulated: enough?")
 
 
-class RemovableNode(Told):
+class RemovableNode(ResponseModel):
     """A node that can go, and where its pods would be."""
 
     node: str
     moves: dict[str, str] = Field(description="Node by namespace/name of the pod")
 
 
-class Staying(Told):
+class Staying(ResponseModel):
     """Nodes that cannot go for the same reason."""
 
     why: str
     nodes: tuple[str, ...]
 
 
-class Removable(Told):
+class Removable(ResponseModel):
     """Nodes that can go, all of them at once; found by trying the least used first."""
 
     nodes: tuple[RemovableNode, ...]
@@ -200,7 +200,7 @@ class Removable(Told):
     )
 
 
-class Partial(Told):
+class Partial(ResponseModel):
     """How far a simulation came before its CPU time was used up. All that it answers holds."""
 
     stage: Literal["placing", "comparing", "findNodes", "findRemovable"] = Field(

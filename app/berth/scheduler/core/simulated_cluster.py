@@ -79,7 +79,7 @@ class SimulationOptions:
     is_watched: bool = False
     """Whether decisions are recorded with the best nodes, which takes time."""
     shares_answers: bool = True
-    """As of :class:`~berth.scheduler.core.scheduler_core.CoreOptions`; no gain if nodes keep going."""
+    """As in CoreOptions. There is no gain from it while nodes keep going."""
     goes_on: Callable[[], bool] = lambda: True
     """Asked before each attempt; if not, :meth:`SimulatedCluster.run_until_quiet` ends as it is. It
     may raise, too."""

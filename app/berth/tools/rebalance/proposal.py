@@ -3,11 +3,11 @@
 import msgspec
 
 
-class Told(msgspec.Struct, frozen=True, rename="camel"):
+class ResponseModel(msgspec.Struct, frozen=True, rename="camel"):
     """camelCase in JSON."""
 
 
-class Eviction(Told, frozen=True):
+class Eviction(ResponseModel, frozen=True):
     """A pod that is to be evicted, and what becomes of it."""
 
     pod: str
@@ -25,7 +25,7 @@ class Eviction(Told, frozen=True):
     """Other nodes with the same total: chance decides between them."""
 
 
-class Placement(Told, frozen=True):
+class Placement(ResponseModel, frozen=True):
     """A pod that was pending, and gets a node."""
 
     pod: str
@@ -33,7 +33,7 @@ class Placement(Told, frozen=True):
     why: str
 
 
-class Round(Told, frozen=True):
+class Round(ResponseModel, frozen=True):
     """Evictions that budgets allow at the same time, and the pods that have a node after them.
 
     The next round begins when the pods that were made in the place of these are ready.
@@ -43,7 +43,7 @@ class Round(Told, frozen=True):
     placements: tuple[Placement, ...] = ()
 
 
-class Step(Told, frozen=True):
+class Step(ResponseModel, frozen=True):
     """One goal that is reached: a pod that fits, a node that becomes empty, a constraint kept."""
 
     goal: str
@@ -55,14 +55,14 @@ class Step(Told, frozen=True):
     rounds: tuple[Round, ...] = ()
 
 
-class Unmet(Told, frozen=True):
+class Unmet(ResponseModel, frozen=True):
     """A goal that cannot be reached, and why."""
 
     goal: str
     why: str
 
 
-class Proposal(Told, frozen=True):
+class Proposal(ResponseModel, frozen=True):
     """What to do, in this order, and what cannot be done."""
 
     steps: tuple[Step, ...] = ()

@@ -133,7 +133,7 @@ class Observer:
         )
 
 
-class Told:
+class ProgressNews:
     """The lines for a pipe or a file: what is new since the last ones."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fastapi import APIRouter, Depends, Query
 
 from berth.service.server.application import Application
-from berth.service.server.scheduler.debug.usual import OfPod
+from berth.service.server.scheduler.debug.responses import OfPod
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
 
 

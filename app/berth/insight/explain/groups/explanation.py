@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from berth.insight.explain.explanation import Evaluation, PluginScore, Told, Whereabouts
+from berth.insight.explain.explanation import Evaluation, PluginScore, ResponseModel, Whereabouts
 
 
-class PodGroupStatus(Told):
+class PodGroupStatus(ResponseModel):
     """The PodGroupScheduled condition: what the last scheduling cycle of the group came to."""
 
     status: str
@@ -14,7 +14,7 @@ class PodGroupStatus(Told):
     last_transition_time: str | None = None
 
 
-class Blocked(Told):
+class Blocked(ResponseModel):
     """Members that get no node for the same reason."""
 
     pods: tuple[str, ...]
@@ -24,7 +24,7 @@ class Blocked(Told):
     """Who rejects them."""
 
 
-class PlacementVerdict(Told):
+class PlacementVerdict(ResponseModel):
     """What became of one placement, a part of the cluster that may hold the whole group."""
 
     placement: str
@@ -46,7 +46,7 @@ class PlacementVerdict(Told):
     is_chosen: bool = False
 
 
-class Shortage(Told):
+class Shortage(ResponseModel):
     """What would let the group start."""
 
     pods: int
@@ -63,7 +63,7 @@ class Shortage(Told):
     """The same for people."""
 
 
-class PodGroupExplanation(Told):
+class PodGroupExplanation(ResponseModel):
     """Everything about one pod group."""
 
     pod_group: str

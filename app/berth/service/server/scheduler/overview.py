@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import TypeAdapter
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.scheduler.metrics.overview import KEPT_SECONDS, Sample, Series
 from berth.service.server.refusal import Refusal
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
@@ -38,7 +38,7 @@ class Samples(Protocol):
     def series(self, seconds: int) -> Series: ...
 
 
-class Overview(Told):
+class Overview(ResponseModel):
     """How a scheduler does."""
 
     now: Sample

@@ -13,10 +13,10 @@ from berth.runtime.duration import Duration
 from berth.runtime.tables import as_text
 from berth.runtime.tasks import background
 from berth.tools.up.scenario import audit
+from berth.tools.up.scenario.action_runner import ActionError, ActionRunner
 from berth.tools.up.scenario.actions import Action
 from berth.tools.up.scenario.audit import Auditor
 from berth.tools.up.scenario.checks import Finding, check, kinds_of, words
-from berth.tools.up.scenario.deeds import DeedError, Deeds
 from berth.tools.up.scenario.expectations import Expectation, Statement
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.observed import Observed
@@ -65,7 +65,7 @@ class Runner:
         self._clock = simulation.clock
         self._say = say
         self._started = self._clock.monotonic()
-        self._deeds = Deeds(simulation, file, say=self._tell)
+        self._actions = ActionRunner(simulation, file, say=self._tell)
         audited = audit.KINDS if self._scenario.audit else ()
         kinds = (*kinds_of(_statements(self._scenario)), *audited)
         self._observed = Observed(simulation.api, kinds, clock=self._clock, rng=rng)
@@ -79,7 +79,7 @@ class Runner:
         async with background() as start:
             await self._observed.run(start)
             if objects := self._scenario.cluster.objects:
-                await self._deeds.perform(Action(create=objects))
+                await self._actions.perform(Action(create=objects))
             self._started = self._clock.monotonic()
             if self._scenario.audit is not None:
                 self._auditor = Auditor(
@@ -95,16 +95,16 @@ class Runner:
                 for number, step in enumerate(self._scenario.steps, 1):
                     await self._run_step(number, step, result)
                     result.steps += 1
-                await self._deeds.finish()
+                await self._actions.finish()
                 self._raise_if_broken()
-            except (FailedError, DeedError) as exc:
+            except (FailedError, ActionError) as exc:
                 result.failure = str(exc)
                 self._report_failure(str(exc))
             result.seconds = self._clock.monotonic() - self._started
             if self._auditor is not None:
                 for line in self._auditor.lines():
                     self._tell(line)
-            await self._deeds.cancel()
+            await self._actions.cancel()
         return result
 
     async def _run_step(self, number: int, step: Step, result: Result) -> None:
@@ -117,7 +117,7 @@ class Runner:
                     order = orders[index] = _Order(expectation.order, self._look, self._clock)
                     start("scenario order", partial(order.follow, self._observed))
             for action in step.do:
-                await self._deeds.perform(action)
+                await self._actions.perform(action)
             for index, expectation in enumerate(step.expect):
                 await self._expect(expectation, orders.get(index))
                 result.expectations += 1

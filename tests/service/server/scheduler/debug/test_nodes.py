@@ -9,7 +9,7 @@ import pytest
 from berth.kube.informer.reflector import Reflector, Unreadable
 from berth.kube.objects.pod import Pod
 from berth.service.server.scheduler.debug.nodes import NodeFilter, cached_nodes
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 from tests.builders import HOSTNAME, node, pod, taint
 from tests.harness import Harness
 from tests.kube.informer.scripted import Recorder
@@ -94,9 +94,9 @@ def test_what_could_not_be_read_is_shown() -> None:
     reflector.unreadable |= {
         f"ns/p{i}": Unreadable(("spec.volumes: odd",), counts=True) for i in range(101)
     }
-    sight = Sight(harness.scheduler, {}, harness.clock, {"/api/v1/pods": reflector})
+    view = SchedulerView(harness.scheduler, {}, harness.clock, {"/api/v1/pods": reflector})
 
-    told = cached_nodes(sight, NodeFilter(), with_pods=False, after=None, limit=1)
+    told = cached_nodes(view, NodeFilter(), with_pods=False, after=None, limit=1)
 
     assert len(told.unreadable) == 100
     assert told.unreadable[0].model_dump(mode="json") == {

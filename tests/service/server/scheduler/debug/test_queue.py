@@ -9,7 +9,7 @@ from berth.runtime.tasks import PIECE
 from berth.service.server.scheduler.debug.models import QueueName
 from berth.service.server.scheduler.debug.pagination import decode_names
 from berth.service.server.scheduler.debug.queue import QueueFilter, waiting_pods
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.service.server.scheduler.debug.world import START, Object, all_pages, get, permitted
@@ -140,8 +140,8 @@ async def test_a_pod_that_is_tried_or_goes_while_others_are_looked_at() -> None:
     harness = Harness()
     pods = [pod(f"p{i:04}") for i in range(PIECE + 1)]
     harness.put(*pods)
-    sight = Sight(harness.scheduler, harness.cluster.pods, harness.clock)
-    page = asyncio.create_task(waiting_pods(sight, QueueFilter(), after=None, limit=3), name="page")
+    view = SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock)
+    page = asyncio.create_task(waiting_pods(view, QueueFilter(), after=None, limit=3), name="page")
     await asyncio.sleep(0)
     tried = harness.queue.pop()
     harness.queue.delete(pods[1])
@@ -152,7 +152,7 @@ async def test_a_pod_that_is_tried_or_goes_while_others_are_looked_at() -> None:
         ("default/p0000", QueueName.IN_FLIGHT, None),
         ("default/p0002", QueueName.ACTIVE, 0),
     ]
-    rest = await waiting_pods(sight, QueueFilter(), after=decode_names(told.continue_), limit=1)
+    rest = await waiting_pods(view, QueueFilter(), after=decode_names(told.continue_), limit=1)
     assert [each.pod for each in rest.items] == ["default/p0003"]
 
 

@@ -8,7 +8,7 @@ from berth.service.server.scheduler.debug.endpoints import debug_endpoints
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.insight.shadow.watching import World
-from tests.service.server.scheduler.debug.world import application, client, debugged
+from tests.service.server.scheduler.debug.world import application, client, state
 
 
 async def world() -> World:
@@ -23,7 +23,7 @@ async def world() -> World:
 
 def asking(made: World) -> httpx.AsyncClient:
     app = Application()
-    app.include_router(debug_endpoints(debugged(made.there, shadow=made.shadow)))
+    app.include_router(debug_endpoints(state(made.there, shadow=made.shadow)))
     return client(app)
 
 

@@ -20,8 +20,8 @@ from berth.service.server.application import Application
 from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
-from berth.service.server.scheduler.debug.endpoints import Debugged, debug_endpoints
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
+from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
@@ -96,20 +96,20 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
     """Return what a scheduler serves of /debug and /explain."""
     app = Application()
     app.include_router(explain_endpoints(explainer(harness)))
-    app.include_router(debug_endpoints(debugged(harness, lists=lists, is_ready=is_ready)))
+    app.include_router(debug_endpoints(state(harness, lists=lists, is_ready=is_ready)))
     return app
 
 
-def debugged(
+def state(
     harness: Harness,
     *,
     lists: Lists | None = None,
     is_ready: bool = True,
     shadow: Shadow | None = None,
-) -> Debugged:
+) -> DebugState:
     """Return what the endpoints below /debug look at."""
-    return Debugged(
-        sight=Sight(harness.scheduler, harness.cluster.pods, harness.clock),
+    return DebugState(
+        view=SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock),
         explainer=explainer(harness),
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),

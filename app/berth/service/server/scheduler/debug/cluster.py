@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic.alias_generators import to_camel
 
 from berth.insight.explain.explainer import Explainer
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.kube.objects.node import Node
 from berth.runtime.tasks import in_turns
 from berth.scheduler.framework.node_table import NodeTable
@@ -28,7 +28,7 @@ from berth.service.server.scheduler.debug.cluster_models import (
     ResourceUse,
 )
 from berth.service.server.scheduler.debug.shared_answers import SharedAnswer, SharedAnswers
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 
 PODS: Final = "pods"
 NODES_PER_TURN: Final = 512
@@ -42,11 +42,11 @@ class UnknownError(LookupError):
 class ClusterAnswers:
     """What ``/debug/cluster`` answers; each answer is made once for all who ask."""
 
-    def __init__(self, sight: Sight, explainer: Explainer) -> None:
-        self._table = sight.scheduler.cache.table
+    def __init__(self, view: SchedulerView, explainer: Explainer) -> None:
+        self._table = view.scheduler.cache.table
         self._explainer = explainer
-        self._shared = SharedAnswers(sight.clock)
-        self._start = int(sight.clock.now() * 1000)
+        self._shared = SharedAnswers(view.clock)
+        self._start = int(view.clock.now() * 1000)
         """Keeps versions of this process apart from those of others."""
 
     async def nodes(self, group_by: str) -> SharedAnswer:
@@ -185,5 +185,5 @@ def _encoded(told: OfAllNodes) -> bytes:
     return msgspec.json.encode(told, enc_hook=_fields)
 
 
-def _fields(model: Told) -> dict[str, Any]:
+def _fields(model: ResponseModel) -> dict[str, Any]:
     return {to_camel(name): value for name, value in model.__dict__.items()}

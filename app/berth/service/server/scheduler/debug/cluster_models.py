@@ -4,10 +4,10 @@ What many nodes have alike is listed once, and of each node there is the index i
 Amounts are in the units of the scheduler, as everywhere below ``/debug``.
 """
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 
 
-class OfAllNodes(Told):
+class OfAllNodes(ResponseModel):
     """Something about all nodes."""
 
     version: str
@@ -35,7 +35,7 @@ class ClusterNodes(OfAllNodes):
     """What ``/debug/cluster/use`` can be asked for."""
 
 
-class LabelKey(Told):
+class LabelKey(ResponseModel):
     """A label that nodes have."""
 
     key: str

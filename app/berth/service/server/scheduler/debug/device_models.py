@@ -2,14 +2,14 @@
 
 from typing import TypeAlias
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.service.server.scheduler.debug.pagination import Page
 
 AttributeValue: TypeAlias = str | int | bool | tuple[str | int | bool, ...] | None
 """None: of a type that is not known."""
 
 
-class DeviceAllocation(Told):
+class DeviceAllocation(ResponseModel):
     """A claim that has a device, or a share of it."""
 
     claim: str
@@ -28,7 +28,7 @@ class DeviceAllocation(Told):
     """The pods that the claim is reserved for, as in namespace/name."""
 
 
-class PublishedDevice(Told):
+class PublishedDevice(ResponseModel):
     """A device of a ResourceSlice."""
 
     driver: str
@@ -46,7 +46,7 @@ class PublishedDevice(Told):
     """Who has it; empty: it is free."""
 
 
-class DeviceCounts(Told):
+class DeviceCounts(ResponseModel):
     """All there are, whatever is asked for."""
 
     slices: int

@@ -48,9 +48,7 @@ from berth.service.server.scheduler.debug.reservations import (
     nominated_pods,
     permitted_pods,
 )
-from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
-from berth.service.server.scheduler.debug.sight import Sight
-from berth.service.server.scheduler.debug.usual import (
+from berth.service.server.scheduler.debug.responses import (
     UNREADABLE,
     Descending,
     NameOfPod,
@@ -58,6 +56,8 @@ from berth.service.server.scheduler.debug.usual import (
     OfPod,
     as_json,
 )
+from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
+from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
 
@@ -66,10 +66,10 @@ LARGEST_WITH_PODS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Debugged:
+class DebugState:
     """What the endpoints look at."""
 
-    sight: Sight
+    view: SchedulerView
     explainer: Explainer
     comparison: ClusterComparison
     devices: Devices
@@ -80,19 +80,19 @@ class Debugged:
     """None where no other scheduler is followed."""
 
 
-def debug_endpoints(debugged: Debugged) -> APIRouter:
+def debug_endpoints(state: DebugState) -> APIRouter:
     """Return the endpoints, to be served on the event loop of the scheduler."""
     router = APIRouter(prefix="/debug", tags=["debug"], dependencies=[ONLY_KNOWN])
-    _add_pods(router, debugged)
-    _add_cache(router, debugged)
-    add_cluster(router, ClusterAnswers(debugged.sight, debugged.explainer))
-    add_shadow(router, debugged.shadow)
-    _add_process(router, debugged)
+    _add_pods(router, state)
+    _add_cache(router, state)
+    add_cluster(router, ClusterAnswers(state.view, state.explainer))
+    add_shadow(router, state.shadow)
+    _add_process(router, state)
     return router
 
 
-def _add_pods(router: APIRouter, debugged: Debugged) -> None:
-    sight = debugged.sight
+def _add_pods(router: APIRouter, state: DebugState) -> None:
+    view = state.view
 
     @router.get(
         "/queue",
@@ -134,11 +134,11 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     ) -> Response:
         wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
         found = await waiting_pods(
-            sight, wanted, after=after, limit=limit, sort=sort, descending=descending
+            view, wanted, after=after, limit=limit, sort=sort, descending=descending
         )
         return as_json(found)
 
-    groups = {each: SharedGroups(sight, by_workload=each) for each in (False, True)}
+    groups = {each: SharedGroups(view, by_workload=each) for each in (False, True)}
 
     @router.get(
         "/queue/groups",
@@ -162,7 +162,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     async def nominated(
         after: AfterNames, node: OfNode = "", limit: Limit = DEFAULT_LIMIT
     ) -> Response:
-        return as_json(nominated_pods(sight, node=node, after=after, limit=limit))
+        return as_json(nominated_pods(view, node=node, after=after, limit=limit))
 
     @router.get(
         "/waiting",
@@ -176,7 +176,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         node: OfNode = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return as_json(permitted_pods(sight, plugin=plugin, node=node, after=after, limit=limit))
+        return as_json(permitted_pods(view, plugin=plugin, node=node, after=after, limit=limit))
 
     @router.get(
         "/inflight",
@@ -185,7 +185,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         responses=UNREADABLE,
     )
     async def inflight(after: AfterNames, limit: Limit = DEFAULT_LIMIT) -> Response:
-        return as_json(in_flight_pods(sight, after=after, limit=limit))
+        return as_json(in_flight_pods(view, after=after, limit=limit))
 
     @router.get(
         "/podgroups",
@@ -201,9 +201,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         ] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
-        return as_json(
-            known_groups(sight, namespace=namespace, name=name, after=after, limit=limit)
-        )
+        return as_json(known_groups(view, namespace=namespace, name=name, after=after, limit=limit))
 
     @router.get(
         "/decisions",
@@ -226,11 +224,11 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = DecisionFilter(pod, name, node, result, plugin, profile)
-        kept = sight.scheduler.decisions
-        return as_json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
+        kept = view.scheduler.decisions
+        return as_json(past_decisions(kept, state.explainer, wanted, after=after, limit=limit))
 
 
-def _add_cache(router: APIRouter, debugged: Debugged) -> None:
+def _add_cache(router: APIRouter, state: DebugState) -> None:
     @router.get(
         "/cache",
         summary="Nodes as the scheduler counts them, from the cache",
@@ -270,9 +268,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
         order = NodeOrder(sort, descending)
         return as_json(
-            cached_nodes(
-                debugged.sight, wanted, with_pods=pods, after=after, limit=limit, order=order
-            )
+            cached_nodes(state.view, wanted, with_pods=pods, after=after, limit=limit, order=order)
         )
 
     @router.get(
@@ -299,7 +295,7 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = DeviceFilter(driver, pool, node, device, name, claim, allocated)
-        return as_json(await published_devices(debugged.devices, wanted, after=after, limit=limit))
+        return as_json(await published_devices(state.devices, wanted, after=after, limit=limit))
 
     @router.get(
         "/compare",
@@ -310,15 +306,15 @@ def _add_cache(router: APIRouter, debugged: Debugged) -> None:
         responses={503: {"model": Refusal, "description": "The API server cannot be read"}},
     )
     async def compare(limit: Limit = DEFAULT_LIMIT) -> Response:
-        if not debugged.is_ready():
+        if not state.is_ready():
             raise HTTPException(503, "the state of the cluster is not known yet")
         try:
-            return as_json(await debugged.comparison.report(limit=limit))
+            return as_json(await state.comparison.report(limit=limit))
         except ApiError as exc:
             raise HTTPException(503, f"the API server does not answer: {exc}") from exc
 
 
-def _add_process(router: APIRouter, debugged: Debugged) -> None:
+def _add_process(router: APIRouter, state: DebugState) -> None:
     @router.get(
         "/tasks",
         summary="Tasks of the event loop, with the line at which each waits",
@@ -338,7 +334,7 @@ def _add_process(router: APIRouter, debugged: Debugged) -> None:
         response_model=models.EffectiveConfiguration,
     )
     async def config() -> Response:
-        return as_json(debugged.configuration())
+        return as_json(state.configuration())
 
 
 def _selector(text: str) -> Selector | None:
@@ -399,13 +395,13 @@ def past_decisions(
 
 
 def known_groups(
-    sight: Sight, *, namespace: str, name: str, after: tuple[str, str] | None, limit: int
+    view: SchedulerView, *, namespace: str, name: str, after: tuple[str, str] | None, limit: int
 ) -> PodGroups:
     """Return the groups that have an object or a pod, of *namespace* only if it is given.
 
     *name* is a part of namespace/name.
     """
-    parts = sight.scheduler.groups
+    parts = view.scheduler.groups
     if parts is None:
         return PodGroups(items=())
     found, token = unordered(
@@ -414,7 +410,7 @@ def known_groups(
         after=after,
         limit=limit,
     )
-    return PodGroups(items=tuple(_overview(key, parts, sight) for key in found), continue_=token)
+    return PodGroups(items=tuple(_overview(key, parts, view) for key in found), continue_=token)
 
 
 def _keys(parts: GroupParts) -> Iterator[GroupKey]:
@@ -426,9 +422,9 @@ def _keys(parts: GroupParts) -> Iterator[GroupKey]:
             yield key
 
 
-def _overview(key: GroupKey, parts: GroupParts, sight: Sight) -> PodGroupOverview:
+def _overview(key: GroupKey, parts: GroupParts, view: SchedulerView) -> PodGroupOverview:
     group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
-    place_of = sight.scheduler.queue.sub_queues.place_of
+    place_of = view.scheduler.queue.sub_queues.place_of
     waiting = state.unscheduled() if state is not None else ()
     return PodGroupOverview(
         pod_group=str(key),

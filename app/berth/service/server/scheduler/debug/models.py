@@ -7,7 +7,7 @@ bytes, everything else in its own unit.
 from enum import StrEnum
 from typing import Any
 
-from berth.insight.explain.explanation import PastDecision, Told
+from berth.insight.explain.explanation import PastDecision, ResponseModel
 from berth.insight.explain.groups.explanation import PodGroupStatus
 from berth.insight.shadow.comparisons import Shadowed, Summary
 from berth.service.server.scheduler.debug.pagination import Page
@@ -30,7 +30,7 @@ class QueueName(StrEnum):
     """It is being tried, or waits for Permit plugins."""
 
 
-class WaitingPod(Told):
+class WaitingPod(ResponseModel):
     """A pod without a node."""
 
     pod: str
@@ -87,7 +87,7 @@ class Cause(StrEnum):
     """It has not been tried yet."""
 
 
-class PodsOfWorkload(Told):
+class PodsOfWorkload(ResponseModel):
     """How many pods of one controller wait."""
 
     namespace: str
@@ -96,7 +96,7 @@ class PodsOfWorkload(Told):
     num_pods: int
 
 
-class FirstPod(Told):
+class FirstPod(ResponseModel):
     """One of those that have waited longest."""
 
     pod: str
@@ -104,7 +104,7 @@ class FirstPod(Told):
     age_seconds: float
 
 
-class WaitingGroup(Told):
+class WaitingGroup(ResponseModel):
     """Pods that wait for the same reason."""
 
     id: str
@@ -133,7 +133,7 @@ class WaitingGroup(Told):
     """The first pods, by how long they have waited."""
 
 
-class WaitingGroups(Told):
+class WaitingGroups(ResponseModel):
     """All pending pods by reason, what should be looked at first before the others."""
 
     at: str
@@ -143,7 +143,7 @@ class WaitingGroups(Told):
     items: tuple[WaitingGroup, ...]
 
 
-class PodGroupOverview(Told):
+class PodGroupOverview(ResponseModel):
     """Pods that are scheduled as one unit; ``/explain/podgroups`` says why one waits."""
 
     pod_group: str
@@ -169,7 +169,7 @@ class PodGroups(Page):
     items: tuple[PodGroupOverview, ...]
 
 
-class CachedPod(Told):
+class CachedPod(ResponseModel):
     """A pod that counts on a node."""
 
     pod: str
@@ -182,7 +182,7 @@ class CachedPod(Told):
     """Seconds since ``assumedSince``."""
 
 
-class Room(Told):
+class Room(ResponseModel):
     """One resource of a node."""
 
     allocatable: int
@@ -191,7 +191,7 @@ class Room(Told):
     """Negative if more is requested than there is."""
 
 
-class NodeCondition(Told):
+class NodeCondition(ResponseModel):
     """A condition of a node; schedulers go by taints, not by these."""
 
     type: str
@@ -200,14 +200,14 @@ class NodeCondition(Told):
     message: str
 
 
-class NodeImage(Told):
+class NodeImage(ResponseModel):
     """A container image that a node has."""
 
     names: tuple[str, ...]
     size_bytes: int
 
 
-class NodeDetails(Told):
+class NodeDetails(ResponseModel):
     """What else is known of a node."""
 
     labels: dict[str, str]
@@ -215,7 +215,7 @@ class NodeDetails(Told):
     images: tuple[NodeImage, ...]
 
 
-class CachedNode(Told):
+class CachedNode(ResponseModel):
     """A node as the scheduler counts it."""
 
     node: str
@@ -240,7 +240,7 @@ class CachedNode(Told):
     """Null unless the pods are asked for."""
 
 
-class CacheCounts(Told):
+class CacheCounts(ResponseModel):
     """List of endpoints in the whole cache."""
 
     nodes: int
@@ -249,7 +249,7 @@ class CacheCounts(Told):
     assumed_pods: int
 
 
-class UnreadableObject(Told):
+class UnreadableObject(ResponseModel):
     """An object of the API server that could not be read as a whole."""
 
     path: str
@@ -273,7 +273,7 @@ class CachedNodes(Page):
     """The first hundred, whatever is asked for; a metric counts them all."""
 
 
-class NominatedPod(Told):
+class NominatedPod(ResponseModel):
     """A pod for which room on a node is being made, or kept."""
 
     pod: str
@@ -291,7 +291,7 @@ class NominatedPods(Page):
     items: tuple[NominatedPod, ...]
 
 
-class PermitWait(Told):
+class PermitWait(ResponseModel):
     """A plugin that has a pod wait."""
 
     plugin: str
@@ -300,7 +300,7 @@ class PermitWait(Told):
     seconds_left: float | None
 
 
-class PermittedPod(Told):
+class PermittedPod(ResponseModel):
     """A pod that has a node and waits for Permit plugins."""
 
     pod: str
@@ -330,7 +330,7 @@ class PastDecisions(Page):
     items: tuple[PastDecision, ...]
 
 
-class InFlightPod(Told):
+class InFlightPod(ResponseModel):
     """A pod that is being tried, or waits for Permit plugins."""
 
     pod: str
@@ -352,7 +352,7 @@ class InFlightPods(Page):
     """The length of the list of events, by label; pods count as PodPopped."""
 
 
-class RunningTask(Told):
+class RunningTask(ResponseModel):
     """A task of the event loop."""
 
     name: str
@@ -382,7 +382,7 @@ class DifferenceKind(StrEnum):
     """The cache counts it on another node."""
 
 
-class Difference(Told):
+class Difference(ResponseModel):
     """One object that cache and API server disagree about."""
 
     kind: DifferenceKind
@@ -392,7 +392,7 @@ class Difference(Told):
     """The same for people."""
 
 
-class ComparisonReport(Told):
+class ComparisonReport(ResponseModel):
     """Differences between the cache and the API server."""
 
     clean: bool
@@ -410,7 +410,7 @@ class ComparisonReport(Told):
     """The first of them."""
 
 
-class EffectiveConfiguration(Told):
+class EffectiveConfiguration(ResponseModel):
     """The effective configuration, defaults included."""
 
     generation: int

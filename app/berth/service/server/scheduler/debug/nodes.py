@@ -25,7 +25,7 @@ from berth.service.server.scheduler.debug.models import (
     UnreadableObject,
 )
 from berth.service.server.scheduler.debug.pagination import ordered
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 
 MOST_UNREADABLE: Final = 100
 PODS: Final = "pods"
@@ -59,7 +59,7 @@ IN_ROWS: Final = NodeOrder()
 
 
 def cached_nodes(
-    sight: Sight,
+    view: SchedulerView,
     wanted: NodeFilter,
     *,
     with_pods: bool,
@@ -68,7 +68,7 @@ def cached_nodes(
     order: NodeOrder = IN_ROWS,
 ) -> CachedNodes:
     """Return the nodes that *wanted* describes, as the cache has them now."""
-    cache = sight.scheduler.cache
+    cache = view.scheduler.cache
     table = cache.table
     first = 0 if after is None else max(after + 1, 0)
     places = _places(table, wanted, order)[first:]
@@ -76,21 +76,21 @@ def cached_nodes(
         _matching(table, wanted, enumerate(places, first)), key=lambda each: each[0], limit=limit
     )
     rows = [row for _, row in found]
-    since = _since(sight, [uid for row in rows for uid in table.pods[row]])
+    since = _since(view, [uid for row in rows for uid in table.pods[row]])
     return CachedNodes(
-        items=tuple(_told(row, sight, since, with_pods=with_pods) for row in rows),
+        items=tuple(_told(row, view, since, with_pods=with_pods) for row in rows),
         continue_=token,
         counts=CacheCounts(**cache.counts()),
         unknown_nodes={
             name: tuple(sorted(pod.key for pod in pods))
             for name, pods in sorted(cache.ghosts().items())
         },
-        unreadable=tuple(islice(_unreadable(sight), MOST_UNREADABLE)),
+        unreadable=tuple(islice(_unreadable(view), MOST_UNREADABLE)),
     )
 
 
-def _unreadable(sight: Sight) -> Iterator[UnreadableObject]:
-    for path, reflector in sight.reflectors.items():
+def _unreadable(view: SchedulerView) -> Iterator[UnreadableObject]:
+    for path, reflector in view.reflectors.items():
         for key, found in reflector.unreadable.items():
             yield UnreadableObject(
                 path=path, object=key, counts=found.counts, reasons=found.reasons
@@ -149,12 +149,12 @@ def _matching(
             yield place, row
 
 
-def _since(sight: Sight, uids: Collection[str]) -> dict[str, float]:
+def _since(view: SchedulerView, uids: Collection[str]) -> dict[str, float]:
     """Return when those of *uids* that are assumed were given their node, where that is known.
 
     The binding of a pod that is bound but not confirmed yet has ended; its decision is recorded.
     """
-    scheduler = sight.scheduler
+    scheduler = view.scheduler
     assumed = {uid for uid in uids if scheduler.cache.is_assumed(uid)}
     if not assumed:
         return {}
@@ -163,13 +163,15 @@ def _since(sight: Sight, uids: Collection[str]) -> dict[str, float]:
     return recorded | {uid: binding.reservation.started for uid, binding in bindings.items()}
 
 
-def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool) -> CachedNode:
-    scheduler = sight.scheduler
+def _told(
+    row: int, view: SchedulerView, since: Mapping[str, float], *, with_pods: bool
+) -> CachedNode:
+    scheduler = view.scheduler
     table = scheduler.cache.table
     node = table.nodes[row]
     assert node is not None, f"row {row} is empty"
     region, zone = region_and_zone(node)
-    pods = [_pod(pod, sight, since) for pod in table.pods[row].values()] if with_pods else None
+    pods = [_pod(pod, view, since) for pod in table.pods[row].values()] if with_pods else None
     return CachedNode(
         node=node.name,
         row=row,
@@ -179,7 +181,7 @@ def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool
         taints=tuple(f"{t.key}={t.value}:{t.effect}" for t in node.spec.taints),
         resources=_resources(table, row),
         assumed=tuple(
-            _pod(pod, sight, since)
+            _pod(pod, view, since)
             for uid, pod in table.pods[row].items()
             if scheduler.cache.is_assumed(uid)
         ),
@@ -221,12 +223,12 @@ def _room(allocatable: int, requested: int) -> Room:
     return Room(allocatable=there, requested=taken, free=there - taken)
 
 
-def _pod(pod: PodInfo, sight: Sight, since: Mapping[str, float]) -> CachedPod:
+def _pod(pod: PodInfo, view: SchedulerView, since: Mapping[str, float]) -> CachedPod:
     began = since.get(pod.uid)
     return CachedPod(
         pod=pod.key,
         uid=pod.uid,
-        assumed=sight.scheduler.cache.is_assumed(pod.uid),
-        assumed_since=None if began is None else sight.at(began),
-        assumed_seconds=None if began is None else sight.age(began),
+        assumed=view.scheduler.cache.is_assumed(pod.uid),
+        assumed_since=None if began is None else view.at(began),
+        assumed_seconds=None if began is None else view.age(began),
     )

@@ -15,7 +15,7 @@ import msgspec
 from fastapi import Depends, HTTPException, Query
 from pydantic import Field
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.runtime.tasks import PIECE, in_turns
 from berth.service.server.refusal import LONGEST_WORD
 
@@ -47,7 +47,7 @@ class PageError(ValueError):
     """A ``continue`` that this list has not given."""
 
 
-class Page(Told):
+class Page(ResponseModel):
     """Some ``items`` of a list, whose type subclasses give.
 
     They name it as an ordinary field: Pydantic takes 10 ms for each generic model.

@@ -18,7 +18,7 @@ from berth.service.server.scheduler.debug.reasons import (
     in_flight,
     message_of,
 )
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -60,9 +60,9 @@ class QueueFilter:
     group: str = ""
     """The ``id`` of a group of ``/debug/queue/groups``."""
 
-    def tests(self, sight: Sight) -> list[Callable[[QueuedPodInfo], bool]]:
+    def tests(self, view: SchedulerView) -> list[Callable[[QueuedPodInfo], bool]]:
         """Return what must be true of a pod; nothing for what does not matter."""
-        now = sight.clock.now()
+        now = view.clock.now()
         tests: list[Callable[[QueuedPodInfo], bool]] = []
         if self.namespace:
             tests.append(lambda queued: queued.pod.metadata.namespace == self.namespace)
@@ -77,13 +77,13 @@ class QueueFilter:
         if self.min_age:
             tests.append(lambda queued: now - queued.pending_since >= self.min_age)
         if self.group:
-            reasons = Reasons(sight)
+            reasons = Reasons(view)
             tests.append(lambda queued: reasons.of(queued).id == self.group)
         return tests
 
 
 async def waiting_pods(
-    sight: Sight,
+    view: SchedulerView,
     wanted: QueueFilter,
     *,
     after: tuple[str, str] | None,
@@ -96,10 +96,10 @@ async def waiting_pods(
     With many pods, other tasks get a turn. What moves meanwhile is shown as it is at the end, what
     comes or goes perhaps not at all.
     """
-    queue = sight.scheduler.queue
+    queue = view.scheduler.queue
     found, token = await many_unordered(
-        list(of_queue(sight, wanted.queue)),
-        where=partial(_matching, tests=wanted.tests(sight)),
+        list(of_queue(view, wanted.queue)),
+        where=partial(_matching, tests=wanted.tests(view)),
         key=_place(sort, descending=descending),
         after=after,
         limit=limit,
@@ -111,11 +111,11 @@ async def waiting_pods(
         for each in found
         if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
     ]
-    messages = sight.scheduler.decisions.messages()
+    messages = view.scheduler.decisions.messages()
     return WaitingPods(
-        items=tuple(_told(each, sight, ahead.get(each.key), messages) for each in found),
+        items=tuple(_told(each, view, ahead.get(each.key), messages) for each in found),
         continue_=token,
-        counts=_counts(sight),
+        counts=_counts(view),
     )
 
 
@@ -156,11 +156,11 @@ def _matching(
     return pods
 
 
-def of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
+def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodInfo]:
     """Yield the pods of one part of the queue, or of all."""
-    queue = sight.scheduler.queue
+    queue = view.scheduler.queue
     if name in (None, QueueName.IN_FLIGHT):
-        yield from in_flight(sight)
+        yield from in_flight(view)
     match name:
         case None:
             for sub_queue in SubQueue:
@@ -173,8 +173,8 @@ def of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
             yield from queue.sub_queues.in_any_order(_SUB_QUEUES[name])
 
 
-def _counts(sight: Sight) -> dict[QueueName, int]:
-    queue = sight.scheduler.queue
+def _counts(view: SchedulerView) -> dict[QueueName, int]:
+    queue = view.scheduler.queue
     pending = queue.sub_queues.pending_counts()
     broken = sum(
         1 for each in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(each)
@@ -189,8 +189,8 @@ def _counts(sight: Sight) -> dict[QueueName, int]:
     }
 
 
-def _queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
-    queue = sight.scheduler.queue
+def _queue_name(queued: QueuedPodInfo, view: SchedulerView) -> QueueName:
+    queue = view.scheduler.queue
     if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
     match queue.sub_queues.place_of(queued.key):
@@ -218,10 +218,10 @@ def _plugins(queued: QueuedPodInfo) -> set[str]:
 
 
 def _told(
-    queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
+    queued: QueuedPodInfo, view: SchedulerView, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
-    queue, now = sight.scheduler.queue, sight.clock.now()
-    name, first = _queue_name(queued, sight), queued.pending_since
+    queue, now = view.scheduler.queue, view.clock.now()
+    name, first = _queue_name(queued, view), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,
@@ -240,5 +240,5 @@ def _told(
         rejecting_plugins=tuple(sorted(queued.unschedulable_plugins)),
         pending_plugins=tuple(sorted(queued.pending_plugins)),
         nominated_node=queue.nominator.nominated_node(queued.uid) or "",
-        message=message_of(queued, sight.pods) or messages.get(queued.uid, ""),
+        message=message_of(queued, view.pods) or messages.get(queued.uid, ""),
     )

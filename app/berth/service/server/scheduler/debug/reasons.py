@@ -12,7 +12,7 @@ from berth.kube.objects.pod_group import group_of
 from berth.scheduler.binding import Stage
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.service.server.scheduler.debug.models import Cause
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 
 REASONS_PER_TURN: Final = 512
 """Pods whose reasons are looked at in one turn of the event loop; each takes some microseconds."""
@@ -40,11 +40,11 @@ class Reason(msgspec.Struct, frozen=True, dict=True):
 class Reasons:
     """Finds the reason of waiting pods; to be made for one look at all of them."""
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
-        self._messages = sight.scheduler.decisions.messages()
-        self._nominator = sight.scheduler.queue.nominator
-        self._groups = sight.scheduler.groups
+    def __init__(self, view: SchedulerView) -> None:
+        self._sight = view
+        self._messages = view.scheduler.decisions.messages()
+        self._nominator = view.scheduler.queue.nominator
+        self._groups = view.scheduler.groups
 
     def of(self, queued: QueuedPodInfo) -> Reason:
         """Return why *queued* waits, which is in the queue or waits for Permit plugins."""
@@ -112,8 +112,8 @@ def message_of(queued: QueuedPodInfo, pods: Mapping[str, Pod]) -> str:
     return ""
 
 
-def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
+def in_flight(view: SchedulerView) -> Iterator[QueuedPodInfo]:
     """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
-    for binding in sight.scheduler.bindings:
+    for binding in view.scheduler.bindings:
         if binding.stage is Stage.PERMIT:
             yield binding.reservation.queued

@@ -15,14 +15,14 @@ from berth.service.server.scheduler.debug.models import (
     PermitWait,
 )
 from berth.service.server.scheduler.debug.pagination import unordered
-from berth.service.server.scheduler.debug.sight import Sight, leaving
+from berth.service.server.scheduler.debug.view import SchedulerView, leaving
 
 
 def nominated_pods(
-    sight: Sight, *, node: str, after: tuple[str, str] | None, limit: int
+    view: SchedulerView, *, node: str, after: tuple[str, str] | None, limit: int
 ) -> NominatedPods:
     """Return the nominations, to *node* only if it is given."""
-    nominator = sight.scheduler.queue.nominator
+    nominator = view.scheduler.queue.nominator
     nominated = (
         {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
     )
@@ -37,7 +37,7 @@ def nominated_pods(
                 uid=pod.uid,
                 node=name,
                 priority=pod.priority,
-                leaving=leaving(_pods_on(name, sight)),
+                leaving=leaving(_pods_on(name, view)),
             )
             for name, pod in found
         ),
@@ -45,19 +45,19 @@ def nominated_pods(
     )
 
 
-def _pods_on(node: str, sight: Sight) -> list[PodInfo]:
-    table = sight.scheduler.cache.table
+def _pods_on(node: str, view: SchedulerView) -> list[PodInfo]:
+    table = view.scheduler.cache.table
     row = table.row_of.get(node)
     return [] if row is None else list(table.pods[row].values())
 
 
 def permitted_pods(
-    sight: Sight, *, plugin: str, node: str, after: tuple[str, str] | None, limit: int
+    view: SchedulerView, *, plugin: str, node: str, after: tuple[str, str] | None, limit: int
 ) -> PermittedPods:
     """Return the pods that wait for Permit, for *plugin* and on *node* if these are given."""
 
     def matching() -> Iterator[tuple[Binding, dict[str, float | None]]]:
-        for binding in sight.scheduler.bindings:
+        for binding in view.scheduler.bindings:
             waiting = binding.waiting
             if waiting is None:
                 continue
@@ -70,7 +70,7 @@ def permitted_pods(
         after=after,
         limit=limit,
     )
-    now = sight.clock.now()
+    now = view.clock.now()
     return PermittedPods(
         items=tuple(
             PermittedPod(
@@ -78,7 +78,7 @@ def permitted_pods(
                 uid=binding.pod.uid,
                 node=binding.pod.node_name,
                 profile=binding.reservation.profile.name,
-                since=sight.at(binding.reservation.started),
+                since=view.at(binding.reservation.started),
                 waits_for=tuple(
                     PermitWait(
                         plugin=name,
@@ -94,9 +94,11 @@ def permitted_pods(
     )
 
 
-def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -> InFlightPods:
+def in_flight_pods(
+    view: SchedulerView, *, after: tuple[str, str] | None, limit: int
+) -> InFlightPods:
     """Return the pods in flight, and how many events are kept for them."""
-    scheduler = sight.scheduler
+    scheduler = view.scheduler
     found, token = unordered(
         scheduler.queue.in_flight().items(),
         key=lambda pair: (pair[0], ""),
@@ -107,7 +109,7 @@ def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -
     others = {uid for uid, binding in bindings.items() if binding is None}
     names = {}
     if others:
-        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in others}
+        names = {p.metadata.uid: p.key for p in view.pods.values() if p.metadata.uid in others}
     return InFlightPods(
         items=tuple(
             InFlightPod(
@@ -115,7 +117,7 @@ def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -
                 uid=uid,
                 events=events,
                 node=binding.pod.node_name if binding else "",
-                since=sight.at(binding.reservation.started) if binding else None,
+                since=view.at(binding.reservation.started) if binding else None,
             )
             for uid, events in found
         ),

@@ -17,7 +17,7 @@ from berth.service.server.scheduler.debug.pagination import (
     Limit,
     ordered,
 )
-from berth.service.server.scheduler.debug.usual import UNREADABLE, OfPod, as_json
+from berth.service.server.scheduler.debug.responses import UNREADABLE, OfPod, as_json
 
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     **UNREADABLE,

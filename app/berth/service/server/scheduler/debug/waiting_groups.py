@@ -23,7 +23,7 @@ from berth.service.server.scheduler.debug.models import (
 )
 from berth.service.server.scheduler.debug.queue import of_queue
 from berth.service.server.scheduler.debug.reasons import REASONS_PER_TURN, Reason, Reasons
-from berth.service.server.scheduler.debug.sight import Sight
+from berth.service.server.scheduler.debug.view import SchedulerView
 
 MOST_GROUPS: Final = 200
 """More than people look at; beyond them only causes and plugins are told apart."""
@@ -78,8 +78,8 @@ class SharedGroups:
     With *by_workload* only pods of the same workload are in one group.
     """
 
-    def __init__(self, sight: Sight, *, by_workload: bool = False) -> None:
-        self._sight = sight
+    def __init__(self, view: SchedulerView, *, by_workload: bool = False) -> None:
+        self._sight = view
         self._by_workload = by_workload
         self._found: WaitingGroups | None = None
         self._good_until = 0.0

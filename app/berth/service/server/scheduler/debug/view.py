@@ -12,7 +12,7 @@ from berth.scheduler.schedule_one import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class SchedulerView:
     """A scheduler, to be looked at on its event loop; *pods* is the informer's store, by key.
 
     *reflectors* are what keeps it informed, by path.

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from fastapi import Query
 from fastapi.responses import Response
 
-from berth.insight.explain.explanation import Told
+from berth.insight.explain.explanation import ResponseModel
 from berth.service.server.refusal import Refusal
 
 OfPod = Annotated[
@@ -22,6 +22,6 @@ UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def as_json(told: Told) -> Response:
-    """Encode *told* in one go, which is some times faster than through plain objects."""
-    return Response(told.model_dump_json(by_alias=True), media_type="application/json")
+def as_json(model: ResponseModel) -> Response:
+    """Encode *model* in one go, which is some times faster than through plain objects."""
+    return Response(model.model_dump_json(by_alias=True), media_type="application/json")

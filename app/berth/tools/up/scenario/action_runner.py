@@ -41,11 +41,11 @@ FAILURE: Final = "berth.dev/failure"
 """The annotation of a Node that its hollow kubelet obeys."""
 
 
-class DeedError(Exception):
+class ActionError(Exception):
     """An action could not be performed; the message says which and why."""
 
 
-class Deeds:
+class ActionRunner:
     """Performs actions on *simulation*. *say* is told of what takes its time."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Deeds:
         self._drains: list[asyncio.Task[None]] = []
 
     async def perform(self, action: Action) -> None:
-        """Do it, and return when that is done. Raises DeedError."""
+        """Do it, and return when that is done. Raises ActionError."""
         perform: Mapping[str, Callable[[Any], Awaitable[None]]] = {
             "create": self._create,
             "apply": self._apply,
@@ -90,17 +90,17 @@ class Deeds:
             if action.refused and action.refused in str(exc):
                 return
             expected = f" (to be refused: {action.refused!r})" if action.refused else ""
-            raise DeedError(f"{name}: {exc}{expected}") from exc
+            raise ActionError(f"{name}: {exc}{expected}") from exc
         if action.refused:
-            raise DeedError(f"{name}: it was to be refused: {action.refused!r}, and was not")
+            raise ActionError(f"{name}: it was to be refused: {action.refused!r}, and was not")
 
     async def finish(self) -> None:
-        """Return when all drains in the background are done. Raises DeedError."""
+        """Return when all drains in the background are done. Raises ActionError."""
         for task in self._drains:
             try:
                 await task
             except (ApiError, TimeoutError) as exc:
-                raise DeedError(f"drain: {exc}") from exc
+                raise ActionError(f"drain: {exc}") from exc
 
     async def cancel(self) -> None:
         """End what goes on in the background."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.tools.up.scenario.deeds import tainted
+from berth.tools.up.scenario.action_runner import tainted
 
 OLD = [{"key": "a", "value": "1", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]
 
