@@ -21,7 +21,8 @@ from berth.cluster.kinds.registry import Registry, collected
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.types import Schema
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.kube.client.errors import ApiError
 from berth.runtime.clock import FakeClock
 from berth.scheduler.framework.kind import NODES, PODS, Kind

@@ -7,7 +7,7 @@ import msgspec
 
 from berth.cluster.http.tables import as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 
 
 def table_of(

@@ -11,7 +11,7 @@ from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.http.tables import row
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 
 PODS = find("", "v1", "pods")
 UNDIGESTED = replace(PODS, digest=None)

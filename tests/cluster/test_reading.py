@@ -13,7 +13,7 @@ from berth.cluster.dynamic_admission.webhooks import read_webhooks
 from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.reading import readable
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from tests.cluster.bodies import pod, workload
 from tests.cluster.objects import pod_view
 from tests.cluster.serving import Serving

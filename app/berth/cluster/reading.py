@@ -16,7 +16,7 @@ from berth.cluster.schemas import checks
 from berth.cluster.schemas.nulls import complete
 from berth.cluster.schemas.structs import struct_type
 from berth.cluster.schemas.types import Schema
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.runtime.errors import MISSHAPEN
 
 log = logging.getLogger(__name__)

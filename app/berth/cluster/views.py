@@ -12,7 +12,7 @@ import msgspec
 
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType, same
-from berth.cluster.storage.store import METADATA, Stored, shared
+from berth.cluster.storage.stored import METADATA, Stored, shared
 
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:

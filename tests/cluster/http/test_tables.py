@@ -13,7 +13,7 @@ from berth.cluster.columns.cells import UNKNOWN, Since
 from berth.cluster.http.tables import human_age, row
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Column, Object, ResourceType
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.cluster.views import metadata_json
 from berth.runtime.duration import human_duration
 from tests.cluster.table_of import table_of

@@ -28,7 +28,8 @@ from berth.cluster.http.watches import (
     type_for,
 )
 from berth.cluster.storage.log import Change, ChangeType
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import FakeClock
 from tests.cluster import serving as kinds
 from tests.cluster.access.secured import Secured

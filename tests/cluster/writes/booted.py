@@ -16,7 +16,8 @@ from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Change
 from berth.runtime.clock import FakeClock

@@ -16,7 +16,8 @@ from berth.cluster.access.users import User, service_account_user
 from berth.cluster.kinds.builtin import find
 from berth.cluster.reading import completing, readable
 from berth.cluster.storage.log import Change
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.rbac import GROUP
 from berth.cluster.strategies.selectors import LabelSelector, matches
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 from berth.cluster.access.signing_key import BadSignatureError, SigningKey
 from berth.cluster.access.users import User, service_account, service_account_user
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import Clock
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"

@@ -14,7 +14,8 @@ from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.runtime.clock import Clock, rfc3339

@@ -8,7 +8,7 @@ import msgspec
 from berth.cluster.dynamic_admission.conditions import NamedExpression
 from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
 from berth.cluster.reading import readable
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape
 

@@ -21,7 +21,7 @@ from berth.cluster.http.watches import Watch, lasting
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Change
 from berth.cluster.writes.subresources.table import PARTS

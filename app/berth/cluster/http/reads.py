@@ -21,7 +21,8 @@ from berth.cluster.http.list_options import (
 from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import ExpiredError
-from berth.cluster.storage.store import Key, Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Key, Stored
 from berth.kube.objects.selectors import Selector
 from berth.runtime.clock import Clock
 

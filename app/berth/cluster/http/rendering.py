@@ -11,7 +11,7 @@ from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import Field, Schema
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import Clock
 
 PARTIAL = Schema(

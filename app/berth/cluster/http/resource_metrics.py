@@ -29,7 +29,8 @@ from berth.cluster.kubelet.usage import (
     usage_of_system,
 )
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.kube.objects.amounts import Amount
 from berth.kube.objects.meta import KubeStruct, ObjectMeta
 from berth.kube.objects.pod import Container

@@ -13,7 +13,7 @@ from berth.cluster import views
 from berth.cluster.columns.cells import UNKNOWN, Since
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Column, Object, ResourceType
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.cluster.times import seconds_of
 from berth.runtime.duration import human_duration
 

@@ -18,7 +18,8 @@ from berth.cluster.http.rendering import Renderer
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.log import Change, ChangeType, Cursor, ExpiredError
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import Clock
 
 BATCH = 500

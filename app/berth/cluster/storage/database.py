@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.storage.log import LOG_CAPACITY, ChangeType
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 from berth.runtime.errors import UserError
 
 FILE: Final = "berth.db"

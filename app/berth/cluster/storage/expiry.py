@@ -4,7 +4,8 @@ from collections import deque
 from contextlib import suppress
 
 from berth.cluster.storage.log import ChangeType, ExpiredError
-from berth.cluster.storage.store import ConflictError, Key, NotFoundError, Store
+from berth.cluster.storage.store import ConflictError, NotFoundError, Store
+from berth.cluster.storage.stored import Key
 from berth.runtime.clock import Clock
 
 BATCH = 1_000

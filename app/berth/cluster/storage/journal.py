@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from berth.cluster.storage.database import Database, DatabaseError, Record, record_of
 from berth.cluster.storage.log import Change, ChangeType, Log
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 
 
 class JournalError(DatabaseError):

@@ -4,10 +4,9 @@ import asyncio
 import math
 from bisect import bisect_right
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from berth.cluster.storage.store import Stored
+from berth.cluster.storage.stored import Stored
 
 LOG_CAPACITY = 20_000
 """Changes remembered per storage key: seconds of lag at full load."""
@@ -42,7 +41,7 @@ class Change:
 
     __slots__ = ("old", "stored", "type")
 
-    def __init__(self, change: ChangeType, stored: "Stored", old: "Stored | None") -> None:
+    def __init__(self, change: ChangeType, stored: Stored, old: Stored | None) -> None:
         self.type = change
         self.stored = stored
         self.old = old

@@ -15,15 +15,13 @@ are told of durable changes only, and every answer, to a read as to a write, wai
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
-from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from berth.cluster.resources import Object
+from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.log import (
     LOG_BYTES,
     LOG_CAPACITY,
@@ -34,9 +32,7 @@ from berth.cluster.storage.log import (
     ExpiredError,
     Log,
 )
-
-if TYPE_CHECKING:
-    from berth.cluster.storage.journal import Journal
+from berth.cluster.storage.stored import Key, Stored
 
 OBJECT_LIMIT = 3 * 1024 * 1024
 """Bytes of one object: as much as a request may have, so that what was read can be written. etcd
@@ -45,25 +41,12 @@ takes half of that, but in protobuf, which is about half as long."""
 STORE_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of all objects: etcd's default."""
 
-MOST_SHARED = 10_000
-"""Maps that are kept to be shared: pods of a workload have the same labels."""
-
 RESERVED_SHARE = 8
 """One part in so many of that limit is added for changes: what is there can still be bound, marked
 and deleted when there is no room for new objects."""
 
-METADATA: Final = b'{"metadata":'
-"""How bodies begin."""
-
-NOT_THE_REST: Final = frozenset({"kind", "apiVersion", "metadata"})
-
-Key = tuple[str, str]
-"""Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
-
 _key = attrgetter("key")
 _size = attrgetter("size")
-_encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], Object] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StoreError(Exception):
@@ -73,7 +56,7 @@ class StoreError(Exception):
 class AlreadyExistsError(StoreError):
     """An object of that name is there."""
 
-    def __init__(self, existing: "Stored") -> None:
+    def __init__(self, existing: Stored) -> None:
         super().__init__(existing.key)
         self.existing = existing
 
@@ -92,80 +75,6 @@ class TooLargeError(StoreError):
 
 class FullError(StoreError):
     """There is no room for the object."""
-
-
-def shared(texts: dict[str, str]) -> dict[str, str]:
-    """Return an equal dict that is kept once for all objects, while they are many."""
-    key = tuple(texts.items())
-    known = _shared.get(key)
-    if known is None:
-        if len(_shared) >= MOST_SHARED:
-            _shared.clear()
-        known = _shared[key] = dict(key)
-    return known
-
-
-_shared: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-
-
-class Stored:
-    """One object at one resource version. Immutable; shared by readers and the log.
-
-    ``body`` is its JSON without ``kind`` and ``apiVersion``, which depend on who asks; ``labels``
-    are for selectors, and shared by all objects with the same.
-    """
-
-    __slots__ = ("body", "cells", "fields", "key", "labels", "metadata_end", "uid", "version")
-
-    def __init__(self, obj: Object, version: int) -> None:
-        """*version* is 0 for an object that is not to be kept: it says none."""
-        metadata = obj["metadata"]
-        if version:
-            metadata["resourceVersion"] = str(version)
-        else:
-            metadata.pop("resourceVersion", None)
-        self.key: Key = (intern(metadata.get("namespace") or ""), metadata["name"])
-        self.uid: str = metadata.get("uid") or ""
-        self.version = version
-        self.labels = shared(metadata.get("labels") or {})
-        said = _encode(metadata)
-        rest = _encode({k: v for k, v in obj.items() if k not in NOT_THE_REST})
-        self.body = b"%b%b%b" % (METADATA, said, b"," + rest[1:] if len(rest) > 2 else b"}")
-        self.metadata_end = len(METADATA) + len(said)
-        """Where in the body the metadata ends, which begins after METADATA; 0: nobody knows."""
-        self.fields: tuple[str, Mapping[str, str]] | None = None
-        """What selectors last asked for: the group and version, and the values of fields. Kept by
-        readers, as they cannot change."""
-        self.cells: tuple[object, Sequence[Any]] | None = None
-        """What was last shown of it in tables: the columns, and what they said."""
-
-    @classmethod
-    def of_parts(
-        cls, key: Key, uid: str, version: int, labels: dict[str, str], body: bytes
-    ) -> "Stored":
-        """Return what was kept of an object, without reading its JSON."""
-        stored = cls.__new__(cls)
-        stored.key = key
-        stored.uid = uid
-        stored.version = version
-        stored.labels = shared(labels)
-        stored.body = body
-        stored.metadata_end = 0
-        stored.fields = None
-        stored.cells = None
-        return stored
-
-    @property
-    def name(self) -> str:
-        return self.key[1]
-
-    def decode(self) -> Object:
-        """Return a private copy, without ``kind`` and ``apiVersion``."""
-        return _decode(self.body)
-
-    def at(self, version: int) -> "Stored":
-        """Return the same object said to be of *version*: how a watch shows an object leaving."""
-        return Stored(self.decode(), version)
 
 
 class _Collection:
@@ -232,7 +141,7 @@ class Store:
         log_bytes: int = LOG_BYTES,
         logs_bytes: int = LOGS_BYTES,
         limit: int = STORE_LIMIT,
-        journal: "Journal | None" = None,
+        journal: Journal | None = None,
     ) -> None:
         """It begins with what *journal* has kept, and keeps all writes there."""
         self._log_capacity = log_capacity
@@ -433,7 +342,7 @@ class Store:
         if self._size + growth > limit:
             raise FullError(f"{self._size} bytes are kept, limit is {limit}")
 
-    def _restore(self, journal: "Journal") -> None:
+    def _restore(self, journal: Journal) -> None:
         """Take over what was kept: the objects as they once were, and the changes since then."""
         self._compacted = journal.compacted
         self._version = journal.version

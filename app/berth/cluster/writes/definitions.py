@@ -19,7 +19,8 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import Change, ChangeType
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.writes.deletion import Deletions, has_ended
 from berth.runtime.clock import Clock, rfc3339
 

@@ -8,7 +8,8 @@ pod again with a grace period of 0.
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.storage.store import Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.times import seconds_of
 from berth.runtime.clock import Clock, rfc3339
 

@@ -11,13 +11,8 @@ from collections.abc import Callable
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import (
-    AlreadyExistsError,
-    ConflictError,
-    NotFoundError,
-    Store,
-    Stored,
-)
+from berth.cluster.storage.store import AlreadyExistsError, ConflictError, NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies import quantities
 from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation

@@ -11,7 +11,8 @@ from berth.cluster.features import (
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.metadata import validate_annotations, validate_labels
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.subresources.action import Outcome

@@ -22,7 +22,8 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.selectors import LabelSelector, matches
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, check_preconditions
