@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies.configuration import CONFIG_MAP, SECRET
-from berth.cluster.strategies.network_policy import NETWORK_POLICY
 from berth.cluster.strategies.rbac import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -16,6 +16,8 @@ from berth.cluster.strategies.rbac import (
     ROLE_BINDING,
 )
 from tests.cluster.access.secured import rule
+
+NETWORK_POLICY = find("networking.k8s.io", "v1", "networkpolicies").strategy
 
 HERE = {"name": "x", "namespace": "default"}
 EVERYWHERE = {"name": "system:x"}

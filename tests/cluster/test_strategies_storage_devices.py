@@ -8,9 +8,14 @@ from berth.cluster.columns.cells import Since
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType, Strategy
 from berth.cluster.schemas import checks
-from berth.cluster.strategies import devices, resource_slices, storage
-from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
+from berth.cluster.strategies import devices, resource_slices
 from tests.cluster.bodies import complaints, stored
+
+PERSISTENT_VOLUME_CLAIM = find("", "v1", "persistentvolumeclaims").strategy
+PERSISTENT_VOLUME = find("", "v1", "persistentvolumes").strategy
+CSI_DRIVER = find("storage.k8s.io", "v1", "csidrivers").strategy
+STORAGE_CLASS = find("storage.k8s.io", "v1", "storageclasses").strategy
+POD_DISRUPTION_BUDGET = find("policy", "v1", "poddisruptionbudgets").strategy
 
 META = {"name": "x", "namespace": "default"}
 CLAIM: Object = {
@@ -31,19 +36,19 @@ def requests(**request: Any) -> Object:
     ("strategy", "spec", "want"),
     [
         pytest.param(
-            storage.PERSISTENT_VOLUME,
+            PERSISTENT_VOLUME,
             {},
             {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
             id="volume",
         ),
         pytest.param(
-            storage.PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME_CLAIM,
             {"volumeMode": "Block"},
             {"volumeMode": "Block"},
             id="what is said counts",
         ),
         pytest.param(
-            storage.CSI_DRIVER,
+            CSI_DRIVER,
             {"attachRequired": False},
             {
                 "attachRequired": False,
@@ -57,7 +62,7 @@ def requests(**request: Any) -> Object:
             id="driver",
         ),
         pytest.param(
-            storage.PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME_CLAIM,
             {**CLAIM, "dataSource": {"kind": "PersistentVolumeClaim", "name": "old"}},
             {
                 **CLAIM,
@@ -68,7 +73,7 @@ def requests(**request: Any) -> Object:
             id="claim with a source: in the newer field too",
         ),
         pytest.param(
-            storage.PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME_CLAIM,
             {**CLAIM, "dataSourceRef": {"apiGroup": "a.example", "kind": "Image", "name": "i"}},
             {
                 **CLAIM,
@@ -79,7 +84,7 @@ def requests(**request: Any) -> Object:
             id="and in the older one",
         ),
         pytest.param(
-            storage.PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME_CLAIM,
             {**CLAIM, "dataSourceRef": {"kind": "Image", "name": "i", "namespace": "there"}},
             {
                 **CLAIM,
@@ -137,14 +142,14 @@ def test_defaults_of_a_storage_class() -> None:
         "provisioner": "p",
     }
     want = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "provisioner": "p"}
-    assert stored(storage.STORAGE_CLASS, obj) == {"metadata": {"name": "x"}, **want}
+    assert stored(STORAGE_CLASS, obj) == {"metadata": {"name": "x"}, **want}
 
 
 @pytest.mark.parametrize(
     ("strategy", "obj", "want"),
     [
         pytest.param(
-            storage.PERSISTENT_VOLUME_CLAIM,
+            PERSISTENT_VOLUME_CLAIM,
             {"metadata": META, "spec": {}},
             [
                 "spec.accessModes: Required value: at least 1 access mode is required",
@@ -153,13 +158,13 @@ def test_defaults_of_a_storage_class() -> None:
             id="a claim of nothing",
         ),
         pytest.param(
-            storage.PERSISTENT_VOLUME,
+            PERSISTENT_VOLUME,
             {"metadata": {"name": "x"}, "spec": {"capacity": {"storage": "1"}}},
             ["spec.accessModes: Required value"],
             id="a volume that cannot be mounted",
         ),
         pytest.param(
-            storage.STORAGE_CLASS,
+            STORAGE_CLASS,
             {"metadata": {"name": "x"}},
             ["provisioner: Required value"],
             id="a class of nobody",
@@ -209,16 +214,16 @@ def test_complaints(strategy: Strategy, obj: Object, want: list[str]) -> None:
     ],
 )
 def test_updates_of_a_volume_claim(change: Object, want: list[str]) -> None:
-    old = stored(storage.PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": CLAIM})
+    old = stored(PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": CLAIM})
     new = {"metadata": META, "spec": {**CLAIM, **change}}
-    assert complaints(storage.PERSISTENT_VOLUME_CLAIM, new, old) == want
+    assert complaints(PERSISTENT_VOLUME_CLAIM, new, old) == want
 
 
 def test_a_claim_keeps_its_volume() -> None:
     spec = {**CLAIM, "volumeName": "v"}
-    old = stored(storage.PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": spec})
+    old = stored(PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": spec})
     new = {"metadata": META, "spec": {**spec, "volumeName": "w"}}
-    assert complaints(storage.PERSISTENT_VOLUME_CLAIM, new, old) == [IMMUTABLE]
+    assert complaints(PERSISTENT_VOLUME_CLAIM, new, old) == [IMMUTABLE]
 
 
 def served(group: str, plural: str) -> ResourceType:

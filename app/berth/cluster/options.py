@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from berth.cluster import errors
 from berth.cluster.resources import Object
@@ -14,9 +15,22 @@ from berth.kube.field_errors import FieldError
 
 Query = Mapping[str, str]
 
+NOTHING_ASKED: Final[Query] = {}
+PARAMETERS: Final = 100
+"""Of a query; the API's own are about twenty."""
+
 MAX_INT64 = 2**63 - 1
 ECHOED = 100
 """Characters of a wrong value that are told back."""
+
+
+def read_query(query: bytes) -> Query:
+    """Return the parameters; of one that is repeated, the last. 400 when they are too many."""
+    if not query:
+        return NOTHING_ASKED
+    if query.count(b"&") >= PARAMETERS:
+        raise errors.bad_request(f"the query of a URL may have {PARAMETERS} parameters")
+    return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
 
 
 def flag(query: Query, name: str) -> bool:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.access.attributes import Attributes
-from berth.cluster.access.escalation import Escalation, compact, missing
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.rules import Rule, on, on_paths
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.escalation import Escalation, compact, missing
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.context import WriteContext
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured, rule

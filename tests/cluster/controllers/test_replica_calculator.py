@@ -10,12 +10,12 @@ from berth.cluster.controllers.replica_calculator import (
     PodMetrics,
     Proposal,
     Sample,
-    ScaledPod,
     Tolerances,
     for_utilization,
     for_value,
     samples_of,
 )
+from berth.cluster.controllers.views import ScaledPod
 from berth.runtime.clock import rfc3339
 
 NOW = 1_767_225_600.0

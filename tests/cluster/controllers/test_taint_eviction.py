@@ -10,10 +10,16 @@ from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.taint_eviction import (
     TaintEvictionController,
-    TimedToleration,
     toleration_seconds,
 )
-from berth.cluster.controllers.views import Meta, NodeSpecView, NodeTaint, NodeView, PodView
+from berth.cluster.controllers.views import (
+    Meta,
+    NodeSpecView,
+    NodeTaint,
+    NodeView,
+    PodView,
+    TimedToleration,
+)
 from berth.cluster.events.correlator import Occurrence, Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.runtime.clock import FakeClock

@@ -2,11 +2,13 @@
 
 import pytest
 
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.pod import POD
-from berth.cluster.strategies.storage import PERSISTENT_VOLUME
 from tests.cluster.bodies import pod, stored, workload
+
+PERSISTENT_VOLUME = find("", "v1", "persistentvolumes").strategy
 
 CONTAINER = {
     "name": "c",

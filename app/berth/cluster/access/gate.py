@@ -22,7 +22,7 @@ from berth.cluster.access.users import (
     split_service_account,
 )
 from berth.cluster.errors import StatusError
-from berth.cluster.http.requests import read_query
+from berth.cluster.options import read_query
 from berth.runtime.http_server import PEER_CERTIFICATE
 
 USER: Final = "user"

@@ -12,9 +12,9 @@ from berth.cluster.controllers import replica_calculator
 from berth.cluster.controllers.replica_calculator import (
     MetricError,
     PodMetrics,
-    ScaledPod,
     Tolerances,
 )
+from berth.cluster.controllers.views import ScaledPod
 from berth.cluster.resources import Object
 from berth.kube.objects.amounts import Amount
 from berth.kube.objects.quantity import NANO, milli_value, parse

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from berth.cluster.controllers.views import Condition, Meta, View
+from berth.cluster.controllers.views import ScaledPod, ScaledPods, View
 from berth.cluster.times import seconds_of
 from berth.kube.objects.quantity import Quantity, milli_value, parse
 from berth.runtime.duration import Duration
@@ -26,46 +26,6 @@ INITIAL_READINESS_SECONDS: Final = 30.0
 
 class MetricError(Exception):
     """There is no number to go by; says why, in the words of the controller."""
-
-
-class Resources(View, frozen=True):
-    requests: dict[str, Quantity] | None = None
-
-
-class ScaledContainer(View, frozen=True):
-    name: str
-    resources: Resources = Resources()
-    restart_policy: str = ""
-
-
-class ScaledPodSpec(View, frozen=True):
-    containers: tuple[ScaledContainer, ...] = ()
-    init_containers: tuple[ScaledContainer, ...] | None = None
-    resources: Resources | None = None
-
-
-class ScaledPodStatus(View, frozen=True):
-    phase: str = ""
-    start_time: str | None = None
-    conditions: list[Condition] | None = None
-
-
-class ScaledPod(View, frozen=True):
-    """A pod of the target, as far as its autoscaler reads it."""
-
-    metadata: Meta
-    spec: ScaledPodSpec = ScaledPodSpec()
-    status: ScaledPodStatus = ScaledPodStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-
-class ScaledPods(View, frozen=True):
-    """A list of pods."""
-
-    items: tuple[ScaledPod, ...] = ()
 
 
 class ContainerMetrics(View, frozen=True):

@@ -11,41 +11,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from berth.cluster.actions import STRATEGIC_MERGE, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import NODE_NAME, Meta, NodeView, PodView, View, metadata_of
+from berth.cluster.controllers.views import (
+    NODE_NAME,
+    NodeView,
+    PodView,
+    TimedToleration,
+    decode_tolerating,
+    metadata_of,
+)
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.kube.objects.node import Taint
-from berth.kube.objects.pod import Toleration
 from berth.kube.objects.taints import COMPARISONS, NO_EXECUTE, tolerates
 from berth.runtime.clock import Clock, rfc3339
 
 PODS: Final = find("", "v1", "pods")
 REASON: Final = "TaintManagerEviction"
-
-
-class TimedToleration(Toleration, frozen=True, gc=False):
-    toleration_seconds: int | None = None
-
-
-class ToleratingSpec(View, frozen=True):
-    tolerations: tuple[TimedToleration, ...] | None = None
-
-
-class ToleratingPod(View, frozen=True):
-    """A pod, read for its tolerations."""
-
-    metadata: Meta
-    spec: ToleratingSpec = ToleratingSpec()
-
-
-decode_tolerating = msgspec.json.Decoder(ToleratingPod).decode
 
 
 @dataclass(slots=True)

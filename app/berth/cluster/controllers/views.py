@@ -8,7 +8,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from berth.kube.objects.node import Taint
-from berth.kube.objects.pod import Affinity
+from berth.kube.objects.pod import Affinity, Toleration
+from berth.kube.objects.quantity import Quantity
 from berth.kube.objects.sharing import sharing
 
 
@@ -221,6 +222,64 @@ class PodView(ObjectView, frozen=True):
                     (condition.last_transition_time or "") if condition.status == "True" else None
                 )
         return None
+
+
+class Resources(View, frozen=True):
+    requests: dict[str, Quantity] | None = None
+
+
+class ScaledContainer(View, frozen=True):
+    name: str
+    resources: Resources = Resources()
+    restart_policy: str = ""
+
+
+class ScaledPodSpec(View, frozen=True):
+    containers: tuple[ScaledContainer, ...] = ()
+    init_containers: tuple[ScaledContainer, ...] | None = None
+    resources: Resources | None = None
+
+
+class ScaledPodStatus(View, frozen=True):
+    phase: str = ""
+    start_time: str | None = None
+    conditions: list[Condition] | None = None
+
+
+class ScaledPod(View, frozen=True):
+    """A pod of the target, as far as its autoscaler reads it."""
+
+    metadata: Meta
+    spec: ScaledPodSpec = ScaledPodSpec()
+    status: ScaledPodStatus = ScaledPodStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+
+class ScaledPods(View, frozen=True):
+    """A list of pods."""
+
+    items: tuple[ScaledPod, ...] = ()
+
+
+class TimedToleration(Toleration, frozen=True, gc=False):
+    toleration_seconds: int | None = None
+
+
+class ToleratingSpec(View, frozen=True):
+    tolerations: tuple[TimedToleration, ...] | None = None
+
+
+class ToleratingPod(View, frozen=True):
+    """A pod, read for its tolerations."""
+
+    metadata: Meta
+    spec: ToleratingSpec = ToleratingSpec()
+
+
+decode_tolerating = msgspec.json.Decoder(ToleratingPod).decode
 
 
 NODE_NAME: Final = attrgetter("node_name")

@@ -8,7 +8,7 @@ import msgspec
 from berth.cluster import errors
 from berth.cluster.access.users import User
 from berth.cluster.http.negotiation import YAML, as_json
-from berth.cluster.strategies.selectors_to_check import Unchecked, learn
+from berth.cluster.strategies.selectors_to_check import Unchecked
 from berth.cluster.work_process import (
     Compiled,
     Job,
@@ -17,6 +17,7 @@ from berth.cluster.work_process import (
     WorkProcess,
     WorkRefusedError,
 )
+from berth.kube.cel.selector_error import CompileError
 
 QUICK_YAML: Final = 4 * 1024
 """Bytes that are converted faster than a process is told to."""
@@ -59,9 +60,31 @@ class LongWork:
                 raise errors.internal(f"compiling CEL: {exc}") from exc
             else:
                 compiled = msgspec.msgpack.decode(answer, type=Compiled)
-            learn(each, compiled)
+            _keep(each, compiled)
 
     async def close(self) -> None:
         """End the processes."""
         await self._soon.close()
         await self._later.close()
+
+
+def _keep(selector: Unchecked, compiled: Compiled) -> None:
+    """Keep what came of compiling *selector*."""
+    from berth.kube.cel.selectors import Expression, keep
+
+    source, features = selector
+    if compiled.detail:
+        keep(source, features, CompileError(compiled.detail))
+        return
+    keep(
+        source,
+        features,
+        Expression.of_packed(
+            source,
+            features,
+            compiled.program,
+            size=compiled.size,
+            cost=compiled.cost,
+            work=compiled.work,
+        ),
+    )

@@ -6,8 +6,7 @@ paths. What is asked rarely (discovery, OpenAPI, health) is served by Starlette'
 the streams of watches.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from urllib.parse import parse_qsl
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -18,6 +17,7 @@ from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
+from berth.cluster.options import read_query
 from berth.cluster.schemas import builtin
 from berth.runtime.connection_limit import Seat
 from berth.runtime.http_server import SEAT
@@ -27,9 +27,6 @@ BODY_LIMIT = 3 * 1024 * 1024
 
 LENGTH_DIGITS = 18
 """Of a ``Content-Length``, which may otherwise be longer than Python reads."""
-
-PARAMETERS = 100
-"""Of a query; the API's own are about twenty."""
 
 WITH_BODY = frozenset({"DELETE", "PATCH", "POST", "PUT"})
 
@@ -43,8 +40,6 @@ TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case, as ASGI has them."""
-
-NOTHING_ASKED: Mapping[str, str] = {}
 
 
 class Request:
@@ -142,15 +137,6 @@ def _is_json(content: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return True
-
-
-def read_query(query: bytes) -> Mapping[str, str]:
-    """Return the parameters; of one that is repeated, the last. 400 when they are too many."""
-    if not query:
-        return NOTHING_ASKED
-    if query.count(b"&") >= PARAMETERS:
-        raise errors.bad_request(f"the query of a URL may have {PARAMETERS} parameters")
-    return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
 
 
 class Answer:

@@ -38,6 +38,8 @@ from berth.cluster.strategies import (
     job,
     job_status,
     limit_range,
+    network_policy,
+    pod_disruption_budget,
     policies,
     rbac,
     resource_quota,
@@ -46,16 +48,14 @@ from berth.cluster.strategies import (
     syntax,
     webhooks,
 )
-from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.by_schema import immutable_spec, of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
 from berth.cluster.strategies.lease import LEASE
 from berth.cluster.strategies.namespace import NAMESPACE
-from berth.cluster.strategies.network_policy import NETWORK_POLICY
 from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
-from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
 from berth.cluster.strategies.priority_class import PRIORITY_CLASS
 from berth.cluster.strategies.replica_set import REPLICA_SET
 from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
@@ -134,11 +134,18 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/namespaces": Behaviour(NAMESPACE, namespace_cells.CELLS, selectable_fields.NAMESPACE),
     "v1/nodes": Behaviour(NODE, node_cells.CELLS, selectable_fields.NODE),
-    "v1/persistentvolumes": Behaviour(
-        storage.PERSISTENT_VOLUME, storage_cells.PERSISTENT_VOLUME_CELLS
+    "v1/persistentvolumes": ruled(
+        storage_cells.PERSISTENT_VOLUME_CELLS,
+        default=storage.default_volume,
+        check=storage.check_volume,
+        status={"phase": "Pending"},
     ),
-    "v1/persistentvolumeclaims": Behaviour(
-        storage.PERSISTENT_VOLUME_CLAIM, storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS
+    "v1/persistentvolumeclaims": ruled(
+        storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
+        default=storage.default_claim,
+        check=storage.check_claim,
+        check_update=storage.check_claim_update,
+        status={"phase": "Pending"},
     ),
     "v1/pods": Behaviour(
         POD,
@@ -154,10 +161,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/secrets": Behaviour(
         configuration.SECRET, configuration_cells.SECRET_CELLS, selectable_fields.SECRET
     ),
-    "v1/serviceaccounts": Behaviour(
-        configuration.SERVICE_ACCOUNT,
-        more={"returned_when_gone": True},
-    ),
+    "v1/serviceaccounts": Behaviour(more={"returned_when_gone": True}),
     "v1/services": Behaviour(
         SERVICE, service_cells.CELLS, selectable_fields.SERVICE, {"returned_when_gone": True}
     ),
@@ -177,11 +181,18 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "from_storage": from_core,
         },
     ),
-    "networking.k8s.io/v1/networkpolicies": Behaviour(
-        NETWORK_POLICY, configuration_cells.NETWORK_POLICY_CELLS
+    "networking.k8s.io/v1/networkpolicies": ruled(
+        configuration_cells.NETWORK_POLICY_CELLS,
+        default=network_policy.default,
+        check=network_policy.check,
+        generation=True,
     ),
-    "policy/v1/poddisruptionbudgets": Behaviour(
-        POD_DISRUPTION_BUDGET, pod_disruption_budget_cells.CELLS
+    "policy/v1/poddisruptionbudgets": ruled(
+        pod_disruption_budget_cells.CELLS,
+        check=pod_disruption_budget.check,
+        check_status=pod_disruption_budget.check_status,
+        status=dict.fromkeys(sorted(pod_disruption_budget.COUNTS), 0),
+        generation=True,
     ),
     "rbac.authorization.k8s.io/v1/clusterroles": Behaviour(rbac.CLUSTER_ROLE),
     "rbac.authorization.k8s.io/v1/clusterrolebindings": Behaviour(
@@ -191,16 +202,22 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(
         rbac.ROLE_BINDING, rbac_cells.BINDING_CELLS
     ),
-    "storage.k8s.io/v1/csidrivers": Behaviour(storage.CSI_DRIVER, storage_cells.CSI_DRIVER_CELLS),
-    "storage.k8s.io/v1/csinodes": Behaviour(storage.CSI_NODE, storage_cells.CSI_NODE_CELLS),
-    "storage.k8s.io/v1/csistoragecapacities": Behaviour(
-        storage.CSI_STORAGE_CAPACITY, storage_cells.CSI_STORAGE_CAPACITY_CELLS
+    "storage.k8s.io/v1/csidrivers": ruled(
+        storage_cells.CSI_DRIVER_CELLS, default=storage.default_driver
     ),
-    "storage.k8s.io/v1/storageclasses": Behaviour(
-        storage.STORAGE_CLASS, storage_cells.STORAGE_CLASS_CELLS
+    "storage.k8s.io/v1/csinodes": ruled(storage_cells.CSI_NODE_CELLS),
+    "storage.k8s.io/v1/csistoragecapacities": ruled(
+        storage_cells.CSI_STORAGE_CAPACITY_CELLS, required=("storageClassName",)
     ),
-    "storage.k8s.io/v1/volumeattachments": Behaviour(
-        storage.VOLUME_ATTACHMENT, storage_cells.VOLUME_ATTACHMENT_CELLS
+    "storage.k8s.io/v1/storageclasses": ruled(
+        storage_cells.STORAGE_CLASS_CELLS,
+        default=storage.default_class,
+        required=("provisioner",),
+    ),
+    "storage.k8s.io/v1/volumeattachments": ruled(
+        storage_cells.VOLUME_ATTACHMENT_CELLS,
+        check_update=immutable_spec,
+        status={"attached": False},
     ),
     "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, priority_class_cells.CELLS),
     "coordination.k8s.io/v1/leases": Behaviour(LEASE, lease_cells.CELLS),
@@ -340,7 +357,9 @@ def _resource(data: KindData) -> ResourceType:
         if subresource.name in SERVED_SUBRESOURCES
     }
     strategy = behaviour.strategy or of_schema(
-        schema, namespaced=data.namespaced, status="status" in subresources, **behaviour.rules
+        schema,
+        namespaced=data.namespaced,
+        **{"status": "status" in subresources, **behaviour.rules},
     )
     cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
     return ResourceType(

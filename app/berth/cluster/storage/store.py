@@ -56,7 +56,7 @@ class StoreError(Exception):
 class AlreadyExistsError(StoreError):
     """An object of that name is there."""
 
-    def __init__(self, existing: "Stored") -> None:
+    def __init__(self, existing: Stored) -> None:
         super().__init__(existing.key)
         self.existing = existing
 

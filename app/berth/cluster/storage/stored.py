@@ -1,4 +1,4 @@
-"""One stored object: its JSON bytes, and what readers ask of it without decoding."""
+"""One stored object: its JSON at one resource version."""
 
 from collections.abc import Callable, Mapping, Sequence
 from sys import intern

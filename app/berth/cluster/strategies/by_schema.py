@@ -1,6 +1,6 @@
 """Rules that the schema says: defaults and enums, for kinds that need few others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -40,7 +40,8 @@ def of_schema(
     check_update: Update = _any_change,
     check_status: Update = _any_change,
     generation: bool = False,
-    status: bool = False,
+    status: bool | Object = False,
+    required: Iterable[str] = (),
     name: syntax.Rule = syntax.dns1123_subdomain,
 ) -> Strategy:
     """Return the strategy of a kind.
@@ -48,7 +49,8 @@ def of_schema(
     *default* fills in what the schema does not say, *check* evaluates the object after that,
     *check_create* a new one besides, *check_update* what becomes of it, and *check_status* what
     becomes of its status. With *generation* the
-    server counts the changes of what is wanted; with *status* a new object has one, empty.
+    server counts the changes of what is wanted; with *status* a new object has that one, or an
+    empty one. What is *required* of the fields at the top may not be empty.
     """
 
     spec = schema.fields.get("spec")
@@ -75,15 +77,29 @@ def of_schema(
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         errors = [*_validate_metadata(new, old), *unsupported(schema, new), *check(new)]
+        errors += [field_errors.required(each) for each in required if not new.get(each)]
         return [*errors, *(check_create(new) if old is None else check_update(new, old))]
+
+    def initial_status(_obj: Object) -> Object | None:
+        if isinstance(status, dict):
+            return {**status}
+        return _nothing_set(schema.fields["status"].type) if status else None
 
     return Strategy(
         default=default_all,
         prepare=prepare_all,
         validate=validate,
         validate_status=lambda new, old: [] if old is None else check_status(new, old),
-        initial_status=lambda _obj: _nothing_set(schema.fields["status"].type) if status else None,
+        initial_status=initial_status,
     )
+
+
+def immutable_spec(new: Object, old: Object) -> list[FieldError]:
+    """Refuse every change of the spec."""
+    wanted = new.get("spec") or {}
+    if wanted == (old.get("spec") or {}):
+        return []
+    return [field_errors.invalid("spec", wanted, "field is immutable")]
 
 
 def _nothing_set(each: Type) -> Object:

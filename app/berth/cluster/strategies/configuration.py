@@ -1,11 +1,11 @@
-"""ConfigMaps and Secrets: named texts and bytes, which can be frozen; and ServiceAccounts."""
+"""ConfigMaps and Secrets: named texts and bytes, which can be frozen."""
 
 import binascii
 import re
 from base64 import b64decode, b64encode
 
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import metadata, plain
+from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, validated
 from berth.kube import field_errors
@@ -125,4 +125,3 @@ def _size(data: dict[str, str]) -> int:
 
 CONFIG_MAP = Strategy(validate=validated(ConfigMap, _validate_config_map))
 SECRET = Strategy(default=_default_secret, validate=validated(Secret, _validate_secret))
-SERVICE_ACCOUNT = plain.without_spec(namespaced=True)

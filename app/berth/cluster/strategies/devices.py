@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import plain
+from berth.cluster.schemas import builtin
+from berth.cluster.strategies.by_schema import immutable_spec, of_schema
 from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.kube import field_errors
 from berth.kube.cel.features import Features
@@ -12,9 +13,10 @@ from berth.kube.cel.selector_error import CompileError
 from berth.kube.field_errors import FieldError
 
 EXACT_COUNT = "ExactCount"
+TYPES: Final = "io.k8s.api.resource.v1."
 
 
-def _default_claim(spec: Object) -> None:
+def _default_requests(spec: Object) -> None:
     devices = spec.get("devices") or {}
     for request in devices.get("requests") or ():
         for each in (request.get("exactly"), *(request.get("firstAvailable") or ())):
@@ -22,12 +24,6 @@ def _default_claim(spec: Object) -> None:
                 each.setdefault("allocationMode", EXACT_COUNT)
                 if each["allocationMode"] == EXACT_COUNT:
                     each.setdefault("count", 1)
-                for toleration in each.get("tolerations") or ():
-                    toleration.setdefault("operator", "Equal")
-
-
-def _default_template(spec: Object) -> None:
-    _default_claim(spec.get("spec") or {})
 
 
 MAX_SELECTORS: Final = 32
@@ -127,23 +123,27 @@ def _check_request(request: Object, path: str, features: Features) -> Iterator[F
 def resource_claim(gates: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *gates* on."""
     features = Features.of(gates)
-    return plain.of_spec(
+    return of_schema(
+        builtin.schema(TYPES + "ResourceClaim"),
         namespaced=True,
-        default=_default_claim,
-        check=lambda spec: _check_claim(spec, "spec", features),
-        check_update=plain.immutable,
-        status={},
+        default=lambda obj: _default_requests(obj["spec"]),
+        check=lambda obj: _check_claim(obj.get("spec") or {}, "spec", features),
+        check_update=immutable_spec,
+        status=True,
     )
 
 
 def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *gates* on."""
     features = Features.of(gates)
-    return plain.of_spec(
+    return of_schema(
+        builtin.schema(TYPES + "ResourceClaimTemplate"),
         namespaced=True,
-        default=_default_template,
-        check=lambda spec: _check_claim(spec.get("spec") or {}, "spec.spec", features),
-        check_update=plain.immutable,
+        default=lambda obj: _default_requests(obj["spec"].get("spec") or {}),
+        check=lambda obj: _check_claim(
+            (obj.get("spec") or {}).get("spec") or {}, "spec.spec", features
+        ),
+        check_update=immutable_spec,
     )
 
 
@@ -151,8 +151,10 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *gates* on."""
     features = Features.of(gates)
 
-    def check(spec: Object) -> list[FieldError]:
+    def check(obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
         too_long = _check_length(spec.get("selectors"), "spec.selectors", features)
         return too_long or list(_check_selectors(spec, "spec", features))
 
-    return plain.of_spec(namespaced=False, check=check, generation=True)
+    schema = builtin.schema(TYPES + "DeviceClass")
+    return of_schema(schema, namespaced=False, check=check, generation=True)

@@ -1,22 +1,20 @@
 """PodDisruptionBudgets: how many pods of a kind may be away at a time."""
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from berth.cluster import percent
 from berth.cluster.resources import Object
-from berth.cluster.strategies import plain, selectors
+from berth.cluster.strategies import selectors
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
 COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
-"""When pods may be evicted that are not ready."""
 
 
-def _check(spec: Object) -> list[FieldError]:
+def check(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
     given = [field for field in ("minAvailable", "maxUnavailable") if spec.get(field) is not None]
     if len(given) > 1:
         detail = "minAvailable and maxUnavailable cannot be both set"
@@ -25,12 +23,7 @@ def _check(spec: Object) -> list[FieldError]:
     selector = spec.get("selector")
     if selector is not None:
         selector = msgspec.convert(selector, selectors.LabelSelector)
-    found += selectors.validate(selector, "spec.selector")
-    policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in POLICIES:
-        path = "spec.unhealthyPodEvictionPolicy"
-        found.append(field_errors.not_supported(path, policy, POLICIES))
-    return found
+    return found + selectors.validate(selector, "spec.selector")
 
 
 def _check_amount(amount: int | str, path: str) -> list[FieldError]:
@@ -46,19 +39,10 @@ def _check_amount(amount: int | str, path: str) -> list[FieldError]:
     return []
 
 
-def _check_status(new: Object, _old: Object | None) -> list[FieldError]:
+def check_status(new: Object, _old: Object) -> list[FieldError]:
     status = new.get("status") or {}
     return [
         field_errors.invalid(f"status.{field}", status[field], "must be greater than or equal to 0")
         for field in COUNTS
         if (status.get(field) or 0) < 0
     ]
-
-
-_OF_SPEC = plain.of_spec(
-    namespaced=True,
-    check=_check,
-    status={"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
-    generation=True,
-)
-POD_DISRUPTION_BUDGET = replace(_OF_SPEC, validate_status=_check_status)

@@ -4,11 +4,11 @@ What a real server checks of device names and counters is not checked here.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import plain
+from berth.cluster.schemas import builtin
+from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.shape import section
 from berth.kube import field_errors
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
@@ -32,17 +32,16 @@ _ONE: Final = "exactly one value must be specified"
 
 def resource_slice(features: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *features* on."""
-    strategy = plain.of_spec(namespaced=False, check=_check, generation=True)
     disabled = [find for gate, find in _BEHIND_GATES.items() if gate not in features]
 
     def prepare(new: Object, old: Object | None) -> None:
-        strategy.prepare(new, old)
         for find in disabled:
             if old is None or not any(find(old)):
                 for owner, name in list(find(new)):
                     del owner[name]
 
-    return replace(strategy, prepare=prepare)
+    schema = builtin.schema("io.k8s.api.resource.v1.ResourceSlice")
+    return of_schema(schema, namespaced=False, prepare=prepare, check=_check, generation=True)
 
 
 def _lists(resource_slice: Object) -> Iterator[tuple[Object, str]]:
@@ -63,7 +62,8 @@ _BEHIND_GATES: Final = {LIST_TYPE_ATTRIBUTES: _lists, NODE_ALLOCATABLE_RESOURCES
 """By feature gate, what finds the fields that are dropped without it, each with what has it."""
 
 
-def _check(spec: Object) -> list[FieldError]:
+def _check(obj: Object) -> list[FieldError]:
+    spec = obj.get("spec") or {}
     errors = [field_errors.required("spec.driver")] if not spec.get("driver") else []
     if not (spec.get("pool") or {}).get("name"):
         errors.append(field_errors.required("spec.pool.name"))

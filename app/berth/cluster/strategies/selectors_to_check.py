@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from berth.cluster.work_process import Compiled
 from berth.kube.cel.features import Features
-from berth.kube.cel.selector_error import CompileError
 
 QUICK: Final = 512
 """Bytes of selectors that are compiled at once, in about ten milliseconds."""
@@ -58,28 +56,6 @@ def require_compiled(sources: Iterable[str], features: Features) -> None:
     ]
     if sum(len(each.source) for each in unknown) > QUICK:
         raise UncheckedError(unknown)
-
-
-def learn(selector: Unchecked, compiled: Compiled) -> None:
-    """Keep what came of compiling *selector*."""
-    from berth.kube.cel.selectors import Expression, keep
-
-    source, features = selector
-    if compiled.detail:
-        keep(source, features, CompileError(compiled.detail))
-        return
-    keep(
-        source,
-        features,
-        Expression.of_packed(
-            source,
-            features,
-            compiled.program,
-            size=compiled.size,
-            cost=compiled.cost,
-            work=compiled.work,
-        ),
-    )
 
 
 _elsewhere: ContextVar[bool] = ContextVar("selectors are compiled elsewhere", default=False)

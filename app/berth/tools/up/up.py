@@ -40,7 +40,7 @@ from berth.tools.up.access_rights import listed_to_explain, read_by_plugins
 from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.tools.up.progress import Observer, Progress, ResponseModel, count_states
+from berth.tools.up.progress import Observer, Progress, ProgressNews, count_states
 from berth.tools.up.scheduler_port import scheduler_port
 from berth.tools.up.sources import Gathered
 from berth.tools.up.verify import Verification, verify
@@ -68,7 +68,7 @@ class Display:
         self._screen = screen
         self._title = title
         self._say = say
-        self._told = ResponseModel()
+        self._told = ProgressNews()
         self._looks = 0
         self._last: Progress | None = None
 

@@ -6,7 +6,6 @@ That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.storage.store import Store
@@ -26,6 +25,7 @@ from berth.cluster.writes.admission.disabled_fields import (
     DisabledFields,
     DisabledPodFields,
 )
+from berth.cluster.writes.admission.escalation import Escalation
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.nominated_node_names import NominatedNodeNames
