@@ -16,7 +16,7 @@ class Write(NamedTuple):
 
 
 class FakeClaims(InMemoryClaims):
-    """What is written is told at once, unless it ``lags``; then :meth:`catch_up` tells it."""
+    """What is written is told at once, unless it ``lags``; then :meth:`refresh` tells it."""
 
     def __init__(self, on_change: OnChange) -> None:
         super().__init__(on_change)
@@ -56,7 +56,7 @@ class FakeClaims(InMemoryClaims):
             raise OSError("the answer got lost")
         return updated
 
-    def catch_up(self) -> None:
+    def refresh(self) -> None:
         """Tell what was written while the watch lagged."""
         self.lags = False
         for namespace, name in self._bodies:

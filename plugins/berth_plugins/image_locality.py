@@ -7,7 +7,13 @@ import numpy as np
 
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.interface import MAX_NODE_SCORE, NOTHING_ELSE, ScorePlugin, Scores
+from berth.scheduler.framework.interface import (
+    EMPTY_FRAGMENT,
+    MAX_NODE_SCORE,
+    Input,
+    ScorePlugin,
+    Scores,
+)
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.verdict import everywhere
@@ -28,10 +34,10 @@ class ImageLocality(ScorePlugin):
     """
 
     NAME = "ImageLocality"
-    GOES_BY_CONTAINERS = True
+    INPUTS = Input.CONTAINERS
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return EMPTY_FRAGMENT
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         names = pod.template.memo("ImageLocality", lambda: tuple(image_names(pod.pod)))

@@ -39,7 +39,7 @@ from berth.scheduler.framework.explanation import (
 )
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
     PluginArgs,
@@ -128,8 +128,8 @@ class NodeAffinity(
         assert not isinstance(preferences, Status), "checked with the args"
         self._added_preferences = preferences
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return EMPTY_FRAGMENT
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable

@@ -16,7 +16,7 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
     PreFilterPlugin,
@@ -39,8 +39,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
     DECIDES_BY_SIGNATURE = True
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if _required(pod) else NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if _required(pod) else EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if _required(pod) else SKIP

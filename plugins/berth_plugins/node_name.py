@@ -8,7 +8,7 @@ import numpy as np
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import NODE_ADD, ClusterEventWithHint
 from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
-from berth.scheduler.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
+from berth.scheduler.framework.interface import EMPTY_FRAGMENT, EnqueueExtensions, FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
@@ -23,8 +23,8 @@ class NodeName(FilterPlugin, EnqueueExtensions, Explains):
     NAME = "NodeName"
     DECIDES_BY_SIGNATURE = True
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if pod.pod.spec.node_name else NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if pod.pod.spec.node_name else EMPTY_FRAGMENT
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         name = pod.pod.spec.node_name

@@ -26,7 +26,7 @@ from berth.scheduler.framework.explanation import (
     listed,
 )
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
     PreFilterPlugin,
@@ -52,8 +52,8 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
     WITHOUT_PRE_FILTER = 'reading "PreFilterNodePorts" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if pod.template.host_ports else NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return None if pod.template.host_ports else EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if pod.template.host_ports else SKIP

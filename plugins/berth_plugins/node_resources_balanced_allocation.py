@@ -12,6 +12,7 @@ from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
+    Input,
     PluginArgs,
     PreScorePlugin,
     Scores,
@@ -64,8 +65,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows):
     """
 
     NAME = "NodeResourcesBalancedAllocation"
-    GOES_BY_LOAD = True
-    GOES_BY_CONTAINERS = True
+    INPUTS = Input.LOAD | Input.CONTAINERS
     ARGS = NodeResourcesBalancedAllocationArgs
 
     def __init__(
@@ -79,7 +79,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows):
         handle = handle or Handle(NodeTable())
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         return self._devices.follow_from(pod.template.requested)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:

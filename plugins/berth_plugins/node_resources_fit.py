@@ -32,6 +32,7 @@ from berth.scheduler.framework.explanation import (
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EnqueueExtensions,
+    Input,
     PlacementScorePlugin,
     PluginArgs,
     PreFilterPlugin,
@@ -190,8 +191,7 @@ class NodeResourcesFit(
 
     NAME = "NodeResourcesFit"
     WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
-    GOES_BY_LOAD = True
-    GOES_BY_CONTAINERS = True
+    INPUTS = Input.LOAD | Input.CONTAINERS
     PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
@@ -210,7 +210,7 @@ class NodeResourcesFit(
         self._classes = device_classes(handle)
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:

@@ -15,7 +15,7 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.framework.explanation import Detail, Explains, uncordon
-from berth.scheduler.framework.interface import NOTHING_ELSE, EnqueueExtensions, FilterPlugin
+from berth.scheduler.framework.interface import EMPTY_FRAGMENT, EnqueueExtensions, FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
@@ -30,8 +30,8 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
     NAME = "NodeUnschedulable"
     DECIDES_BY_SIGNATURE = True
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return EMPTY_FRAGMENT
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))

@@ -24,7 +24,7 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains, uncordon
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
     PreScorePlugin,
@@ -56,8 +56,8 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         super().__init__(args, handle)
         self._comparisons = handle is not None and COMPARISONS in handle.features
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return NOTHING_ELSE
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return EMPTY_FRAGMENT
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         repelling = rows_repelling(nodes, pod.template, comparisons=self._comparisons)

@@ -21,9 +21,10 @@ from berth.scheduler.framework.events import (
 )
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PreFilterExtensions,
     PreFilterPlugin,
 )
@@ -77,7 +78,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
 
     NAME = "VolumeRestrictions"
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_VOLUMES = True
+    INPUTS = Input.VOLUMES
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -85,11 +86,11 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
             raise TypeError("VolumeRestrictions: needs a handle to look up claims")
         self._claims = handle.listers.persistent_volume_claims
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         exclusive = self._exclusive_claims(pod)
         if isinstance(exclusive, Status) or restricted_volumes(pod.template):
             return None
-        return None if _count_uses(exclusive, pod, nodes) else NOTHING_ELSE
+        return None if _count_uses(exclusive, pod, nodes) else EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         if not pod.pod.spec.volumes:

@@ -21,9 +21,10 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PreFilterPlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
@@ -56,7 +57,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
 
     NAME = "VolumeZone"
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_VOLUMES = True
+    INPUTS = Input.VOLUMES
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -64,9 +65,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
             raise TypeError("VolumeZone: needs a handle to look up volumes")
         self._listers = handle.listers
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         found = self._topologies_of(pod)
-        return None if isinstance(found, Status) else tuple(found) or NOTHING_ELSE
+        return None if isinstance(found, Status) else tuple(found) or EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         found = self._topologies_of(pod)

@@ -202,7 +202,7 @@ async def test_who_is_answered_for_would_have_found_nothing(
     for step in history:
         step(harness)
         while (queued := harness.queue.pop()) is not None:
-            if harness.scheduler.apply_known_failure(queued):
+            if harness.scheduler.apply_cached_failure(queued):
                 check(queued.key)
                 continue
             for binding in await harness.scheduler.schedule_one(queued):

@@ -22,7 +22,7 @@ def harness() -> Harness:
     harness = Harness()
     harness.put(node("n1", cpu=4), *(pod(f"p{n}", cpu=100) for n in range(CROWD + 1)))
     while (queued := harness.queue.pop()) is not None:
-        if not harness.scheduler.apply_known_failure(queued):
+        if not harness.scheduler.apply_cached_failure(queued):
             harness.scheduler.scheduling_cycle(queued)
     assert told(harness) == ["p0"]
     harness.cluster.events.clear()

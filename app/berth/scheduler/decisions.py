@@ -18,7 +18,7 @@ from berth.scheduler.framework.verdict import Ints
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.preemption_record import PreemptionRecord, preemption_record
 from berth.scheduler.profile.results import ScoreTable
-from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.failure_cache import CachedFailure
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
@@ -154,8 +154,8 @@ class Decisions:
             self._records.append(_Kept(record))
         return record
 
-    def add_known_failure(
-        self, pod: PodInfo, failure: KnownFailure, *, attempt: int, at: float
+    def add_cached_failure(
+        self, pod: PodInfo, failure: CachedFailure, *, attempt: int, at: float
     ) -> DecisionRecord:
         """Record that *failure* stood for an attempt for *pod*."""
         self._added += 1

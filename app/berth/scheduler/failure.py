@@ -10,7 +10,7 @@ from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Failed, Unschedulable
 from berth.scheduler.profile.profile import Profile
-from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.failure_cache import CachedFailure
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ class FailureHandler:
         outcome: Unschedulable | Failed,
         *,
         started: float,
-        known_failure: KnownFailure | None = None,
+        cached_failure: CachedFailure | None = None,
     ) -> None:
         """Requeue the pod of an attempt begun at *started*, and report why.
 
-        To be called when all that the attempt had reserved is given back. *known_failure* is for
+        To be called when all that the attempt had reserved is given back. *cached_failure* is for
         pods of the same signature.
         """
         rejected = isinstance(outcome, Unschedulable)
@@ -81,8 +81,8 @@ class FailureHandler:
             return
         else:
             if current is not queued.pod:
-                queued.pod_info, known_failure = PodInfo(current), None
-            self._queue.add_unschedulable_if_not_present(queued, known_failure=known_failure)
+                queued.pod_info, cached_failure = PodInfo(current), None
+            self._queue.add_unschedulable_if_not_present(queued, cached_failure=cached_failure)
             self._queue.nominator.add_nominated_pod(queued.pod_info, node_name=nominated_node)
         pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
         self._failure_reporter.record_event(pod, profile, text)
@@ -91,8 +91,8 @@ class FailureHandler:
                 pod, reason, text, nominated_node_name=nominated_node
             )
 
-    def apply_known_failure(
-        self, queued: QueuedPodInfo, profile: Profile, failure: KnownFailure, *, started: float
+    def apply_cached_failure(
+        self, queued: QueuedPodInfo, profile: Profile, failure: CachedFailure, *, started: float
     ) -> bool:
         """Do the same for a pod that *failure* holds for, but report it later.
 

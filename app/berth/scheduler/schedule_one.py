@@ -38,7 +38,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
 from berth.scheduler.scheduling_steps import SchedulingSteps, chosen_candidate
-from berth.scheduler.signatures import known_failure_of
+from berth.scheduler.signatures import cached_failure_of
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Scheduler(SchedulingSteps):
                 if queued is None:
                     await self.queue.wait_ready()
                     continue
-                if self.apply_known_failure(queued):
+                if self.apply_cached_failure(queued):
                     turn += 1 / KNOWN_FAILURES_PER_TURN
                 else:
                     started = self.clock.monotonic()
@@ -122,12 +122,12 @@ class Scheduler(SchedulingSteps):
         """How many binding cycles are under way."""
         return len(self.bindings)
 
-    def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
+    def apply_cached_failure(self, queued: QueuedPodInfo) -> bool:
         """Let a popped pod fail without an attempt, if one of its signature has just failed.
 
         Not if extenders have a say: no event tells when they would give another answer.
         """
-        failure = self.queue.known_failure(queued)
+        failure = self.queue.cached_failure(queued)
         if failure is None or self.extender_round.is_due(queued.pod_info):
             return False
         if failure.num_nodes != len(self.cache.table):
@@ -136,10 +136,10 @@ class Scheduler(SchedulingSteps):
         if profile is None:
             return True
         started = self.clock.monotonic()
-        if not self.failures.apply_known_failure(queued, profile, failure, started=started):
+        if not self.failures.apply_cached_failure(queued, profile, failure, started=started):
             return False
         attempt = queued.attempts
-        record = self.decisions.add_known_failure(
+        record = self.decisions.add_cached_failure(
             queued.pod_info, failure, attempt=attempt, at=started
         )
         self.journal.decided(record, None)
@@ -223,11 +223,11 @@ class Scheduler(SchedulingSteps):
         elif isinstance(outcome, Unschedulable):
             self.preempt(outcome)
         record = self.record(outcome, queued, started)
-        known_failure = None
+        cached_failure = None
         if isinstance(outcome, Unschedulable):
-            known_failure = known_failure_of(outcome, record, cycle.profile)
+            cached_failure = cached_failure_of(outcome, record, cycle.profile)
         self.failures.handle_scheduling_failure(
-            queued, cycle.profile, outcome, started=started, known_failure=known_failure
+            queued, cycle.profile, outcome, started=started, cached_failure=cached_failure
         )
         return ()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from berth.runtime.clock import Clock
+from berth.scheduler.answer_cache.cache import AnswerCache
 from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
@@ -17,7 +18,6 @@ from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.framework.preemption.candidate import Candidate
 from berth.scheduler.journal import NO_JOURNAL, Journal
-from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Outcome, Placed, Unschedulable
 from berth.scheduler.preemption import Preemptions
@@ -55,15 +55,15 @@ class SchedulingSteps:
     journal: Journal = NO_JOURNAL
 
     def __post_init__(self) -> None:
-        self._known_templates = KnownTemplates() if self.shares_answers else None
+        self._answer_cache = AnswerCache() if self.shares_answers else None
 
     def decide(self, cycle: Cycle, *, is_one_of_many: bool = False) -> Outcome:
         """Find a node for the pod of *cycle*, without PostFilter.
 
         *is_one_of_many*: more pods of the same template are tried next.
         """
-        if self._known_templates is not None:
-            placed = self._known_templates.schedule(
+        if self._answer_cache is not None:
+            placed = self._answer_cache.schedule(
                 cycle, select=self.select, is_one_of_many=is_one_of_many
             )
             if placed is not None:

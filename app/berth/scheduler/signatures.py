@@ -14,9 +14,10 @@ kube-scheduler's waiting pods do, after five minutes.
 from collections.abc import Mapping
 
 from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.framework.interface import Input
 from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.profile.profile import Profile
-from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.failure_cache import CachedFailure
 
 
 def signature_profiles(profiles: Mapping[str, Profile]) -> dict[str, frozenset[str]]:
@@ -25,15 +26,17 @@ def signature_profiles(profiles: Mapping[str, Profile]) -> dict[str, frozenset[s
     Plugins by others may look at volumes, too: they promise nothing about pods that have some.
     """
     return {
-        name: profile.plugins_by_others.union(p.NAME for p in profile.plugins if p.GOES_BY_VOLUMES)
+        name: profile.plugins_by_others.union(
+            p.NAME for p in profile.plugins if Input.VOLUMES in p.INPUTS
+        )
         for name, profile in profiles.items()
         if profile.decides_by_signature
     }
 
 
-def known_failure_of(
+def cached_failure_of(
     outcome: Unschedulable, record: DecisionRecord, profile: Profile
-) -> KnownFailure | None:
+) -> CachedFailure | None:
     """Return what *outcome* says about pods of the same signature; None if nothing for sure."""
     helped, diagnosis = outcome.post_filter, outcome.diagnosis
     plugins = {plugin.NAME for plugin in profile.plugins}
@@ -49,7 +52,7 @@ def known_failure_of(
         )
     ):
         return None
-    return KnownFailure(
+    return CachedFailure(
         pod=record.pod,
         rejectors=frozenset(diagnosis.unschedulable_plugins),
         message=record.message,

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from berth.scheduler.framework.cached_rows import UNKNOWN
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.interface import FilterRunner
-from berth.scheduler.framework.known_rows import UNKNOWN
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
@@ -21,10 +21,10 @@ from berth.scheduler.framework.preemption.candidate import Candidates, Preemptio
 from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.scheduler.framework.status import Status
 from berth.scheduler.framework.verdict import Mask, Rows
-from berth_plugins.default_preemption.known_selections import (
+from berth_plugins.default_preemption.cached_selections import (
     NO_VICTIMS,
+    CachedSelections,
     KnownPreemptors,
-    KnownSelections,
     Selected,
 )
 from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
@@ -75,11 +75,11 @@ class DryRun(msgspec.Struct, frozen=True):
         rejected = known.rejected(rows[:tried], outcomes[:tried], absent=NOT_HELPFUL)
         return Preemption(known.candidates(rows[at]), rejected)
 
-    def _known_selections(self) -> KnownSelections:
+    def _known_selections(self) -> CachedSelections:
         """Return what is known of rows as they are."""
         row_by_row = self.filters.row_by_row(self.pod, self.nodes) if self.known else None
         if self.known is None or row_by_row is None:
-            return KnownSelections(self.nodes, self.budgets)
+            return CachedSelections(self.nodes, self.budgets)
         return self.known.of(self.pod, self.nodes, self.budgets, row_by_row)
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:

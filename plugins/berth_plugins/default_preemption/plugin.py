@@ -33,8 +33,8 @@ from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBu
 from berth.scheduler.framework.preemption.select_candidate import select_candidate
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
+from berth_plugins.default_preemption.cached_selections import KnownPreemptors
 from berth_plugins.default_preemption.dry_run import DryRun
-from berth_plugins.default_preemption.known_selections import KnownPreemptors
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"

@@ -11,7 +11,7 @@ from berth_plugins.dynamic_resources.pools import PoolId, ResourcePools
 from berth_plugins.dynamic_resources.search_result import ClaimPicks
 
 
-class KnownRows:
+class CachedRows:
     """What was found for one question on the rows of one table, as far as it still holds.
 
     It holds until the node changes, sees other pools, or devices of a pool that it sees come to

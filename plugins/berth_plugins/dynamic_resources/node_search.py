@@ -24,7 +24,7 @@ from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
-from berth_plugins.dynamic_resources.known_rows import KnownRows
+from berth_plugins.dynamic_resources.known_rows import CachedRows
 from berth_plugins.dynamic_resources.pools import Pool, ResourcePools, View
 from berth_plugins.dynamic_resources.requests import (
     IN_MEMORY,
@@ -65,7 +65,7 @@ class _Question(NamedTuple):
 
     answers: dict[str, _Answer]
     """The last ones, by a node of those that see the same."""
-    rows: WeakKeyDictionary[NodeTable, KnownRows]
+    rows: WeakKeyDictionary[NodeTable, CachedRows]
     """Which of them hold without a look at what they follow from."""
 
 
@@ -98,12 +98,12 @@ class NodeSearch:
         self._questions: OrderedDict[tuple[object, ...], _Question] = OrderedDict()
         self._time = SearchTime(clock)
 
-    def known_rows(self, claims: Sequence[ClaimRequests], nodes: NodeTable) -> KnownRows:
+    def known_rows(self, claims: Sequence[ClaimRequests], nodes: NodeTable) -> CachedRows:
         """Return what is known about all *claims* on the rows of *nodes* without searching."""
         rows = self._question(claims).rows
         known = rows.get(nodes)
         if known is None:
-            known = rows[nodes] = KnownRows(nodes, self._pools, self._claims.in_use)
+            known = rows[nodes] = CachedRows(nodes, self._pools, self._claims.in_use)
         else:
             known.refresh(nodes)
         return known

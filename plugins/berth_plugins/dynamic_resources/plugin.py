@@ -145,7 +145,7 @@ class DynamicResources(
 
     # Filter.
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         if pod.pod.spec.resource_claims:
             return None
         return self._classes.stands_for_none(pod.template.incoming_requested.scalars)

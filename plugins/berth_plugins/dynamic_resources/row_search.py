@@ -10,7 +10,7 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code
 from berth.scheduler.framework.verdict import Mask
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
-from berth_plugins.dynamic_resources.known_rows import KnownRows
+from berth_plugins.dynamic_resources.known_rows import CachedRows
 from berth_plugins.dynamic_resources.node_search import AttemptTimeoutError, NodeSearch
 from berth_plugins.dynamic_resources.requests import AllocationError, ClaimRequests
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
@@ -27,7 +27,7 @@ class _Asked(NamedTuple):
     where: Mask
     claims: tuple[ClaimRequests, ...]
     mappings: tuple[RequestMapping, ...]
-    known: KnownRows
+    known: CachedRows
 
 
 def search_rows(

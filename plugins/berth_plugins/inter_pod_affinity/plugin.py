@@ -42,6 +42,7 @@ from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PluginArgs,
     PreFilterExtensions,
     PreFilterPlugin,
@@ -129,7 +130,7 @@ class InterPodAffinity(
     WITHOUT_PRE_FILTER = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
     WITHOUT_PRE_SCORE = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_LABELS = True
+    INPUTS = Input.LABELS
     ARGS = InterPodAffinityArgs
 
     def __init__(
@@ -145,7 +146,7 @@ class InterPodAffinity(
 
     # Filtering.
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return which terms of running pods are about *pod* and, if any, how often these change.
 
         And the nodes, whose labels say how far terms reach. A pod with terms of its own counts

@@ -23,9 +23,10 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PreFilterPlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
@@ -80,7 +81,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
 
     NAME = "NodeVolumeLimits"
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_VOLUMES = True
+    INPUTS = Input.VOLUMES
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
@@ -95,14 +96,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         handle.listers.csi_nodes.follow(self._count_limits)
         self._looks_for_drivers = VOLUME_LIMIT_SCALING in handle.features
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return nothing else if no node could reject *pod*; else it depends on the pods there."""
         if not may_attach(pod.template):
-            return NOTHING_ELSE
+            return EMPTY_FRAGMENT
         new = self._volumes.wanted_by(pod.pod)
         if isinstance(new, Status):
             return None
-        return None if any(self._may_reject(volume.driver) for volume in new) else NOTHING_ELSE
+        return None if any(self._may_reject(volume.driver) for volume in new) else EMPTY_FRAGMENT
 
     def _may_reject(self, driver: str) -> bool:
         must_be_installed = self._looks_for_drivers and self._must_be_installed(driver)

@@ -34,6 +34,7 @@ from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PluginArgs,
     PreFilterExtensions,
     PreFilterPlugin,
@@ -194,7 +195,7 @@ class PodTopologySpread(
     WITHOUT_PRE_FILTER = 'reading "PreFilterPodTopologySpread" from cycleState: not found'
     WITHOUT_PRE_SCORE = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_LABELS = True
+    INPUTS = Input.LABELS
     ARGS = PodTopologySpreadArgs
 
     def __init__(
@@ -232,7 +233,7 @@ class PodTopologySpread(
             nodes, pod.template, constraint, keys=keys, comparisons=self._comparisons
         )
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         constraints = self._constraints(pod)
         return constraints if constraints is NONE else None
 

@@ -47,7 +47,7 @@ class DeviceClassResolver:
     def stands_for_none(self, resource_names: Iterable[str]) -> tuple[bool, ...] | None:
         """Return that no class gives any of the resources, as a value; None if one does.
 
-        For :meth:`berth.scheduler.framework.interface.Plugin.follows_from`.
+        For :meth:`berth.scheduler.framework.interface.Plugin.sign_pod`.
         """
         given = tuple(self.get_device_class(name) is not None for name in resource_names)
         return None if any(given) else given

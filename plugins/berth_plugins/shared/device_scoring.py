@@ -54,7 +54,7 @@ class DeviceScoring:
         return partial(self._amounts, by, nodes)
 
     def follow_from(self, requests: Resources) -> Hashable | None:
-        """Return what :meth:`Plugin.follows_from` does for the scores of pods with *requests*."""
+        """Return what :meth:`Plugin.sign_pod` does for the scores of pods with *requests*."""
         return self._classes.stands_for_none(requests.scalars)
 
     def _amounts(

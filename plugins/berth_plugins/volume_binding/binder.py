@@ -14,7 +14,7 @@ from berth.kube.objects.storage import (
 )
 from berth.scheduler.framework.assume_cache import AssumeCache
 from berth.scheduler.framework.handle import Handle
-from berth.scheduler.framework.interface import NOTHING_ELSE
+from berth.scheduler.framework.interface import EMPTY_FRAGMENT
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code, Status
@@ -164,7 +164,7 @@ class VolumeBinder:
     def reach(self, claims: Iterable[PersistentVolumeClaim]) -> Hashable | None:
         """Return what decides from where the volumes of *claims*, which have some, can be used.
 
-        NOTHING_ELSE if that is from everywhere; None if a volume is missing or cannot be told of.
+        EMPTY_FRAGMENT if that is from everywhere; None if a volume is missing or cannot be told of.
         """
         found: dict[Hashable, None] = {}
         for claim in claims:
@@ -180,7 +180,7 @@ class VolumeBinder:
                 found[affinity, by_driver, kind.plugin, self._csi_nodes.version] = None
             elif affinity is not EVERYWHERE:
                 found[affinity] = None
-        return tuple(found) or NOTHING_ELSE
+        return tuple(found) or EMPTY_FRAGMENT
 
     def _rows_matching(
         self, volume: PersistentVolume, nodes: NodeTable, rows: Mask, findings: "_Findings"

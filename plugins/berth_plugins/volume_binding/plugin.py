@@ -35,9 +35,10 @@ from berth.scheduler.framework.explanation import (
 )
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
-    NOTHING_ELSE,
+    EMPTY_FRAGMENT,
     EnqueueExtensions,
     FilterPlugin,
+    Input,
     PluginArgs,
     PreBindPlugin,
     PreFilterPlugin,
@@ -117,7 +118,7 @@ class VolumeBinding(
     NAME = "VolumeBinding"
     WITHOUT_PRE_FILTER = "not found"
     DECIDES_BY_SIGNATURE = True
-    GOES_BY_VOLUMES = True
+    INPUTS = Input.VOLUMES
     ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 
@@ -138,11 +139,11 @@ class VolumeBinding(
 
     # Filtering.
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         """Return from where the volumes of *pod* can be used, if all its claims have theirs."""
         claims = self._claims_of(pod)
         if isinstance(claims, Status):
-            return NOTHING_ELSE if claims is SKIP else None
+            return EMPTY_FRAGMENT if claims is SKIP else None
         return None if claims.unbound_delay_binding else self._binder.reach(claims.bound)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:

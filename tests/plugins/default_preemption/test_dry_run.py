@@ -22,8 +22,8 @@ from berth.scheduler.framework.scalar import ScalarFilter
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.profile.nominated_pods import FiltersWithNominatedPods
 from berth.scheduler.profile.profile import Profile
+from berth_plugins.default_preemption.cached_selections import NO_VICTIMS_FOUND
 from berth_plugins.default_preemption.dry_run import DryRun
-from berth_plugins.default_preemption.known_selections import NO_VICTIMS_FOUND
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_fit import NodeResourcesFit

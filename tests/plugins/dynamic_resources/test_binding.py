@@ -143,7 +143,7 @@ async def test_devices_stay_taken_while_the_watch_lags() -> None:
     harness.put(*(with_claims(pod(f"p{i}"), f"c{i}") for i in (1, 2, 3)))
     await harness.until_idle()
     assert len(harness.placements()) == 2
-    harness.cluster.resource_claims.catch_up()
+    harness.cluster.resource_claims.refresh()
     await harness.until_idle()
     assert len(harness.placements()) == 2
 
@@ -185,7 +185,7 @@ async def test_extended_resources_get_a_claim_of_their_own(lags: bool) -> None:
         idle = asyncio.ensure_future(harness.until_idle())
         for _ in range(20):
             await asyncio.sleep(0)
-        server.catch_up()
+        server.refresh()
         harness.clock.advance(1)
         await idle
     else:

@@ -147,7 +147,7 @@ class TestTake:
         assert table.ports.users("TCP", 80).keys() == {0, 1, 2}
 
 
-def test_what_follows_from_nodes_is_kept_until_one_changes_and_cannot_be_changed() -> None:
+def test_what_sign_pod_nodes_is_kept_until_one_changes_and_cannot_be_changed() -> None:
     table = NodeTable()
     row = table.add_node(node("n1", labels={"a": "b"}))
     kept = table.kept("labelled", lambda: table.labels.has("a"))
@@ -218,7 +218,7 @@ def test_the_rows_whose_load_has_changed_since(
         )
     )
 )
-def test_what_is_left_follows_from_what_there_is(steps: list[tuple[int, str]]) -> None:
+def test_what_is_left_sign_pod_what_there_is(steps: list[tuple[int, str]]) -> None:
     table = NodeTable()
     rows = [table.add_node(node(f"n{i}", cpu=4, pods=8)) for i in range(4)]
     for at, (i, step) in enumerate(steps):

@@ -13,25 +13,25 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.pod_signature import demand_of, signature_of
 from berth.scheduler.outcome import Outcome, Unschedulable
 from berth.scheduler.queue.active_queue import PATIENCE, TRICKLE
-from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.failure_cache import CachedFailure
 from tests.builders import node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.preempting import World as Cluster
 from tests.scheduler.queue.world import World, listens
 
-FITS_NOWHERE = KnownFailure(
+FITS_NOWHERE = CachedFailure(
     "default/failed", frozenset({"Fit"}), "no", num_nodes=1, reasons={}, holds_for_more=True
 )
 FAILED = pod("failed", cpu=4, memory="1Gi")
 
 
-def world(failure: KnownFailure = FITS_NOWHERE, failed: Pod = FAILED) -> World:
+def world(failure: CachedFailure = FITS_NOWHERE, failed: Pod = FAILED) -> World:
     """A world where *failed* waits, rejected by Fit."""
     made = World(
         listens("Fit", NODE_ADD, lambda *_: QueueingHint.QUEUE),
         listens("Fit", UNSCHEDULABLE_POD_UPDATE, lambda *_: QueueingHint.SKIP),
         by_signature=True,
     )
-    made.reject(failed, "Fit", known_failure=failure)
+    made.reject(failed, "Fit", cached_failure=failure)
     return made
 
 
@@ -131,7 +131,7 @@ def test_they_are_tried_in_between_when_they_have_waited_for_long() -> None:
 def test_the_least_failures_are_kept() -> None:
     made = world()
     for name, cpu in (("more", 5), ("less", 3)):
-        made.reject(pod(name, cpu=cpu, memory="1Gi"), "Fit", known_failure=FITS_NOWHERE)
+        made.reject(pod(name, cpu=cpu, memory="1Gi"), "Fit", cached_failure=FITS_NOWHERE)
     made.add(pod("p", cpu="3500m", memory="1Gi"), pod("small", cpu=1))
 
     assert made.pop_names() == ["small", "p"]

@@ -15,11 +15,11 @@ from berth.scheduler.framework.events import (
 )
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.queue.backoff import Backoff
-from berth.scheduler.queue.known_signatures import KnownFailure
+from berth.scheduler.queue.failure_cache import CachedFailure
 from tests.builders import pod
 from tests.scheduler.queue.world import PROFILE, World, listens
 
-FITS_NOWHERE = KnownFailure(
+FITS_NOWHERE = CachedFailure(
     "default/a", frozenset({"Fit"}), "fits nowhere", num_nodes=1, reasons={"too small": 1}
 )
 
@@ -38,7 +38,7 @@ def crowd(*pods: Pod, by_signature: bool = True) -> World:
         by_signature=by_signature,
     )
     for n, waiting in enumerate(pods):
-        world.reject(waiting, "Fit", known_failure=None if n else FITS_NOWHERE)
+        world.reject(waiting, "Fit", cached_failure=None if n else FITS_NOWHERE)
     return world
 
 
@@ -46,9 +46,9 @@ def attracts(new: Pod) -> QueueingHint:
     return QueueingHint.QUEUE if new.metadata.labels.get("app") == "magnet" else QueueingHint.SKIP
 
 
-def failure_of_one_more(world: World, newcomer: Pod | None = None) -> KnownFailure | None:
+def failure_of_one_more(world: World, newcomer: Pod | None = None) -> CachedFailure | None:
     world.add(newcomer or pod("newcomer"))
-    failure = world.queue.known_failure(world.pop())
+    failure = world.queue.cached_failure(world.pop())
     world.queue.check_invariants()
     return failure
 
@@ -221,7 +221,7 @@ def test_a_failure_is_not_known_if_something_that_may_help_happened_during_the_a
     world.add(pod("a"))
     queued = world.pop()
     world.queue.move_all_to_active_or_backoff_queue(NODE_ADD, new="helps")
-    world.give_back(queued, "Fit", known_failure=FITS_NOWHERE)
+    world.give_back(queued, "Fit", cached_failure=FITS_NOWHERE)
 
     assert world.places() == {"a": "backoff"}
     assert failure_of_one_more(world, pod("b")) is None
@@ -233,7 +233,7 @@ def test_a_pod_that_is_nominated_in_memory_is_tried() -> None:
     queued = world.pop()
     world.queue.nominator.add_nominated_pod(queued.pod_info, node_name="n1")
 
-    assert world.queue.known_failure(queued) is None
+    assert world.queue.cached_failure(queued) is None
 
 
 def test_other_profiles_know_nothing_after_a_reload() -> None:

@@ -9,8 +9,8 @@ from berth.scheduler.framework.interface import PreEnqueuePlugin
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.queue.backoff import DEFAULT_BACKOFF, Backoff
+from berth.scheduler.queue.failure_cache import CachedFailure
 from berth.scheduler.queue.hints import Registration
-from berth.scheduler.queue.known_signatures import KnownFailure
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 PROFILE = "default-scheduler"
@@ -100,26 +100,26 @@ class World:
         queued: QueuedPodInfo,
         *rejectors: str,
         pending: Sequence[str] = (),
-        known_failure: KnownFailure | None = None,
+        cached_failure: CachedFailure | None = None,
     ) -> bool:
         """Do what the failure handler does, with the pod as the API server has it."""
         queued.unschedulable_plugins = set(rejectors)
         queued.pending_plugins = set(pending)
         queued.pod_info = PodInfo(self.pods[queued.key])
-        return self.queue.add_unschedulable_if_not_present(queued, known_failure=known_failure)
+        return self.queue.add_unschedulable_if_not_present(queued, cached_failure=cached_failure)
 
     def reject(
         self,
         pod: Pod,
         *rejectors: str,
         pending: Sequence[str] = (),
-        known_failure: KnownFailure | None = None,
+        cached_failure: CachedFailure | None = None,
     ) -> QueuedPodInfo:
         """Add *pod*, try it, and let the plugins reject it; no plugins: the attempt breaks."""
         self.add(pod)
         queued = self.pop()
         assert queued.key == pod.key, f"{queued.key} came first"
-        self.give_back(queued, *rejectors, pending=pending, known_failure=known_failure)
+        self.give_back(queued, *rejectors, pending=pending, cached_failure=cached_failure)
         return queued
 
     def places(self) -> dict[str, str]:

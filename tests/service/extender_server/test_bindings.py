@@ -394,9 +394,9 @@ async def test_room_that_is_taken_is_told_to_our_own_queue(world: World) -> None
     world.harness.put(twin)
     queued = queue.pop_specific_pod(twin.key)
     assert queued is not None
-    assert queue.known_failure(queued) is not None
+    assert queue.cached_failure(queued) is not None
 
     world.api.tells_watches = False
     assert await world.bind(A, "n1") == ""
 
-    assert queue.known_failure(queued) is None, "it could have the lesser pod evicted"
+    assert queue.cached_failure(queued) is None, "it could have the lesser pod evicted"

@@ -203,7 +203,7 @@ class Replay(CoreJournal):
         queued = self._take(line)
         self.core.sampling.next_start_node_index = line.start
         self.following.begin(line)
-        if queued is None or scheduler.apply_known_failure(queued):
+        if queued is None or scheduler.apply_cached_failure(queued):
             self.following.end()
         else:
             self._start(self._try(queued))

@@ -345,7 +345,7 @@ class SchedulerCore:
         queued = self.scheduler.next_pod()
         if queued is None:
             return None
-        if self.scheduler.apply_known_failure(queued):
+        if self.scheduler.apply_cached_failure(queued):
             return ()
         return await self.scheduler.schedule_one(queued)
 

@@ -7,6 +7,7 @@ task, after the pod is assumed on its node.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from enum import Flag, auto
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -32,8 +33,8 @@ MAX_NODE_SCORE = 100
 """The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
 Scores = Ints
 """One score per row of a table."""
-NOTHING_ELSE: Final = ()
-"""For :meth:`Plugin.follows_from`: the answers stay as long as the nodes do."""
+EMPTY_FRAGMENT: Final = ()
+"""For :meth:`Plugin.sign_pod`: the answers stay as long as the nodes do."""
 
 
 class PluginArgs(BaseModel):
@@ -48,6 +49,20 @@ class PluginArgs(BaseModel):
 
     api_version: str | None = None
     kind: str | None = None
+
+
+class Input(Flag):
+    """Inputs of a plugin's answers, as in :attr:`Plugin.INPUTS`."""
+
+    LOAD = auto()
+    """How many pods are on a node and what they take: the columns ``requested``,
+    ``non_zero_requested`` and ``pod_count``."""
+    CONTAINERS = auto()
+    """What the containers of the pod request, or their images."""
+    LABELS = auto()
+    """The namespace and labels of the pod, or what it asks of other pods by theirs."""
+    VOLUMES = auto()
+    """The volumes and claims of the pod, also in hints."""
 
 
 class Plugin(ABC):
@@ -73,30 +88,23 @@ class Plugin(ABC):
     that the plugin registered. If one plugin of a profile that may reject pods does not promise it,
     every pod of that profile is tried for itself."""
 
-    GOES_BY_LOAD: ClassVar[bool] = False
-    """Whether what the plugin says of a node also follows from how many pods are on it and what
-    they take: the columns ``requested``, ``non_zero_requested`` and ``pod_count``."""
-    GOES_BY_CONTAINERS: ClassVar[bool] = False
-    """Whether the plugin looks at what the containers of a pod request, or at their images."""
-    GOES_BY_LABELS: ClassVar[bool] = False
-    """Whether the plugin looks at the namespace or labels of a pod, or at what the pod asks of
-    other pods by theirs."""
-    GOES_BY_VOLUMES: ClassVar[bool] = False
-    """Whether the plugin looks at the volumes of a pod or at its claims, also in its hints."""
+    INPUTS: ClassVar[Input] = Input(0)
+    """What answers follow from beside the nodes as such and what all pods of one kind have in
+    common, their ``node_facts``."""
 
-    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        """Return what else the answers about *pod* follow from, for plugins that come with berth.
+    def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        """Return the plugin's fragment of the signature of *pod*, for plugins that come with berth.
 
-        "Else" is beside the template of the pod, the nodes as such and, if :attr:`GOES_BY_LOAD`,
-        the load of each. Of the template that is ``node_facts``, and the rest as far as
-        :attr:`GOES_BY_CONTAINERS` says so; if :attr:`GOES_BY_LABELS`, the value tells the rest. If
-        :attr:`GOES_BY_VOLUMES`, it tells all that matters of the claims of this very pod.
-        While the value stays equal, so do the answers of PreFilter, Filter, PreScore and Score, and
-        they are not asked for again; with :data:`NOTHING_ELSE` not even this is. None: more than
-        can be told, so the plugin is asked about every pod.
+        That is what SignPod of kube-scheduler returns (KEP-5598), with the state of the cluster:
+        pods of one template whose fragments are equal get equal answers from PreFilter, Filter,
+        PreScore and Score, which are then not asked for again. The fragment leaves out the template
+        of the pod, the nodes as such and what :attr:`INPUTS` names: the load of each node, and the
+        containers. It includes what matters of other pods if INPUTS names labels, and of the
+        claims of this very pod if it names volumes. :data:`EMPTY_FRAGMENT`: nothing else matters.
+        None: the pod cannot be signed, so that the plugin is asked about every pod.
 
-        What a filter says of one node must not follow from what other nodes are, unless the value
-        has their :attr:`~berth.scheduler.framework.node_table.NodeTable.node_generation`.
+        What a filter says of one node must not follow from what other nodes are, unless the
+        fragment has their :attr:`~berth.scheduler.framework.node_table.NodeTable.node_generation`.
         """
         return None
 
@@ -231,7 +239,7 @@ class RowByRow(NamedTuple):
     That is, from its node and the pods there; and beside what is said here.
     """
 
-    follows_from: Hashable
+    sign_pod: Hashable
     """What else they follow from: while it stays equal, so do they."""
     beside: Beside
     """The pods nominated to each row, from which they follow, too."""

@@ -127,7 +127,7 @@ class PodCounters:
         column, asked = self._column(counted), (counted, key, id(among))
         found = self._by_domain.pop(asked, None)
         if found is not None and found.counts_for(column, among):
-            found.catch_up()
+            found.refresh()
         else:
             found = PodsByDomain(
                 column, labels.ids(key), values=len(labels.values(key)), among=among

@@ -91,7 +91,7 @@ class PodsByDomain:
         self._fewest, self._num_fewest = NO_COUNT, 0
         self._forget_rows()
 
-    def catch_up(self) -> None:
+    def refresh(self) -> None:
         """Take in the pods that have come and gone since."""
         changes = self._column.changes_since(self._version)
         if changes is None:

@@ -5,10 +5,10 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
+from berth.scheduler.framework.cached_rows import PASSES, UNKNOWN, CachedRows
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import RowByRow
-from berth.scheduler.framework.known_rows import PASSES, UNKNOWN, KnownRows
 from berth.scheduler.framework.node_table import NodeTable, RowIndex
 from berth.scheduler.framework.nominations import Beside, Nominations
 from berth.scheduler.framework.overlay import Overlay
@@ -68,7 +68,7 @@ class FiltersWithNominatedPods:
         Why is added to *diagnosis*.
         """
         known = self._known_rows(pod, nodes)
-        known.catch_up(beside)
+        known.refresh(beside)
         is_known = known.outcomes[rows] != UNKNOWN
         self._count(rows[is_known], known, state)
         unknown = rows[~is_known]
@@ -82,18 +82,18 @@ class FiltersWithNominatedPods:
         rejected: Rows = rows[outcomes != PASSES]
         return rejected
 
-    def _known_rows(self, pod: PodInfo, nodes: NodeTable) -> KnownRows:
+    def _known_rows(self, pod: PodInfo, nodes: NodeTable) -> CachedRows:
         """Return what is known of rows beside nominated pods, which may be nothing."""
-        follows_from = self._follow_from(pod, nodes)
-        if follows_from is None:
-            return KnownRows(nodes)
+        sign_pod = self._follow_from(pod, nodes)
+        if sign_pod is None:
+            return CachedRows(nodes)
         return self._profile.known_beside.get(
             pod.template,
-            depends_on=(follows_from, pod.priority, nodes),
-            build=lambda: KnownRows(nodes),
+            depends_on=(sign_pod, pod.priority, nodes),
+            build=lambda: CachedRows(nodes),
         )
 
-    def _count(self, rows: Rows, known: KnownRows, state: CycleState) -> None:
+    def _count(self, rows: Rows, known: CachedRows, state: CycleState) -> None:
         """Count each of *rows* as evaluated, up to the filter that rejects it."""
         left = len(rows)
         rejected: Counter[str] = Counter()
@@ -121,16 +121,16 @@ class FiltersWithNominatedPods:
 
     def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
         """Return when the answers of overlays stay the same; None if more is to it than rows."""
-        follows_from = self._follow_from(pod, nodes)
-        if follows_from is None:
+        sign_pod = self._follow_from(pod, nodes)
+        if sign_pod is None:
             return None
-        return RowByRow((follows_from, pod.priority), self._nominations.beside(pod, nodes))
+        return RowByRow((sign_pod, pod.priority), self._nominations.beside(pod, nodes))
 
     def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
         """Return what the answers of all filters follow from beside rows; None: more than that."""
         profile, values = self._profile, []
         for plugin in dict.fromkeys((*profile.pre_filters, *profile.filters)):
-            value = plugin.follows_from(pod, nodes)
+            value = plugin.sign_pod(pod, nodes)
             if value is None or plugin.NAME in profile.plugins_by_others:
                 return None
             values.append(value)

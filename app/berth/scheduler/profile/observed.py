@@ -49,11 +49,11 @@ class ObservedProfile(Profile):
         self._observer.ran_point("PreFilter", label_of(outcome.status), started)
         return outcome
 
-    def begin_known_cycle(self, state: CycleState) -> float:
+    def begin_cached_cycle(self, state: CycleState) -> float:
         state.is_sampled = self._observer.is_sampled()
         return self._observer.now()
 
-    def end_known_cycle(self, points: Sequence[str], started: float) -> None:
+    def end_cached_cycle(self, points: Sequence[str], started: float) -> None:
         self._observer.ran_points(points, SUCCESS, started)
 
     def filtering(self, diagnosis: Diagnosis) -> AbstractContextManager[None]:

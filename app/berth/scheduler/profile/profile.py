@@ -9,17 +9,19 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.scheduler.framework.cached_rows import CachedRows
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from berth.scheduler.framework.interface import (
+    EMPTY_FRAGMENT,
     EXTENSION_POINTS,
     MAX_NODE_SCORE,
-    NOTHING_ELSE,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
     FilterRunner,
+    Input,
     PermitPlugin,
     PlacementGeneratePlugin,
     PlacementScorePlugin,
@@ -37,7 +39,6 @@ from berth.scheduler.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from berth.scheduler.framework.known_rows import KnownRows
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
@@ -87,7 +88,7 @@ class Profile:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.weights, self.placement_weights = dict(weights), placement_weights
-        self.known_beside: TemplateCache[KnownRows] = TemplateCache()
+        self.known_beside: TemplateCache[CachedRows] = TemplateCache()
 
         def at(point: str, kind: type[P]) -> list[P]:
             assert EXTENSION_POINTS[point] is kind
@@ -124,6 +125,8 @@ class Profile:
         asked = (*self.pre_filters, *self.filters, *self.pre_scores, *self.scores)
         self.deciding = {plugin.NAME: plugin for plugin in asked}
         """The plugins that are asked for a decision."""
+        self.by_labels = [p for p in self.deciding.values() if Input.LABELS in p.INPUTS]
+        self.by_volumes = [p for p in self.deciding.values() if Input.VOLUMES in p.INPUTS]
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
 
     @cached_property
@@ -222,10 +225,10 @@ class Profile:
         return frozenset(
             plugin.NAME
             for plugin in self.filters
-            if not plugin.GOES_BY_LOAD
+            if Input.LOAD not in plugin.INPUTS
             and plugin.NAME not in state.skip_filter
             and plugin.NAME not in self.plugins_by_others
-            and plugin.follows_from(pod, nodes) is NOTHING_ELSE
+            and plugin.sign_pod(pod, nodes) is EMPTY_FRAGMENT
         )
 
     def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
@@ -471,11 +474,11 @@ class Profile:
 
     # For who knows the answers of plugins and calls none, so that a subclass can look on.
 
-    def begin_known_cycle(self, _state: CycleState) -> float:
+    def begin_cached_cycle(self, _state: CycleState) -> float:
         """Note that a cycle begins without PreFilter plugins; return the time."""
         return 0.0
 
-    def end_known_cycle(self, _points: Sequence[str], _started: float) -> None:
+    def end_cached_cycle(self, _points: Sequence[str], _started: float) -> None:
         """Note that all plugins of *points* had their say, though few were called."""
 
     # Plugins are called here only, so that a subclass can look on.

@@ -22,7 +22,7 @@ Pods that wait for events are indexed by who rejected them and grouped by signat
 of a group, and only about groups that the indexes of the hint find
 (:mod:`berth.scheduler.queue.rejected_pods`). A failed attempt stands for its signature as long as a
 pod of it waits and nothing has happened that may help
-(:mod:`berth.scheduler.queue.known_signatures`). The duration of a hint is observed each time that
+(:mod:`berth.scheduler.queue.failure_cache`). The duration of a hint is observed each time that
 it is asked, which is less often than in kube-scheduler.
 
 Decision (2026-11): the active queue is a plain heap and has no module of its own, because what

@@ -12,8 +12,8 @@ from typing import Final
 
 from berth.runtime.clock import Clock
 from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.queue.failure_cache import FailureCache
 from berth.scheduler.queue.heap import Entry, PodHeap, SortKey
-from berth.scheduler.queue.known_signatures import KnownSignatures
 from berth.scheduler.queue.nominator import Nominator
 
 PATIENCE: Final = 2.0
@@ -28,7 +28,7 @@ class ActiveQueue(PodHeap):
     def __init__(
         self,
         sort_key: SortKey,
-        known: KnownSignatures,
+        known: FailureCache,
         nominator: Nominator,
         *,
         clock: Clock,

@@ -23,6 +23,7 @@ from berth.scheduler.metrics.plugin_observer import PluginObserver
 from berth.scheduler.queue.active_queue import ActiveQueue
 from berth.scheduler.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.scheduler.queue.events_from_update import pod_scheduling_properties_change
+from berth.scheduler.queue.failure_cache import CachedFailure, FailureCache
 from berth.scheduler.queue.gating import Gates, PreCheck
 from berth.scheduler.queue.heap import SortKey
 from berth.scheduler.queue.hints import (
@@ -33,7 +34,6 @@ from berth.scheduler.queue.hints import (
     Registration,
 )
 from berth.scheduler.queue.in_flight import InFlight
-from berth.scheduler.queue.known_signatures import KnownFailure, KnownSignatures
 from berth.scheduler.queue.nominator import Nominator, PodLookup
 from berth.scheduler.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
 from berth.scheduler.queue.unschedulable import SignatureGroup, UnschedulablePods
@@ -84,7 +84,7 @@ class SchedulingQueue:
         self._max_in_unschedulable = max_in_unschedulable
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
         self.nominator = Nominator(pod_lookup)
-        self._known = known = KnownSignatures(signature_profiles, self.nominator)
+        self._known = known = FailureCache(signature_profiles, self.nominator)
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
         self._unschedulable = UnschedulablePods(
@@ -266,7 +266,7 @@ class SchedulingQueue:
         self._in_flight.done(uid)
 
     def add_unschedulable_if_not_present(
-        self, queued: QueuedPodInfo, *, known_failure: KnownFailure | None = None
+        self, queued: QueuedPodInfo, *, cached_failure: CachedFailure | None = None
     ) -> bool:
         """Put back a pod whose attempt failed, where the events since its pop want it.
 
@@ -274,7 +274,7 @@ class SchedulingQueue:
         no plugins means that the attempt ended in an error. The pod is no longer in flight. Returns
         False, and does not put it back, if a pod of that key already waits.
 
-        *known_failure* is what :meth:`known_failure` returns for pods of the same signature until
+        *cached_failure* is what :meth:`cached_failure` returns for pods of the same signature until
         something happens that may help them, unless that happened during the attempt.
         """
         if self.sub_queues.place_of(queued.key) is not None:
@@ -291,11 +291,11 @@ class SchedulingQueue:
         strategy = self._strategy_after_attempt(queued)
         self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
-        if known_failure is not None and strategy is QueueingStrategy.SKIP:
-            self._known.learn(queued, known_failure)
+        if cached_failure is not None and strategy is QueueingStrategy.SKIP:
+            self._known.learn(queued, cached_failure)
         return True
 
-    def known_failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
+    def cached_failure(self, queued: QueuedPodInfo) -> CachedFailure | None:
         """Return how an attempt for the popped pod would fail, if that is known.
 
         A pod of its signature failed so and still waits, and nothing has happened that may help.

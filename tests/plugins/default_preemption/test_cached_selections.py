@@ -23,8 +23,8 @@ from berth.scheduler.framework.preemption.candidate import Preemption
 from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.scheduler.profile.nominated_pods import FiltersWithNominatedPods
 from berth.scheduler.profile.profile import Profile
+from berth_plugins.default_preemption.cached_selections import KnownPreemptors
 from berth_plugins.default_preemption.dry_run import DryRun
-from berth_plugins.default_preemption.known_selections import KnownPreemptors
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity
 from berth_plugins.node_name import NodeName

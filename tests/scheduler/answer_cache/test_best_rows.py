@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.scheduler.profile import best_rows
-from berth.scheduler.profile.best_rows import LEFT_OUT, BestRows
+from berth.scheduler.answer_cache import best_rows
+from berth.scheduler.answer_cache.best_rows import LEFT_OUT, BestRows
 
 totals = st.integers(LEFT_OUT, 6)
 tables = st.lists(totals, min_size=1, max_size=60)

@@ -123,7 +123,7 @@ async def test_preemptors_of_a_signature_are_tried_once_there_is_somebody_to_evi
     queued = harness.queue.pop()
     assert queued is not None
     assert queued.key == "default/high-2"
-    assert harness.scheduler.apply_known_failure(queued)
+    assert harness.scheduler.apply_cached_failure(queued)
     assert not_tried(harness) == 2
     low = harness.queue.pop()
     assert low is not None
@@ -132,7 +132,7 @@ async def test_preemptors_of_a_signature_are_tried_once_there_is_somebody_to_evi
     late = harness.queue.pop()
     assert late is not None
 
-    assert not harness.scheduler.apply_known_failure(late), (
+    assert not harness.scheduler.apply_cached_failure(late), (
         "a lesser pod was assumed, so high-3 is tried"
     )
 
@@ -149,7 +149,7 @@ async def test_a_pod_that_attracts_others_does_so_before_it_is_bound(harness: Ha
     follower = harness.queue.pop()
     assert follower is not None
 
-    assert not harness.scheduler.apply_known_failure(follower)
+    assert not harness.scheduler.apply_cached_failure(follower)
     assert harness.scheduler.scheduling_cycle(follower)
 
 
@@ -243,7 +243,7 @@ async def test_without_nodes_each_pod_is_tried(harness: Harness) -> None:
     for _ in range(2):
         queued = harness.queue.pop()
         assert queued is not None
-        assert not harness.scheduler.apply_known_failure(queued)
+        assert not harness.scheduler.apply_cached_failure(queued)
         harness.scheduler.scheduling_cycle(queued)
 
 

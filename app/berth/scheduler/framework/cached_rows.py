@@ -27,7 +27,7 @@ _UNVERSIONED: Final = -1
 Outcomes = NDArray[np.int32]
 
 
-class KnownRows:
+class CachedRows:
     """What is known of the rows of one table."""
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -50,7 +50,7 @@ class KnownRows:
             self._statuses.append(status)
         return index
 
-    def catch_up(self, beside: Beside) -> list[int]:
+    def refresh(self, beside: Beside) -> list[int]:
         """Forget the rows whose outcome may be another now, and return them; cover new ones.
 
         *beside* are the pods nominated to them now.

@@ -1,29 +1,28 @@
-"""One decision about a pod of a known template."""
+"""Decisions from cached answers, for one pod after the other."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from berth.scheduler.answer_cache.answers import (
+    Asking,
+    CachedAnswers,
+    CacheMissError,
+    are_in_range,
+    check_scores,
+)
+from berth.scheduler.answer_cache.best_rows import IN_FRONT, LEFT_OUT
+from berth.scheduler.answer_cache.scores import among
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.decisions import TOP_NODES, best_places
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis, PluginVerdict
-from berth.scheduler.framework.interface import Plugin, ScorePlugin
+from berth.scheduler.framework.interface import ScorePlugin
 from berth.scheduler.framework.scoring import normalizes
-from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.status import Code
 from berth.scheduler.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
 from berth.scheduler.outcome import Placed
-from berth.scheduler.profile.best_rows import IN_FRONT, LEFT_OUT
-from berth.scheduler.profile.known_scores import among
-from berth.scheduler.profile.known_template import (
-    KnownTemplate,
-    NotKnownError,
-    are_in_range,
-    check_scores,
-    checked_verdict,
-    skips,
-)
 from berth.scheduler.profile.results import Columns, ScoreTable
 from berth.scheduler.schedule_pod import Select
 
@@ -38,7 +37,7 @@ Evaluations = list[tuple[dict[str, int], str, int]]
 class _Asked:
     """The plugins that have to be asked about each pod of a template, in order."""
 
-    def __init__(self, known: KnownTemplate) -> None:
+    def __init__(self, known: CachedAnswers) -> None:
         profile, names = known.profile, known.asked
         self.pre_filters = [
             pre_filter for pre_filter in profile.pre_filters if pre_filter.NAME in names
@@ -52,7 +51,7 @@ class _Asked:
 class Decider:
     """Decides about pods of one template, keeping what is the same for one after the other."""
 
-    def __init__(self, known: KnownTemplate) -> None:
+    def __init__(self, known: CachedAnswers) -> None:
         self.known = known
         self._asked = _Asked(known)
         self._charges: Charges | None = None
@@ -64,10 +63,10 @@ class Decider:
         """How often plugins had a say: until Filter, and from PreScore on."""
 
     def decide(self, cycle: Cycle, select: Select) -> Placed:
-        """Decide where the pod of *cycle* goes; NotKnownError if that takes asking everybody."""
+        """Decide where the pod of *cycle* goes; CacheMissError if that takes asking everybody."""
         known, profile = self.known, cycle.profile
         cycle.state.start_from(known.state)
-        started = profile.begin_known_cycle(cycle.state)
+        started = profile.begin_cached_cycle(cycle.state)
         if known.asked:
             decision = _AskingDecision(known, self._asked, cycle)
             row, scores, num_best = decision.make(select)
@@ -83,11 +82,11 @@ class Decider:
             counts[name] += number
         name = cycle.nodes.name(row)
         if scores is None:
-            profile.end_known_cycle(_POINTS[:2], started)
+            profile.end_cached_cycle(_POINTS[:2], started)
             return Placed(cycle.pod, profile.name, found, name)
         for counts, plugin, number in scored:
             counts[plugin] += number
-        profile.end_known_cycle(_POINTS, started)
+        profile.end_cached_cycle(_POINTS, started)
         return Placed(cycle.pod, profile.name, found, name, scores, num_best=num_best)
 
     def _found_before(self, cycle: Cycle) -> FeasibleNodes:
@@ -116,7 +115,7 @@ class Decider:
         return self._found
 
 
-def _select_best(known: KnownTemplate, select: Select) -> tuple[int, ScoreTable | None, int]:
+def _select_best(known: CachedAnswers, select: Select) -> tuple[int, ScoreTable | None, int]:
     """Return a row with the highest total, the scores of the best if there are several rows, and
     how many have the highest total."""
     best = known.scores.best
@@ -131,7 +130,7 @@ def _select_best(known: KnownTemplate, select: Select) -> tuple[int, ScoreTable 
 
 
 def _table(
-    known: KnownTemplate,
+    known: CachedAnswers,
     rows: Rows,
     raw: Mapping[str, Ints | int],
     normal: Mapping[str, Ints | int],
@@ -177,12 +176,13 @@ def _evaluations(
 class _AskingDecision:
     """A decision for which some plugins are asked. Nothing is counted before it is certain."""
 
-    def __init__(self, known: KnownTemplate, asked: _Asked, cycle: Cycle) -> None:
+    def __init__(self, known: CachedAnswers, asked: _Asked, cycle: Cycle) -> None:
         self._known = known
         self._asked = asked
         self._cycle = cycle
         self._profile = cycle.profile
         self._state = cycle.state
+        self._asking = Asking(cycle.profile, cycle.pod, cycle.nodes)
         self._pre_filtered = known.pre_filtered
         self._pre_scored = known.pre_scored
         self.feasible = known.filters.feasible
@@ -237,15 +237,7 @@ class _AskingDecision:
     def _run_pre_filter(self) -> None:
         state = self._state
         state.feasible = self._cycle.nodes.exists
-        had_say = []
-        for plugin in self._asked.pre_filters:
-            answer = self._ask("PreFilter", plugin, plugin.pre_filter)
-            if answer is None:
-                had_say.append(plugin.NAME)
-            elif skips(answer):
-                state.skip_filter.add(plugin.NAME)
-            else:
-                raise NotKnownError
+        had_say = self._asking.pre_filter(self._asked.pre_filters, state)
         if had_say:
             self._pre_filtered = [*self._pre_filtered, *had_say]
 
@@ -271,8 +263,7 @@ class _AskingDecision:
                 is_last = index > max(charges, default=-1)
                 before = known.filters.feasible if is_last else known.filters.left_for(index)
                 state.feasible = before if gone is None else before & ~gone
-                answer = self._ask("Filter", plugin, plugin.filter)
-                verdict = checked_verdict(answer, plugin, state.feasible)
+                verdict = self._asking.filter(plugin, state)
                 rejected = verdict.rejected()
                 if rejected is not None:
                     self._charges.append((index, verdict, verdict.num_rejected))
@@ -281,7 +272,7 @@ class _AskingDecision:
             self.feasible = self.feasible & ~gone
             self._num_candidates = int(np.count_nonzero(self.feasible))
             if not self._num_candidates:
-                raise NotKnownError
+                raise CacheMissError
 
     # Score.
 
@@ -322,49 +313,26 @@ class _AskingDecision:
 
     def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
         """Yield what the plugins that have to be asked give the candidates."""
-        state, profile = self._state, self._profile
-        had_say = []
-        for pre_score in self._asked.pre_scores:
-            answer = self._ask("PreScore", pre_score, pre_score.pre_score)
-            if answer is None:
-                had_say.append(pre_score.NAME)
-            elif skips(answer):
-                state.skip_score.add(pre_score.NAME)
-            else:
-                raise NotKnownError
+        state, profile, asking = self._state, self._profile, self._asking
+        had_say = asking.pre_score(self._asked.pre_scores, state)
         if had_say:
             self._pre_scored = [*self._pre_scored, *had_say]
         for plugin in self._asked.scores:
             if plugin.NAME in state.skip_score:
                 continue
-            raw = self._ask("Score", plugin, plugin.score)
-            if isinstance(raw, Status):
-                raise NotKnownError
+            raw = asking.score(plugin, state)
             weight = profile.weights[plugin.NAME]
             is_one = is_everywhere(raw)
             of_rows = normal = raw[:1] if is_one else raw
             if normalizes(plugin):
                 of_rows = of_rows if is_one else among(raw, self.feasible)
-                normal = self._profile.ask(
-                    "ScoreExtensionNormalize",
-                    plugin,
-                    plugin.normalize,
-                    state,
-                    self._cycle.pod,
-                    of_rows,
-                )
-                if isinstance(normal, Status):
-                    raise NotKnownError
+                normal = asking.normalize(plugin, of_rows, state)
             if not are_in_range(normal):
                 check_scores(normal[:1] if is_one else normal[self.feasible])
             if is_one:
                 yield plugin, weight, int(raw[0]), int(normal[0])
             else:
                 yield plugin, weight, raw, normal
-
-    def _ask(self, point: str, plugin: Plugin, call: Any) -> Any:
-        cycle = self._cycle
-        return self._profile.ask(point, plugin, call, cycle.state, cycle.pod, cycle.nodes)
 
 
 def _at(column: Ints | int, rows: Rows) -> Ints | int:

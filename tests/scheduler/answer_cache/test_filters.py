@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.scheduler.answer_cache.filters import NOBODY, NOT_ELIGIBLE, CachedFilters
 from berth.scheduler.framework.status import Code
 from berth.scheduler.framework.verdict import PASS, Rejection, Verdict
-from berth.scheduler.profile.known_filters import NOBODY, NOT_ELIGIBLE, KnownFilters
 
 FILTERS = (0, 1, 2, 3)
 BY_LOAD = (1, 3)
@@ -21,7 +21,7 @@ def rejection(index: int, where: list[bool]) -> Rejection:
     return Rejection(f"no {index}", Code.UNSCHEDULABLE, np.array(where))
 
 
-def check(known: KnownFilters, rows: Rejecting, eligible: list[bool]) -> None:
+def check(known: CachedFilters, rows: Rejecting, eligible: list[bool]) -> None:
     charged = [
         min(of_row, default=NOBODY) if asked else NOT_ELIGIBLE
         for of_row, asked in zip(rows, eligible, strict=True)
@@ -42,7 +42,7 @@ def check(known: KnownFilters, rows: Rejecting, eligible: list[bool]) -> None:
 def test_rows_are_charged_to_the_first_filter_that_rejects_them(
     rows: Rejecting, eligible: list[bool], some: list[tuple[int, set[int]]]
 ) -> None:
-    known = KnownFilters(np.array(eligible))
+    known = CachedFilters(np.array(eligible))
     for index in FILTERS:
         where = [index in of_row and asked for of_row, asked in zip(rows, eligible, strict=True)]
         verdict = Verdict((rejection(index, where),)) if any(where) else PASS

@@ -11,17 +11,23 @@ plugins are asked again.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
+from berth.scheduler.answer_cache.filters import NOBODY, CachedFilters
+from berth.scheduler.answer_cache.look_ahead import LookAhead
+from berth.scheduler.answer_cache.scores import CachedScore, CachedScores, ScoreOfAll
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.interface import (
+    EMPTY_FRAGMENT,
     MAX_NODE_SCORE,
-    NOTHING_ELSE,
     FilterPlugin,
+    Input,
     Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
     ScorePlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
@@ -30,9 +36,6 @@ from berth.scheduler.framework.scoring import normalizes
 from berth.scheduler.framework.single_rows import FiltersRows, ScoresRows
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
-from berth.scheduler.profile.known_filters import NOBODY, KnownFilters
-from berth.scheduler.profile.known_scores import KnownScore, KnownScores, ScoreOfAll
-from berth.scheduler.profile.look_ahead import LookAhead
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.profile.statuses import with_worded_errors
 
@@ -47,11 +50,11 @@ _WORTH: Final = 64
 """For each placement since the last time, plugins may be asked about so many rows at once."""
 
 
-class NotKnownError(Exception):
+class CacheMissError(Exception):
     """All plugins have to be asked about the pod."""
 
 
-class KnownTemplate:
+class CachedAnswers:
     """Feasible rows and their totals for the next pod of a template, as far as they are known.
 
     Plugins in ``asked`` have to be asked about every pod; they may rule out more rows, and add to
@@ -72,7 +75,7 @@ class KnownTemplate:
         *,
         differ: bool = False,
     ) -> None:
-        """Ask about *pod*; NotKnownError if the answers are of a kind that cannot be kept.
+        """Ask about *pod*; CacheMissError if the answers are of a kind that cannot be kept.
 
         *differ*: pods may have other containers and labels.
         """
@@ -83,22 +86,28 @@ class KnownTemplate:
         self.asked = frozenset(
             name
             for name, plugin in profile.deciding.items()
-            if (differ and plugin.GOES_BY_CONTAINERS) or plugin.follows_from(pod, nodes) is None
+            if (differ and Input.CONTAINERS in plugin.INPUTS) or plugin.sign_pod(pod, nodes) is None
         )
-        if any(p.NAME in self.asked and not p.GOES_BY_VOLUMES for p in profile.reserves):
-            raise NotKnownError  # what it finds out is for this pod alone
+        if any(p.NAME in self.asked and Input.VOLUMES not in p.INPUTS for p in profile.reserves):
+            raise CacheMissError  # what it finds out is for this pod alone
         self.pod = pod
         self._nodes = nodes
-        self._epoch = nodes.kept(KnownTemplate, object)
-        self.pre_filtered = self._run_pre_filter()
+        self._asking = Asking(profile, pod, nodes)
+        self._epoch = nodes.kept(CachedAnswers, object)
+        self.state.feasible = nodes.exists
+        self.pre_filtered = self._asking.pre_filter(
+            [p for p in profile.pre_filters if p.NAME not in self.asked], self.state
+        )
         """The plugins that had a say in PreFilter."""
-        self.filters = KnownFilters(eligible)
+        self.filters = CachedFilters(eligible)
         self._filters_by_load: list[tuple[int, FilterPlugin]] = []
         self._run_filters()
         if not self.filters.feasible.any():
-            raise NotKnownError
+            raise CacheMissError
         self.state.feasible = self.filters.not_ruled_out()
-        self.pre_scored = self._run_pre_score()
+        self.pre_scored = self._asking.pre_score(
+            [p for p in profile.pre_scores if p.NAME not in self.asked], self.state
+        )
         self._scores_by_load: list[ScorePlugin] = []
         self.scores = self._run_scores()
         self._best_ahead: deque[LookAhead] = deque(maxlen=_FRONTS)
@@ -128,60 +137,34 @@ class KnownTemplate:
     def _values(self, *, differ: bool) -> Iterator[tuple[Plugin, Hashable]]:
         """Yield what answers follow from, where it is not the nodes alone and may change."""
         for name, plugin in self.profile.deciding.items():
-            is_in_common = plugin.GOES_BY_VOLUMES or (differ and plugin.GOES_BY_LABELS)
+            is_in_common = Input.VOLUMES in plugin.INPUTS or (
+                differ and Input.LABELS in plugin.INPUTS
+            )
             if name not in self.asked and not is_in_common:
-                value = plugin.follows_from(self.pod, self._nodes)
-                if value is not NOTHING_ELSE:
+                value = plugin.sign_pod(self.pod, self._nodes)
+                if value is not EMPTY_FRAGMENT:
                     yield plugin, value
-
-    def _run_pre_filter(self) -> list[str]:
-        self.state.feasible = self._nodes.exists
-        had_say = []
-        for plugin in self.profile.pre_filters:
-            if plugin.NAME not in self.asked:
-                answer = self._ask("PreFilter", plugin, plugin.pre_filter, self.state, self._nodes)
-                if skips(answer):
-                    self.state.skip_filter.add(plugin.NAME)
-                elif answer is None:
-                    had_say.append(plugin.NAME)
-                else:
-                    raise NotKnownError
-        return had_say
 
     def _run_filters(self) -> None:
         for index, plugin in enumerate(self.profile.filters):
             if plugin.NAME in self.asked or plugin.NAME in self.state.skip_filter:
                 continue
-            if plugin.GOES_BY_LOAD:
+            if Input.LOAD in plugin.INPUTS:
                 self._filters_by_load.append((index, plugin))
             self.state.feasible = self.filters.not_ruled_out()
-            answer = self._ask("Filter", plugin, plugin.filter, self.state, self._nodes)
-            verdict = checked_verdict(answer, plugin, self.state.feasible)
-            self.filters.add(index, verdict, lasts=not plugin.GOES_BY_LOAD)
+            verdict = self._asking.filter(plugin, self.state)
+            self.filters.add(index, verdict, lasts=Input.LOAD not in plugin.INPUTS)
 
-    def _run_pre_score(self) -> list[str]:
-        had_say = []
-        for plugin in self.profile.pre_scores:
-            if plugin.NAME not in self.asked:
-                answer = self._ask("PreScore", plugin, plugin.pre_score, self.state, self._nodes)
-                if skips(answer):
-                    self.state.skip_score.add(plugin.NAME)
-                elif answer is None:
-                    had_say.append(plugin.NAME)
-                else:
-                    raise NotKnownError
-        return had_say
-
-    def _run_scores(self) -> KnownScores:
+    def _run_scores(self) -> CachedScores:
         scores, of_all = [], []
         for plugin in self.profile.scores:
             if plugin.NAME in self.asked or plugin.NAME in self.state.skip_score:
                 continue
-            raw = self._ask("Score", plugin, plugin.score, self.state, self._nodes)
-            if not isinstance(raw, np.ndarray) or (plugin.GOES_BY_LOAD and normalizes(plugin)):
-                raise NotKnownError
+            raw = self._asking.score(plugin, self.state)
+            if Input.LOAD in plugin.INPUTS and normalizes(plugin):
+                raise CacheMissError
             weight = self.profile.weights[plugin.NAME]
-            if plugin.GOES_BY_LOAD:
+            if Input.LOAD in plugin.INPUTS:
                 self._scores_by_load.append(plugin)
                 raw = np.array(raw)
             elif is_everywhere(raw):
@@ -193,8 +176,8 @@ class KnownTemplate:
             if not is_relative:
                 check_scores(raw[self.state.feasible])
             normal = raw.copy() if is_relative else raw
-            scores.append(KnownScore(plugin, weight, raw, normal, is_relative))
-        return KnownScores(
+            scores.append(CachedScore(plugin, weight, raw, normal, is_relative))
+        return CachedScores(
             scores,
             of_all,
             self.filters.feasible,
@@ -204,35 +187,27 @@ class KnownTemplate:
         )
 
     def _normalized(self, plugin: ScorePlugin, raw: Ints) -> Ints:
-        point = "ScoreExtensionNormalize"
-        normal = self.profile.ask(point, plugin, plugin.normalize, self.state, self.pod, raw)
-        if not isinstance(normal, np.ndarray):
-            raise NotKnownError
+        normal = self._asking.normalize(plugin, raw, self.state)
         check_scores(normal)
         return normal
 
-    def _ask(
-        self, point: str, plugin: Plugin, call: Any, state: CycleState, nodes: NodeTable
-    ) -> object:
-        return self.profile.ask(point, plugin, call, state, self.pod, nodes)
-
     # Keeping up.
 
-    def catch_up(self) -> None:
-        """Take in what has happened to rows since; NotKnownError if all must be asked again."""
+    def refresh(self) -> None:
+        """Take in what has happened to rows since; CacheMissError if all must be asked again."""
         nodes = self._nodes
-        if nodes.kept(KnownTemplate, object) is not self._epoch:
-            raise NotKnownError
+        if nodes.kept(CachedAnswers, object) is not self._epoch:
+            raise CacheMissError
         for plugin, value in self._follows:
-            if plugin.follows_from(self.pod, nodes) != value:
-                raise NotKnownError
+            if plugin.sign_pod(self.pod, nodes) != value:
+                raise CacheMissError
         if not (self._filters_by_load or self._scores_by_load):
             return
         if nodes.last_generation == self._generation:
             return
         changed = nodes.rows_loaded_since(self._generation)
         if len(changed) > FEW + nodes.size // MANY:
-            raise NotKnownError
+            raise CacheMissError
         self._generation = nodes.last_generation
         unforeseen = []
         for row in changed:
@@ -263,11 +238,11 @@ class KnownTemplate:
         if is_feasible:
             scores = ahead.scores_at(place)
             if any(not 0 <= score <= MAX_NODE_SCORE for score in scores.values()):
-                raise NotKnownError
+                raise CacheMissError
             self.scores.change(row, scores, self.filters.feasible, is_new=not was_feasible)
         elif was_feasible:
             if len(self.scores.best) == 1:
-                raise NotKnownError  # no row is left
+                raise CacheMissError  # no row is left
             self.scores.drop(row, self.filters.feasible)
 
     def _look_at(self, changed: list[int]) -> None:
@@ -338,36 +313,77 @@ class KnownTemplate:
         loads = self._nodes.with_replicas(self.pod.template, rows, pods)
         state = CycleState(np.ones(len(rows), bool))
         state.start_from(self.state)
-        verdicts, scores = {}, {}
-        for index, plugin in self._filters_by_load:
-            answer = self._ask("Filter", plugin, plugin.filter, state, loads)
-            verdicts[index] = checked_verdict(answer, plugin, state.feasible)
-        for scorer in self._scores_by_load:
-            column = self._ask("Score", scorer, scorer.score, state, loads)
-            if not isinstance(column, np.ndarray):
-                raise NotKnownError
-            scores[scorer.NAME] = column
+        asking = Asking(self.profile, self.pod, loads)
+        verdicts = {index: asking.filter(plugin, state) for index, plugin in self._filters_by_load}
+        scores = {scorer.NAME: asking.score(scorer, state) for scorer in self._scores_by_load}
         return LookAhead(rows, loads, verdicts, scores)
 
 
-def skips(answer: object) -> bool:
-    return isinstance(answer, Status) and answer.code is Code.SKIP
+class Asking:
+    """Asks plugins about *pod* and the rows of *nodes*.
 
+    Raises CacheMissError for every answer that only the whole pass knows what to do with.
+    """
 
-def checked_verdict(answer: object, plugin: Plugin, rows: Mask) -> Verdict:
-    """Return what a filter holds against *rows*; NotKnownError if it failed."""
-    if not isinstance(answer, Verdict):
-        raise NotKnownError
-    charged = with_worded_errors(answer.within(rows), plugin) if answer else answer
-    if any(rejection.code is Code.ERROR for rejection in charged.rejections):
-        raise NotKnownError
-    return charged
+    def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable) -> None:
+        self._ask = profile.ask
+        self._pod = pod
+        self._nodes = nodes
+
+    def pre_filter(self, plugins: Iterable[PreFilterPlugin], state: CycleState) -> list[str]:
+        """Return who had a say; who has none is in ``state.skip_filter`` then."""
+        calls = [(plugin, plugin.pre_filter) for plugin in plugins]
+        return self._pre("PreFilter", calls, state, state.skip_filter)
+
+    def pre_score(self, plugins: Iterable[PreScorePlugin], state: CycleState) -> list[str]:
+        """Return who had a say; who has none is in ``state.skip_score`` then."""
+        calls = [(plugin, plugin.pre_score) for plugin in plugins]
+        return self._pre("PreScore", calls, state, state.skip_score)
+
+    def _pre(
+        self, point: str, calls: Iterable[tuple[Plugin, Any]], state: CycleState, skip: set[str]
+    ) -> list[str]:
+        had_say = []
+        for plugin, call in calls:
+            answer = self._ask(point, plugin, call, state, self._pod, self._nodes)
+            if answer is None:
+                had_say.append(plugin.NAME)
+            elif isinstance(answer, Status) and answer.code is Code.SKIP:
+                skip.add(plugin.NAME)
+            else:
+                raise CacheMissError
+        return had_say
+
+    def filter(self, plugin: FilterPlugin, state: CycleState) -> Verdict:
+        """Return what *plugin* holds against rows in ``state.feasible``."""
+        answer = self._ask("Filter", plugin, plugin.filter, state, self._pod, self._nodes)
+        if not isinstance(answer, Verdict):
+            raise CacheMissError
+        charged = with_worded_errors(answer.within(state.feasible), plugin) if answer else answer
+        if any(rejection.code is Code.ERROR for rejection in charged.rejections):
+            raise CacheMissError
+        return charged
+
+    def score(self, plugin: ScorePlugin, state: CycleState) -> Ints:
+        """Return the raw scores of all rows."""
+        raw = self._ask("Score", plugin, plugin.score, state, self._pod, self._nodes)
+        if not isinstance(raw, np.ndarray):
+            raise CacheMissError
+        return raw
+
+    def normalize(self, plugin: ScorePlugin, raw: Ints, state: CycleState) -> Ints:
+        """Return *raw* scores as normalized by *plugin*."""
+        point = "ScoreExtensionNormalize"
+        normal = self._ask(point, plugin, plugin.normalize, state, self._pod, raw)
+        if not isinstance(normal, np.ndarray):
+            raise CacheMissError
+        return normal
 
 
 def check_scores(scores: Ints) -> None:
-    """NotKnownError if any is not in 0..100."""
+    """CacheMissError if any is not in 0..100."""
     if not are_in_range(scores):
-        raise NotKnownError
+        raise CacheMissError
 
 
 def are_in_range(scores: Ints) -> bool:

@@ -1,6 +1,6 @@
 """Victims that would let a pod in, kept from one preemptor of a template to the next.
 
-Exact as :class:`~berth.scheduler.framework.known_rows.KnownRows` is, and while what disruption
+Exact as :class:`~berth.scheduler.framework.cached_rows.CachedRows` is, and while what disruption
 budgets say of the pods of a row stays.
 """
 
@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from berth.kube.objects.policy import PodDisruptionBudgetStatus
+from berth.scheduler.framework.cached_rows import CachedRows, Outcomes
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import RowByRow
-from berth.scheduler.framework.known_rows import KnownRows, Outcomes
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.nominations import Beside
 from berth.scheduler.framework.pod_info import PodInfo
@@ -48,7 +48,7 @@ class _Charged:
     """How many pods on each."""
 
 
-class KnownSelections:
+class CachedSelections:
     """What is known for preemptors of one template, on the rows of one table."""
 
     def __init__(self, nodes: NodeTable, budgets: DisruptionBudgets) -> None:
@@ -57,7 +57,7 @@ class KnownSelections:
         self._budgets_version = budgets.version
         self._charged: dict[BudgetKey, _Charged] = {}
         self._budgets_of: dict[int, Mapping[BudgetKey, int]] = {}
-        self._rows = KnownRows(nodes)
+        self._rows = CachedRows(nodes)
         assert self._rows.index_of(NO_VICTIMS_FOUND) == NO_VICTIMS
         self.break_budgets: Mask = np.empty(0, bool)
         """By row: it has victims that budgets would rather keep, if it is a candidate."""
@@ -75,16 +75,16 @@ class KnownSelections:
 
     @property
     def outcomes(self) -> Outcomes:
-        """By row: as :attr:`KnownRows.outcomes`; those that pass are candidates."""
+        """By row: as :attr:`CachedRows.outcomes`; those that pass are candidates."""
         return self._rows.outcomes
 
-    def catch_up(self, beside: Beside) -> None:
+    def refresh(self, beside: Beside) -> None:
         """Forget the rows whose outcome may be another now.
 
         *beside* are the pods nominated to them.
         """
         self._cover_all_rows()
-        rows = self._rows.catch_up(beside)
+        rows = self._rows.refresh(beside)
         if self._budgets_version != self._budgets.version:
             self._budgets_version = self._budgets.version
             of_budgets = [*self._rows_of_changed_budgets()]
@@ -149,16 +149,16 @@ class KnownPreemptors:
     """What is known for the templates that have preempted last."""
 
     def __init__(self) -> None:
-        self._known: TemplateCache[KnownSelections] = TemplateCache()
+        self._known: TemplateCache[CachedSelections] = TemplateCache()
 
     def of(
         self, pod: PodInfo, nodes: NodeTable, budgets: DisruptionBudgets, row_by_row: RowByRow
-    ) -> KnownSelections:
+    ) -> CachedSelections:
         """Return what is known for *pod*, whose answers follow from rows as told, and budgets."""
         known = self._known.get(
             pod.template,
-            depends_on=(row_by_row.follows_from, budgets.selection_version, nodes),
-            build=lambda: KnownSelections(nodes, budgets),
+            depends_on=(row_by_row.sign_pod, budgets.selection_version, nodes),
+            build=lambda: CachedSelections(nodes, budgets),
         )
-        known.catch_up(row_by_row.beside)
+        known.refresh(row_by_row.beside)
         return known

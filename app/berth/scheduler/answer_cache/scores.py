@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 import numpy as np
 
+from berth.scheduler.answer_cache.best_rows import LEFT_OUT, BestRows
 from berth.scheduler.framework.interface import ScorePlugin
 from berth.scheduler.framework.verdict import Ints, Mask, Rows
-from berth.scheduler.profile.best_rows import LEFT_OUT, BestRows
 
 Normalize = Callable[[ScorePlugin, Ints], Ints]
 """Asks a plugin to normalise raw scores."""
 
 
-class KnownScore(msgspec.Struct):
+class CachedScore(msgspec.Struct):
     """What one plugin gives each row."""
 
     plugin: ScorePlugin
@@ -61,12 +61,12 @@ class ScoreOfAll(msgspec.Struct, frozen=True):
     normal: int
 
 
-class KnownScores:
+class CachedScores:
     """What known Score plugins give rows, and which candidates have the highest totals."""
 
     def __init__(
         self,
-        scores: Iterable[KnownScore],
+        scores: Iterable[CachedScore],
         of_all: Iterable[ScoreOfAll],
         candidates: Mask,
         *,

@@ -21,7 +21,7 @@ from berth.scheduler.framework.pod_signature import (
 from berth.scheduler.queue.nominator import Nominator
 
 
-class KnownFailure(msgspec.Struct, frozen=True):
+class CachedFailure(msgspec.Struct, frozen=True):
     """What the attempt for one pod came to; it holds for all pods of the same signature."""
 
     pod: str
@@ -43,13 +43,13 @@ MOST_KINDS: Final = 1_024
 """So many kinds of pods are kept that differ in more than their requests."""
 
 
-class KnownSignatures:
+class FailureCache:
     """The known failures, by signature."""
 
     def __init__(self, profiles: Mapping[str, Collection[str]], nominator: Nominator) -> None:
         """*profiles* are those whose plugins decide by signature, with who may look at volumes."""
         self._profiles = profiles
-        self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
+        self._by_priority: dict[int, dict[PodSignature, CachedFailure]] = {}
         self._least: dict[Hashable, dict[PodSignature, Requests]] = {}
         """By what pods have in common beside requests, the least ones that are known to fail.
 
@@ -100,7 +100,7 @@ class KnownSignatures:
             self._given_up = self._nominator.given_up
             self._clear()
 
-    def learn(self, queued: QueuedPodInfo, failure: KnownFailure) -> None:
+    def learn(self, queued: QueuedPodInfo, failure: CachedFailure) -> None:
         """Remember *failure* for the signature of a pod that has just begun to wait for events."""
         self._catch_up()
         signature = self.signature_of(queued)
@@ -139,7 +139,7 @@ class KnownSignatures:
             del least[signature]
         return any(known <= demand.requests for known in least.values())
 
-    def failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
+    def failure(self, queued: QueuedPodInfo) -> CachedFailure | None:
         """Return what is known of the signature of a pod."""
         self._catch_up()
         if not self._by_priority:

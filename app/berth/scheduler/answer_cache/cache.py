@@ -1,7 +1,7 @@
-"""The next of many pods: the same decision as for any pod, from what is known of the others.
+"""The cache of plugins' answers: pods that are signed alike share them, with equal decisions.
 
 Decision (2026-11): pods of one template share the answers of plugins, as far as
-:mod:`berth.scheduler.profile.known_template` can keep them true. Pods that differ in containers and
+:mod:`berth.scheduler.answer_cache.answers` can keep them true. Pods that differ in containers and
 labels share those of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
 with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
@@ -12,12 +12,12 @@ from collections.abc import Hashable
 from contextlib import suppress
 from typing import Final
 
+from berth.scheduler.answer_cache.answers import CachedAnswers, CacheMissError
+from berth.scheduler.answer_cache.decision import Decider
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import Placement
-from berth.scheduler.known_decision import Decider
 from berth.scheduler.outcome import Placed
-from berth.scheduler.profile.known_template import KnownTemplate, NotKnownError
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.schedule_pod import Select
 
@@ -33,12 +33,12 @@ _Key = tuple[Profile, Hashable, Placement]
 """Who is asked, what the pods have in common, and which nodes are in question."""
 
 
-class KnownTemplates:
+class AnswerCache:
     """Decides about replicas, and about pods that differ in containers and labels."""
 
     def __init__(self) -> None:
-        self._replicas = _Deciders()
-        self._others = _Deciders()
+        self._replicas = _Entries()
+        self._others = _Entries()
 
     def schedule(self, cycle: Cycle, *, select: Select, is_one_of_many: bool) -> Placed | None:
         """Decide where the pod of *cycle* goes; None if that takes asking everybody.
@@ -61,33 +61,29 @@ class KnownTemplates:
             return None
         by_volumes: tuple[Hashable | None, ...] = ()
         if pod.template.volumes:
-            by_volumes = tuple(
-                p.follows_from(pod, nodes) for p in profile.deciding.values() if p.GOES_BY_VOLUMES
-            )
+            by_volumes = tuple(plugin.sign_pod(pod, nodes) for plugin in profile.by_volumes)
         key: _Key = (profile, (pod.template, *by_volumes), cycle.placement)
         decider = self._replicas.get(key, cycle, at_once=is_one_of_many)
         if decider is not None:
             try:
                 return decider.decide(cycle, select)
-            except NotKnownError:
+            except CacheMissError:
                 if None not in by_volumes:  # else the others may fit, with volumes of their own
                     self._replicas.drop(key, nodes.last_generation)
                 return None
         facts = pod.template.node_facts
         if facts is None:
             return None
-        by_labels = [
-            p.follows_from(pod, nodes) for p in profile.deciding.values() if p.GOES_BY_LABELS
-        ]
+        by_labels = [plugin.sign_pod(pod, nodes) for plugin in profile.by_labels]
         key = (profile, (facts, *by_volumes, *by_labels), cycle.placement)
         decider = self._others.get(key, cycle, differ=True)
         if decider is not None:
-            with suppress(NotKnownError):  # others like it may fit
+            with suppress(CacheMissError):  # others like it may fit
                 return decider.decide(cycle, select)
         return None
 
 
-class _Deciders:
+class _Entries:
     """What is known of the pods that were tried last, by what they have in common."""
 
     def __init__(self) -> None:
@@ -101,24 +97,24 @@ class _Deciders:
     ) -> Decider | None:
         """Return what is known of pods like that of *cycle*; None if they are not worth knowing.
 
-        They are from the second on, or *at_once*. *differ* as for :class:`KnownTemplate`.
+        They are from the second on, or *at_once*. *differ* as for :class:`CachedAnswers`.
         """
         nodes = cycle.nodes
         decider = self._known.pop(key, None)
         try:
             if decider is not None:
                 try:
-                    decider.known.catch_up()
-                except NotKnownError:
+                    decider.known.refresh()
+                except CacheMissError:
                     decider = None
             elif not self._is_worth_knowing(key, nodes.last_generation, at_once=at_once):
                 return None
             if decider is None:
                 eligible = cycle.placement.rows_of(nodes)
                 decider = Decider(
-                    KnownTemplate(cycle.profile, cycle.pod, nodes, eligible, differ=differ)
+                    CachedAnswers(cycle.profile, cycle.pod, nodes, eligible, differ=differ)
                 )
-        except NotKnownError:
+        except CacheMissError:
             self._saw(key, nodes.last_generation)
             return None
         if len(self._known) >= KEPT:

@@ -14,7 +14,7 @@ from berth.kube.objects.pod import (
     Pod,
     Volume,
 )
-from berth.scheduler.known_decision import Decider
+from berth.scheduler.answer_cache.decision import Decider
 from berth.scheduler.outcome import Placed
 from tests.builders import pod, requirement, term
 from tests.scheduler.pair import Pair, fields_of, node_of, varied

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from berth.scheduler.answer_cache import answers as cached_answers
+from berth.scheduler.answer_cache.cache import AnswerCache
+from berth.scheduler.answer_cache.decision import Decider
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.known_decision import Decider
-from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import Placed
-from berth.scheduler.profile import known_template
 from tests.builders import node, pod, service
 from tests.harness import Harness
 from tests.scheduler.pair import APPS, Pair, fields_of, node_of, varied
@@ -57,15 +57,15 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
     few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = {True: 0, False: 0}
-    schedule = KnownTemplates.schedule
+    schedule = AnswerCache.schedule
 
     def counted(*args: Any, **kwargs: Any) -> Placed | None:
         placed = schedule(*args, **kwargs)
         shared[placed is not None] += 1
         return placed
 
-    monkeypatch.setattr(KnownTemplates, "schedule", counted)
-    monkeypatch.setattr(known_template, "FEW", few)
+    monkeypatch.setattr(AnswerCache, "schedule", counted)
+    monkeypatch.setattr(cached_answers, "FEW", few)
     for seed in range(15):
         await check_one_world(seed, vary=False)
     assert shared[True] > 100
@@ -99,7 +99,7 @@ async def test_replicas_beside_a_nominated_pod(
     priority: int, want: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness, shared = Harness(), list[Placed | None]()
-    schedule = KnownTemplates.schedule
+    schedule = AnswerCache.schedule
 
     def noted(*args: Any, **kwargs: Any) -> Placed | None:
         shared.append(schedule(*args, **kwargs))
@@ -110,7 +110,7 @@ async def test_replicas_beside_a_nominated_pod(
     harness.put(nominee)
     await harness.until_idle()
     harness.queue.nominator.add_nominated_pod(PodInfo(nominee), node_name="n1")
-    monkeypatch.setattr(KnownTemplates, "schedule", noted)
+    monkeypatch.setattr(AnswerCache, "schedule", noted)
     harness.put(*(pod(f"p{number}", cpu="100m", priority=5) for number in range(4)))
     await harness.until_idle()
 

@@ -12,7 +12,7 @@ NOBODY: Final = 127
 NOT_ELIGIBLE: Final = -1
 
 
-class KnownFilters:
+class CachedFilters:
     """What the filters of a profile, by index, hold against rows.
 
     A row is charged to the first filter that rejects it. Of filters that go by nodes alone it is
