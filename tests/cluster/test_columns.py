@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.columns import node
+from berth.cluster.columns import kinds
 from berth.cluster.columns.cells import Since, selector_text
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
@@ -51,7 +51,7 @@ ADDRESSES = [
     ],
 )
 def test_status_of_a_node(fields: Object, want: str) -> None:
-    assert node.status({"metadata": {}, **fields}) == want
+    assert kinds.node_status({"metadata": {}, **fields}) == want
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_status_of_a_node(fields: Object, want: str) -> None:
     ],
 )
 def test_roles_of_a_node(labels: dict[str, str], want: str) -> None:
-    assert node.roles({"metadata": {"labels": labels}}) == want
+    assert kinds.node_roles({"metadata": {"labels": labels}}) == want
 
 
 def test_cells_of_a_node() -> None:

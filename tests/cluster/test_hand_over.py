@@ -2,7 +2,7 @@
 
 import asyncio
 
-from berth.cluster.hand_over import HandOver
+from berth.cluster.kubelet.hollow_kubelets import HandOver
 
 
 async def settle() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.cluster.http.label_selectors import parse_label_selector
+from berth.cluster.http.reads import parse_label_selector
 
 NAME_PART = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from berth.insight.whatif.answer import PodGroupOutcome
-from berth.insight.whatif.groups import GATE_OFF
+from berth.insight.whatif.engine import GATE_OFF
 from berth.insight.whatif.live import LiveSnapshots
 from berth.insight.whatif.snapshot import Snapshot
 from berth.insight.whatif.tables import render

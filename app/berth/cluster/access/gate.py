@@ -1,15 +1,17 @@
 """The gate: who makes a request, and whether he may. What passes has a user."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 from starlette.types import Scope
 
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes, attributes_of
 from berth.cluster.access.authentication import TokenAuthenticator
-from berth.cluster.access.client_certificates import user_of
 from berth.cluster.access.flows import is_exempt
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.service_account_tokens import InvalidTokenError
@@ -164,3 +166,20 @@ def refusal(user: User, wanted: Attributes) -> errors.StatusError:
             f"{where if wanted.namespace else 'at the cluster scope'}"
         )
     return errors.access_denied(wanted.group, wanted.resource, wanted.name, why)
+
+
+# Users of client certificates: the common name, with the organizations as groups.
+
+
+@lru_cache(maxsize=256)  # a connection has one for all of its requests
+def user_of(certificate: bytes) -> User | None:
+    """Return the user of a verified certificate, as DER; None if it names nobody.
+
+    Who issued it, and whether it is for clients, was checked in the TLS handshake.
+    """
+    subject = x509.load_der_x509_certificate(certificate).subject
+    names = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    if not names or not names[0]:
+        return None
+    return User(names[0], tuple(dict.fromkeys((*groups, AUTHENTICATED))))

@@ -11,7 +11,6 @@ import msgspec
 from berth.cluster import errors, views
 from berth.cluster.http.chunks import CHUNK_SECONDS
 from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
-from berth.cluster.http.label_selectors import parse_label_selector
 from berth.cluster.http.list_options import (
     EXACT,
     NOT_OLDER_THAN,
@@ -23,7 +22,10 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import Store
 from berth.cluster.storage.stored import Key, Stored
-from berth.kube.objects.selectors import Selector
+from berth.cluster.strategies.syntax import label_value, qualified_name
+from berth.kube.field_errors import invalid
+from berth.kube.objects.selector_text import read_requirements
+from berth.kube.objects.selectors import Operator, Requirement, Selector, all_of, parse_int64
 from berth.runtime.clock import Clock
 
 TOKEN_VERSION: Final = "meta.k8s.io/v1"
@@ -259,3 +261,29 @@ def _decode_token(text: str) -> _Token:
 
 def _bad_token(why: str) -> errors.StatusError:
     return errors.bad_request(f"invalid continue token: continue key is not valid{why}")
+
+
+# The ``labelSelector`` of requests: refused in kube-apiserver's words.
+
+
+def parse_label_selector(text: str) -> Selector:
+    """Compile the ``labelSelector`` of a query. Raises ValueError as ``labels.Parse`` does."""
+    return all_of(read_requirements(text, check_key=_check_key, check_values=_check_values))
+
+
+def _check_key(key: str) -> None:
+    if wrong := qualified_name(key):
+        raise ValueError(str(invalid("key", key, "; ".join(wrong))))
+
+
+def _check_values(requirement: Requirement) -> None:
+    key, values, found = requirement.key, requirement.values, []
+    if requirement.operator in (Operator.GT, Operator.LT):
+        why = "for 'Gt', 'Lt' operators, the value must be an integer"
+        found += [invalid("values[0]", each, why) for each in values if parse_int64(each) is None]
+    for index, value in enumerate(sorted(set(values))):
+        if wrong := label_value(value):
+            found.append(invalid(f"values[{index}][{key}]", value, "; ".join(wrong)))
+    if found:
+        told = ", ".join(map(str, found))
+        raise ValueError(told if len(found) == 1 else f"[{told}]")

@@ -5,21 +5,26 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
-from berth.cluster.columns import configuration as configuration_cells
-from berth.cluster.columns import devices as device_cells
-from berth.cluster.columns import event as event_cells
 from berth.cluster.columns import inert as inert_cells
-from berth.cluster.columns import lease as lease_cells
-from berth.cluster.columns import namespace as namespace_cells
-from berth.cluster.columns import node as node_cells
 from berth.cluster.columns import pod as pod_cells
-from berth.cluster.columns import pod_disruption_budget as pod_disruption_budget_cells
-from berth.cluster.columns import priority_class as priority_class_cells
-from berth.cluster.columns import rbac as rbac_cells
-from berth.cluster.columns import service as service_cells
 from berth.cluster.columns import storage as storage_cells
 from berth.cluster.columns import workloads as workload_cells
 from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.columns.kinds import (
+    BINDING_CELLS,
+    CONFIG_MAP_CELLS,
+    EVENT_CELLS,
+    LEASE_CELLS,
+    NAMESPACE_CELLS,
+    NETWORK_POLICY_CELLS,
+    NODE_CELLS,
+    POD_DISRUPTION_BUDGET_CELLS,
+    PRIORITY_CLASS_CELLS,
+    RESOURCE_CLAIM_CELLS,
+    RESOURCE_SLICE_CELLS,
+    SECRET_CELLS,
+    SERVICE_CELLS,
+)
 from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
@@ -128,12 +133,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/componentstatuses": Behaviour(
         more={"deprecation": "v1 ComponentStatus is deprecated in v1.19+"}
     ),
-    "v1/configmaps": Behaviour(configuration.CONFIG_MAP, configuration_cells.CONFIG_MAP_CELLS),
+    "v1/configmaps": Behaviour(configuration.CONFIG_MAP, CONFIG_MAP_CELLS),
     "v1/events": Behaviour(
-        EVENT, event_cells.CELLS, selectable_fields.EVENT, {"garbage_collected": False}
+        EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
     ),
-    "v1/namespaces": Behaviour(NAMESPACE, namespace_cells.CELLS, selectable_fields.NAMESPACE),
-    "v1/nodes": Behaviour(NODE, node_cells.CELLS, selectable_fields.NODE),
+    "v1/namespaces": Behaviour(NAMESPACE, NAMESPACE_CELLS, selectable_fields.NAMESPACE),
+    "v1/nodes": Behaviour(NODE, NODE_CELLS, selectable_fields.NODE),
     "v1/persistentvolumes": ruled(
         storage_cells.PERSISTENT_VOLUME_CELLS,
         default=storage.default_volume,
@@ -158,12 +163,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         workload_cells.REPLICATION_CONTROLLER_CELLS,
         more={"selects_by_map": True, "default_propagation": "Orphan"},
     ),
-    "v1/secrets": Behaviour(
-        configuration.SECRET, configuration_cells.SECRET_CELLS, selectable_fields.SECRET
-    ),
+    "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),
     "v1/serviceaccounts": Behaviour(more={"returned_when_gone": True}),
     "v1/services": Behaviour(
-        SERVICE, service_cells.CELLS, selectable_fields.SERVICE, {"returned_when_gone": True}
+        SERVICE, SERVICE_CELLS, selectable_fields.SERVICE, {"returned_when_gone": True}
     ),
     "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
     "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
@@ -171,7 +174,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "apps/v1/statefulsets": Behaviour(STATEFUL_SET, workload_cells.STATEFUL_SET_CELLS),
     "events.k8s.io/v1/events": Behaviour(
         core_strategy(EVENT),
-        {name: core_cell(cell) for name, cell in {**COMMON, **event_cells.CELLS}.items()},
+        {name: core_cell(cell) for name, cell in {**COMMON, **EVENT_CELLS}.items()},
         selectable_fields.EVENTS_K8S_IO_EVENT,
         {
             "garbage_collected": False,
@@ -182,13 +185,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         },
     ),
     "networking.k8s.io/v1/networkpolicies": ruled(
-        configuration_cells.NETWORK_POLICY_CELLS,
+        NETWORK_POLICY_CELLS,
         default=network_policy.default,
         check=network_policy.check,
         generation=True,
     ),
     "policy/v1/poddisruptionbudgets": ruled(
-        pod_disruption_budget_cells.CELLS,
+        POD_DISRUPTION_BUDGET_CELLS,
         check=pod_disruption_budget.check,
         check_status=pod_disruption_budget.check_status,
         status=dict.fromkeys(sorted(pod_disruption_budget.COUNTS), 0),
@@ -196,12 +199,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "rbac.authorization.k8s.io/v1/clusterroles": Behaviour(rbac.CLUSTER_ROLE),
     "rbac.authorization.k8s.io/v1/clusterrolebindings": Behaviour(
-        rbac.CLUSTER_ROLE_BINDING, rbac_cells.BINDING_CELLS
+        rbac.CLUSTER_ROLE_BINDING, BINDING_CELLS
     ),
     "rbac.authorization.k8s.io/v1/roles": Behaviour(rbac.ROLE),
-    "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(
-        rbac.ROLE_BINDING, rbac_cells.BINDING_CELLS
-    ),
+    "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(rbac.ROLE_BINDING, BINDING_CELLS),
     "storage.k8s.io/v1/csidrivers": ruled(
         storage_cells.CSI_DRIVER_CELLS, default=storage.default_driver
     ),
@@ -219,16 +220,14 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_update=immutable_spec,
         status={"attached": False},
     ),
-    "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, priority_class_cells.CELLS),
-    "coordination.k8s.io/v1/leases": Behaviour(LEASE, lease_cells.CELLS),
+    "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, PRIORITY_CLASS_CELLS),
+    "coordination.k8s.io/v1/leases": Behaviour(LEASE, LEASE_CELLS),
     "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
-    "resource.k8s.io/v1/resourceclaims": Behaviour(
-        devices.resource_claim(), device_cells.RESOURCE_CLAIM_CELLS
-    ),
+    "resource.k8s.io/v1/resourceclaims": Behaviour(devices.resource_claim(), RESOURCE_CLAIM_CELLS),
     "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),
     "resource.k8s.io/v1/resourceslices": Behaviour(
         resource_slices.resource_slice(),
-        device_cells.RESOURCE_SLICE_CELLS,
+        RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(

@@ -3,35 +3,90 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from berth.insight.explain.groups.explanation import PodGroupExplanation
+from berth.insight.explain.groups.summary import reasons_in_words
 from berth.insight.whatif.answer import (
     Answer,
     Group,
+    Move,
     NodesNeeded,
     Outcome,
     Partial,
+    PodGroupOutcome,
     Removable,
+    Repacked,
     Unplaced,
+    Victim,
 )
 from berth.insight.whatif.course import Course, CutShortError, Stage
 from berth.insight.whatif.deciding import Decider, as_compared, decider
 from berth.insight.whatif.find_nodes import nodes_needed
 from berth.insight.whatif.find_removable import removable
-from berth.insight.whatif.groups import group_outcomes, notes_on_groups
 from berth.insight.whatif.movable import Movable
-from berth.insight.whatif.partial_answer import note_on, partial
 from berth.insight.whatif.placing import Placed, Placing
 from berth.insight.whatif.question import Question
-from berth.insight.whatif.repacking import repacked, spare_moves
 from berth.insight.whatif.snapshot import Snapshot
 from berth.insight.whatif.typical_pods import TypicalPods
 from berth.insight.whatif.usage import NodesThen, changed_nodes, nothing
-from berth.insight.whatif.victims import victims_then
-from berth.insight.whatif.world import World
+from berth.insight.whatif.world import World, unplaced
+from berth.kube.objects.pod_group import GroupKey, group_of
 from berth.scheduler.core.simulated_cluster import run_simulation
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_signature import PodSignature, signature_of
 from berth.scheduler.profile.build import Registry
+
+# The partial answer of a simulation whose time was over before its end.
+
+
+UNLIMITED: Final = "`berth simulate --snapshot` has no limit"
+
+
+def partial(
+    course: Course, question: Question, world: World, undecided: tuple[str, ...]
+) -> Partial:
+    """Say how far *course* came, and what would need less time."""
+    has_counted = course.stage not in ("placing", "comparing")
+    return Partial(
+        stage=course.stage,
+        done=course.done if has_counted else course.of - len(undecided),
+        of=course.of,
+        undecided=undecided,
+        advice=f"{_advice(course.stage, question, world)}; {UNLIMITED}",
+    )
+
+
+def note_on(partial: Partial) -> str:
+    """Say the same in a sentence."""
+    what = "nodes were tried" if partial.stage == "findRemovable" else "pods were decided about"
+    return (
+        f"the CPU time was over when {partial.done} of {partial.of} {what} ({partial.stage}):"
+        f" {partial.advice}"
+    )
+
+
+def _advice(stage: Stage, question: Question, world: World) -> str:
+    match stage:
+        case "comparing":
+            return "ask about one configuration at a time"
+        case "findNodes":
+            return "lower findNodes.most, or add a number of nodes with addNodes instead"
+        case "findRemovable":
+            return "name fewer nodes in findRemovable"
+    pending, moved = len(world.pending), len(world.moving) + len(world.homeless)
+    if question.repack:
+        return f"repack places {moved} pods anew: leave it out"
+    own = len(world.asked) - moved
+    most, total = max(pending, moved, own), pending + moved + own
+    if most == own:
+        return "ask for fewer pods"
+    if most == moved:
+        return f"remove fewer nodes: {moved} of the {total} pods are theirs"
+    return (
+        f"set includePending to false (--no-pending): {pending} of the {total} pods"
+        " wait in the cluster"
+    )
 
 
 def answer(
@@ -215,3 +270,136 @@ def _unplaced(world: World, placed: Placed) -> tuple[Unplaced, ...]:
 
 def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> int:
     return sum(one.get(key) != other.get(key) for key in one.keys() | other.keys())
+
+
+# Pod groups in answers, which are placed as one unit.
+
+
+GATE_OFF = (
+    "pods that name a pod group are placed one by one: the feature gate GenericWorkload is off"
+)
+
+
+def notes_on_groups(world: World) -> Iterator[str]:
+    """Yield what there is to say about groups that are not scheduled as such."""
+    if world.cluster.core.scheduler.groups is not None:
+        return
+    if any(pod.pod.spec.scheduling_group is not None for pod in world.waiting):
+        yield GATE_OFF
+
+
+def group_outcomes(world: World, placed: Placed) -> tuple[PodGroupOutcome, ...]:
+    """Return what became of each group that *placed* explains, by name."""
+    pods = world.cluster.pods
+    counts = Counter(group_of(pods[key]) for key in placed.nodes if key in pods)
+    outcomes = (
+        _groups_outcome(world, key, found, placed=counts[key])
+        for key, found in placed.groups.items()
+    )
+    return tuple(sorted(outcomes, key=lambda each: each.pod_group))
+
+
+def _groups_outcome(
+    world: World, key: GroupKey, found: PodGroupExplanation, *, placed: int
+) -> PodGroupOutcome:
+    groups = world.cluster.core.scheduler.groups
+    state = groups.pod_groups.get(key) if groups is not None else None
+    scheduled = list(state.scheduled.values()) if state is not None else []
+    is_complete = len(scheduled) == found.num_pods
+    return PodGroupOutcome(
+        pod_group=found.pod_group,
+        min_count=found.min_count,
+        placed=placed,
+        starts=found.exists and len(scheduled) >= (found.min_count or 1),
+        topology=_domain(world, found.topology_key, scheduled),
+        obstacle="" if is_complete else found.obstacle,
+        why="" if is_complete else reasons_in_words(found, now=None),
+    )
+
+
+def _domain(world: World, key: str, scheduled: list[PodInfo]) -> str:
+    if not key or not scheduled:
+        return ""
+    return f"{key}={world.node(scheduled[0].node_name).labels.get(key, '')}"
+
+
+# What comes of placing pods anew.
+
+
+def spare_moves(world: World, placed: Placed) -> None:
+    """Let replicas change places so that as many as can be are where they were.
+
+    Who is placed anew and is like others in all that decides may as well be one of them.
+    """
+    replicas: dict[PodSignature, list[PodInfo]] = {}
+    for pod in world.asked:
+        signature = signature_of(pod) if pod.key in world.moving else None
+        if signature is not None and pod.key in placed.nodes:
+            replicas.setdefault(signature, []).append(pod)
+    for pods in replicas.values():
+        free = Counter(placed.nodes[pod.key] for pod in pods)
+        leaving = []
+        for pod in pods:
+            source = world.moving[pod.key]
+            if free[source]:
+                free[source] -= 1
+                placed.nodes[pod.key] = source
+            else:
+                leaving.append(pod)
+        for pod, target in zip(leaving, free.elements(), strict=True):
+            placed.nodes[pod.key] = target
+
+
+def repacked(world: World, placed: Placed) -> Repacked:
+    """Compare where the pods of *world* that were placed anew were, and are.
+
+    Who has no node any more is among the unplaced of the outcome.
+    """
+    before, after = world.busy_before, world.busy_nodes()
+    moves = (
+        Move(pod=key, source=source, target=placed.nodes[key])
+        for key, source in world.moving.items()
+        if placed.nodes.get(key, source) != source
+    )
+    return Repacked(
+        nodes_before=len(before),
+        nodes_after=len(after),
+        emptied=tuple(sorted(before - after)),
+        pods=len(world.moving),
+        moves=tuple(moves),
+    )
+
+
+# What becomes of pods that are evicted: whether those that replace them find a node.
+
+
+NO_CONTROLLER: Final = "lost, because no controller replaces it"
+NOT_TRIED: Final = "not tried: the time was over"
+
+
+async def victims_then(placed: Placed, placing: Placing) -> tuple[Victim, ...]:
+    """Return the victims of *placed* with where the pods would go that replace them.
+
+    They are placed after everybody else, on the cluster as it is then, and stay there.
+    """
+    replaced = [
+        PodInfo(unplaced(placed.evicted[victim.pod]))
+        for victim in placed.victims
+        if placed.evicted[victim.pod].metadata.controller is not None
+    ]
+    then = await placing.place_anew(replaced) if replaced else Placed()
+    return tuple(
+        victim.model_copy(
+            update={
+                "target": then.nodes.get(victim.pod, ""),
+                "why": _why(victim.pod, then),
+            }
+        )
+        for victim in placed.victims
+    )
+
+
+def _why(pod: str, then: Placed) -> str:
+    if pod in then.nodes:
+        return ""
+    return NOT_TRIED if pod in then.undecided else then.refusals.get(pod, NO_CONTROLLER)

@@ -3,11 +3,115 @@
 from collections.abc import Mapping
 from typing import Final
 
-from berth.cluster.writes.subresources.finalize import Finalize
-from berth.cluster.writes.subresources.part import MAIN, Part
-from berth.cluster.writes.subresources.pod_parts import EphemeralContainers, Resize
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.strategies import certificates, ephemeral_containers, pod, pod_resize
+from berth.cluster.strategies import metadata as metadata_rules
+from berth.cluster.writes.subresources.part import MAIN, Part, kept, put_back
 from berth.cluster.writes.subresources.scale import Scale
-from berth.cluster.writes.subresources.status import Approval, Status
+from berth.kube.field_errors import FieldError
+
+# ``finalize``: the ``spec.finalizers`` of a namespace.
+
+
+class Finalize(Part):
+    name = "finalize"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        spec = new.get("spec")
+        finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
+        metadata = dict(old["metadata"])  # it gets managed fields
+        return {
+            **old,
+            "metadata": metadata,
+            "spec": {**(old.get("spec") or {}), "finalizers": finalizers},
+        }
+
+    def prepare(self, resource: ResourceType, new: Object, old: Object) -> None:
+        """Leave it: the strategy would put the finalizers back."""
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        return []
+
+
+# ``pods/ephemeralcontainers`` and ``pods/resize``: what changes of a pod that runs.
+
+
+EPHEMERAL = "ephemeralContainers"
+
+
+class EphemeralContainers(Part):
+    """The ephemeral containers, and nothing else."""
+
+    name = "ephemeralcontainers"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        spec = {key: value for key, value in old["spec"].items() if key != EPHEMERAL}
+        given = (new.get("spec") or {}).get(EPHEMERAL)
+        if given:
+            spec[EPHEMERAL] = given
+        return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        return pod.validate_whole(new) + ephemeral_containers.validate(new, old)
+
+
+class Resize(Part):
+    """The resources of containers, and whether a resize restarts them."""
+
+    name = "resize"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        spec = pod_resize.resized(new.get("spec") or {}, old["spec"])
+        return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        return pod.validate_whole(new) or pod_resize.validate(new, old)
+
+
+# ``status``, and ``approval``: the part of it that those who approve certificates write.
+
+
+class Status(Part):
+    """The status and the metadata; of that what the kind allows."""
+
+    name = "status"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        whole = {key: value for key, value in old.items() if key != "status"}
+        whole["metadata"] = kept(new["metadata"], old["metadata"])
+        for key in resource.strategy.kept_by_status:
+            put_back(whole["metadata"], old["metadata"], key)
+        return whole | ({"status": new["status"]} if new.get("status") is not None else {})
+
+    def prepare(self, resource: ResourceType, new: Object, old: Object) -> None:
+        """Leave it: nothing follows from a status."""
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        found = resource.strategy.validate_status(new, old)
+        if _told(new) != _told(old):
+            found += metadata_rules.validate_status_write(new, old, namespaced=resource.namespaced)
+        return found
+
+
+class Approval(Status):
+    """The conditions of a CertificateSigningRequest."""
+
+    name = "approval"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        given = (new.get("status") or {}).get("conditions") or []
+        status = {**(old.get("status") or {}), "conditions": certificates.with_transitions(given)}
+        return super().merged(resource, {**new, "status": status}, old)
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        return certificates.check_approval(new, old)
+
+
+def _told(obj: Object) -> Object:
+    """Return the metadata that clients decide on."""
+    ignored = ("managedFields", "resourceVersion")
+    return {key: value for key, value in obj["metadata"].items() if key not in ignored}
+
 
 PARTS: Final[Mapping[str, Part]] = {
     each.name: each
