@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.cluster.loading import Loader
+from berth.cluster.sources import Gathered
 from berth.kube import manifests
 from berth.kube.client.api import Api
-from berth.tools.up.loading import Loader
-from berth.tools.up.sources import Gathered
 
 GPU_NODES: Final = 3
 
