@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.e2e.replicas import berth
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -20,6 +20,7 @@ import yaml
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.users import KUBELETS, User, service_account_user
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
@@ -27,7 +28,6 @@ from berth.kube.client.api_client import ApiClient
 from berth.kube.client.discovery import Discovery
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.e2e.replicas import Process, berth
 from tests.helm.rendering import NAMESPACE, Object, Values, deployment, of_kind, render
 

@@ -10,10 +10,10 @@ import yaml
 from cryptography import x509
 
 from berth import cli
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.connect import connect
 from berth.kube.client.errors import ForbiddenError
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 
 
 @pytest.mark.parametrize(

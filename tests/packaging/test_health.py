@@ -9,9 +9,9 @@ import pytest
 
 from berth import cli
 from berth.cli.commands.health import probe
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.clock import RealClock
 from berth.runtime.terminal import CommandError
-from berth.tools.up.cluster import EmbeddedCluster
 
 URL = "https://127.0.0.1:10259/readyz"
 

@@ -39,9 +39,13 @@ def parse(text: str, *, source: str) -> Iterator[Manifest]:
     for number, document in enumerate(found, start=1):
         if document is None:
             continue
-        where = f"{source}, document {number}"
-        for obj in _items(document):
-            yield _checked(obj, where)
+        yield from objects(document, source=f"{source}, document {number}")
+
+
+def objects(document: Any, *, source: str) -> Iterator[Manifest]:
+    """Yield the object that *document* is, or the items of a List; *source* names it in errors."""
+    for obj in _items(document):
+        yield _checked(obj, source)
 
 
 def _items(document: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -45,6 +45,18 @@ class LoopThread:
         self._loop.set_exception_handler(log_loop_error)
         self._runs.set()
         await self._end.wait()
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await *work* in this thread, while the caller's thread is blocked.
+
+        It is cancelled when the caller is interrupted.
+        """
+        working = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return working.result()
+        except BaseException:
+            working.cancel()
+            raise
 
     async def call(self, work: Callable[[], Awaitable[T]]) -> T:
         """Await *work* in this thread; see :func:`call_in`."""

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from berth.cluster.access.users import SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.api_client import ApiClient
 from berth.kube.client.connect import connect
 from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 
 pytestmark = pytest.mark.wall
 

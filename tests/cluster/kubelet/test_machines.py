@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.in_process_api import InProcessApi, Turns
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.stages.load import load
 from berth.cluster.resources import Object
 from berth.runtime.duration import Duration
-from berth.tools.up.in_process_api import InProcessApi, Turns
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

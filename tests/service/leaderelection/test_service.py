@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.api_client import ApiClient
 from berth.runtime.clock import RealClock
 from berth.scheduler.config.load import from_object
@@ -20,7 +21,6 @@ from berth.service.applications import scheduler_application
 from berth.service.leaderelection.build import make_elector
 from berth.service.leaderelection.elector import LeadershipLostError
 from berth.service.scheduler_service import SchedulerService
-from berth.tools.up.cluster import EmbeddedCluster
 from berth_plugins.registry import IN_TREE
 from tests.service.leaderelection.lease_api import LEASE, LEASES
 

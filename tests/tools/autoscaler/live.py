@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.runtime.clock import FakeClock
 from berth.runtime.virtual_time import VirtualTimeLoop
@@ -19,7 +20,6 @@ from berth.tools.autoscaler.node_groups import NodeGroup, NodeGroups
 from berth.tools.autoscaler.options import AutoscalingOptions
 from berth.tools.autoscaler.planning_thread import Beside
 from berth.tools.up.autoscaling import access_rights, cluster_autoscaler
-from berth.tools.up.cluster import EmbeddedCluster
 
 T = TypeVar("T")
 Object = dict[str, Any]

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from berth.cluster.access.users import ADMIN, CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
+from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster.in_process_api import InProcessApi
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.kube.client.api import Api
@@ -21,8 +23,6 @@ from berth.tools.rebalance.patient_api import PatientApi
 from berth.tools.rebalance.proposal import Proposal
 from berth.tools.rebalance.propose import Goals, propose
 from berth.tools.rebalance.rebalancing import Rebalancing
-from berth.tools.up.cluster import EmbeddedCluster
-from berth.tools.up.in_process_api import InProcessApi
 from berth_plugins.registry import IN_TREE
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 import yaml
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.insight.explain.explanation import Explanation
 from berth.insight.explain.tables import render
@@ -23,7 +24,6 @@ from berth.runtime.clock import RealClock
 from berth.runtime.tables import as_text
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.profile.build import args_models
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.up import Up, UpOptions
 from berth_plugins.registry import IN_TREE

@@ -12,13 +12,13 @@ import httpx
 import pytest
 import yaml
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.node_template import NodePool
 from berth.kube.kubeconfig import scheduler_in
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.clock import RealClock
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.profile.build import args_models
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.up import Up, UpOptions
 from berth_plugins.registry import IN_TREE

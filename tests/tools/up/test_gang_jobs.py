@@ -8,13 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import Settings
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
 from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.config.load import from_object
 from berth.service.plugin_sources import KnownPlugins
 from berth.tools.autoscaler.node_groups import NodeGroups
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.scenario.actions import NodeGroup
 from berth.tools.up.scenario.simulation import Simulation, running
 

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from berth.cluster.access.users import ADMIN
+from berth.cluster.embedded_cluster import COMPONENTS, MONITORING_TOKEN, EmbeddedCluster
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import JournalError
 from berth.kube.client.connect import connect
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import COMPONENTS, MONITORING_TOKEN, EmbeddedCluster
 from tests.cluster.custom.definitions import DEFINITIONS, definition, widget, widgets
 from tests.cluster.storage.keeping import SlowDatabase
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.resources import Object
 from berth.kube.client.api_client import ApiClient
 from berth.kube.client.errors import NotFoundError
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.cluster.custom.definitions import DEFINITIONS, definition, version
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

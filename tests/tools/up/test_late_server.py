@@ -6,12 +6,12 @@ import socket
 
 import pytest
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.connect import connect
 from berth.runtime.clock import FakeClock, RealClock
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.profile.build import args_models
 from berth.service.scheduler_service import SchedulerService
-from berth.tools.up.cluster import EmbeddedCluster
 from berth_plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall

@@ -9,11 +9,11 @@ import pytest
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.node_template import NodePool
 from berth.runtime.clock import RealClock
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.profile.build import args_models
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.up import Up, UpOptions
 from berth_plugins.registry import IN_TREE

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.node_template import NodePool
+from berth.cluster.sources import gather
 from berth.runtime.clock import RealClock
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.profile.build import args_models
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
-from berth.tools.up.sources import gather
 from berth.tools.up.up import Up, UpOptions
 from berth_plugins.registry import IN_TREE
 

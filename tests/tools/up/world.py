@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
@@ -19,7 +20,6 @@ from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import Extender
 from berth.service.plugin_sources import KnownPlugins
 from berth.service.scheduler_service import SchedulerService
-from berth.tools.up.cluster import EmbeddedCluster
 
 Object = dict[str, Any]
 

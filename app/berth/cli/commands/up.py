@@ -17,6 +17,7 @@ from berth.cli.settings.embedded_cluster import (
 from berth.cli.settings.feature_gates import with_gates
 from berth.cli.settings.recording import recording
 from berth.cluster.kubelet.stages.load import load as load_stages
+from berth.cluster.sources import gather
 from berth.runtime import log
 from berth.runtime.clock import RealClock
 from berth.runtime.event_loop import in_loop, sparing_survivors
@@ -24,7 +25,6 @@ from berth.runtime.terminal import naming_port, say
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
 from berth.service.running import run_and_reload
 from berth.service.scheduler_service import SchedulerService
-from berth.tools.up.sources import gather
 from berth.tools.up.up import Up, UpOptions
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))

@@ -10,6 +10,7 @@ from berth.cli.flags.kube_controller_manager import controller_options
 from berth.cli.settings.feature_gates import warn_of_gates_without_effect
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.controllers.options import ControllerOptions
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet import configuration
 from berth.cluster.kubelet.configuration import KubeletConfiguration
@@ -21,7 +22,6 @@ from berth.runtime.addresses import LOOPBACK
 from berth.runtime.clock import Clock, RealClock
 from berth.runtime.terminal import UsageError
 from berth.scheduler.config.feature_gates import enabled_features
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 
 

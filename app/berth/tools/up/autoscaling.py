@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth.cluster.access.users import service_account
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.insight.whatif.live import LiveSnapshots
@@ -16,7 +17,6 @@ from berth.tools.autoscaler.cloud import Cloud, Machines
 from berth.tools.autoscaler.node_groups import NodeGroups
 from berth.tools.autoscaler.planning_thread import Beside
 from berth.tools.up.access_rights import granted
-from berth.tools.up.cluster import EmbeddedCluster
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "cluster-autoscaler"

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.kubeconfig import merged, path_beside, usual_path, written
 from berth.runtime.addresses import KUBECONFIG
 from berth.runtime.terminal import shown_path
-from berth.tools.up.cluster import EmbeddedCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp
 
 from berth.cluster.access.users import SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.certificates import server_context
 from berth.runtime.clock import Clock
@@ -16,7 +17,6 @@ from berth.scheduler.config.options import (
     DelegatingAuthorizationOptions,
 )
 from berth.service.server.access.secure_serving import with_delegated_access
-from berth.tools.up.cluster import EmbeddedCluster
 
 
 @asynccontextmanager

@@ -15,10 +15,13 @@ import msgspec
 
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.stages.types import Stages
+from berth.cluster.loading import DEFAULT_NAMESPACE, Loader, Refused
+from berth.cluster.sources import Gathered
 from berth.insight.recording.writer import RecordingWriter
 from berth.kube import manifests
 from berth.kube.client.api import Api
@@ -37,12 +40,9 @@ from berth.service.plugin_sources import KnownPlugins
 from berth.service.scheduler_service import SchedulerService
 from berth.service.ui.local_page import local_page
 from berth.tools.up.access_rights import listed_to_explain, read_by_plugins
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
-from berth.tools.up.loading import DEFAULT_NAMESPACE, Loader, Refused
 from berth.tools.up.progress import Observer, Progress, ProgressNews, count_states
 from berth.tools.up.scheduler_port import scheduler_port
-from berth.tools.up.sources import Gathered
 from berth.tools.up.verify import Verification, verify
 from berth.tools.up.view import render
 

@@ -13,6 +13,7 @@ import pytest
 
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.api_client import ApiClient
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.certificates import KeyPair
@@ -23,7 +24,6 @@ from berth.service.server.access.client_authorities import LOOKUP
 from berth.service.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.service.server.application import Application
 from berth.service.server.health import health_endpoints
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.service.server.access.issuing import Authority, written
 
 pytestmark = pytest.mark.wall

@@ -17,6 +17,7 @@ from berth.cli.flags.extender_port import add_flags
 from berth.cli.settings.extender_port import extender_port as extender_port_of
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.certificates import KeyPair
 from berth.runtime.clock import FakeClock, RealClock
@@ -29,7 +30,6 @@ from berth.service.server.application import Application
 from berth.service.server.extender.access import ExtenderAccess
 from berth.service.server.extender.application import extender_application
 from berth.service.server.health import extender_probes
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.kube.client.fake_api import FakeApi
 from tests.service.server.access.issuing import Authority, der, written
 

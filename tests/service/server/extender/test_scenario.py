@@ -12,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.api_client import ApiClient
 from berth.kube.client.rate_limit import TokenBucket
 from berth.runtime.addresses import LOOPBACK
@@ -21,7 +22,6 @@ from berth.scheduler.config.load import default_configuration, load
 from berth.scheduler.profile.build import args_models
 from berth.service.applications import extender_port_application
 from berth.service.scheduler_service import SchedulerService
-from berth.tools.up.cluster import EmbeddedCluster
 from berth_plugins.registry import IN_TREE
 from tests.service.server.test_openapi import ask_all
 

@@ -4,12 +4,12 @@ import asyncio
 import random
 from pathlib import Path
 
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.clock import RealClock
 from berth.runtime.event_loop import sparing_survivors
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
 from berth.scheduler.config.feature_gates import enabled_features
 from berth.service.plugin_sources import KnownPlugins
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.runner import Result
 from berth.tools.up.scenario.up import run_scenario

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.cluster import install_order
+from berth.cluster.loading import Loader
+from berth.cluster.sources import Gathered
 from berth.kube.client.discovery import Discovery, UnknownKindError
 from berth.kube.client.errors import ApiError
 from berth.scheduler.config.errors import ConfigError
-from berth.tools.up import install_order
-from berth.tools.up.loading import Loader
 from berth.tools.up.scenario.actions import (
     Action,
     Delete,
@@ -27,7 +28,6 @@ from berth.tools.up.scenario.drain import Drainer, cordon, evict
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.references import resource_of
 from berth.tools.up.scenario.simulation import Simulation
-from berth.tools.up.sources import Gathered
 
 FIELD_MANAGER: Final = "berth-scenario"
 APPLY: Final = "application/apply-patch+yaml"

@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.kube.client.api import Api
@@ -22,7 +23,6 @@ from berth.tools.autoscaler.autoscaler import ClusterAutoscaler
 from berth.tools.autoscaler.node_groups import NodeGroups
 from berth.tools.autoscaler.planning_thread import InTurn
 from berth.tools.up.autoscaling import cluster_autoscaler
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.scenario.actions import NodeGroup
 
 LOOK_SECONDS = 0.1

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.clock import Clock, RealClock
 from berth.runtime.duration import Duration
 from berth.runtime.terminal import typed
@@ -23,7 +24,6 @@ from berth.service.scheduler_service import SchedulerService
 from berth.service.ui.local_page import local_page
 from berth.tools.up.access_rights import listed_to_explain, read_by_plugins
 from berth.tools.up.autoscaling import access_rights
-from berth.tools.up.cluster import EmbeddedCluster
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.runner import Result, Runner

@@ -27,6 +27,8 @@ from berth.cluster.controllers.run import Controllers
 from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
+from berth.cluster.identity import Identity
+from berth.cluster.in_process_api import InProcessApi, Turns
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
@@ -42,8 +44,6 @@ from berth.runtime.certificates import KeyPair, issued, server_context
 from berth.runtime.clock import Clock
 from berth.runtime.files import write_file
 from berth.runtime.tasks import forever
-from berth.tools.up.identity import Identity
-from berth.tools.up.in_process_api import InProcessApi, Turns
 
 T = TypeVar("T")
 

@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.cluster import install_order
 from berth.cluster.access.users import ADMIN
+from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster.in_process_api import InProcessApi
+from berth.cluster.loading import FEATURES_PAGE, KINDS_PAGE, Loader
+from berth.cluster.sources import Gathered
 from berth.cluster.storage.database import Database
 from berth.runtime.clock import RealClock
-from berth.tools.up import install_order
-from berth.tools.up.cluster import EmbeddedCluster
-from berth.tools.up.in_process_api import InProcessApi
-from berth.tools.up.loading import FEATURES_PAGE, KINDS_PAGE, Loader
-from berth.tools.up.sources import Gathered
 
 pytestmark = pytest.mark.wall
 
 Object = dict[str, Any]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 class Loading:

@@ -7,6 +7,13 @@ import msgspec
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from berth.cluster.in_process_api import (
+    HOST,
+    MOST_CHUNKS,
+    REQUESTS_PER_TURN,
+    InProcessApi,
+    Turns,
+)
 from berth.kube.client.errors import (
     ConflictError,
     FencedError,
@@ -16,13 +23,6 @@ from berth.kube.client.errors import (
     UnavailableError,
 )
 from berth.runtime.clock import FakeClock
-from berth.tools.up.in_process_api import (
-    HOST,
-    MOST_CHUNKS,
-    REQUESTS_PER_TURN,
-    InProcessApi,
-    Turns,
-)
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

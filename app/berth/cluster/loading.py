@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.cluster import install_order
+from berth.cluster.sources import Gathered
 from berth.kube.client.api import Api
 from berth.kube.client.discovery import Discovery, UnknownKindError
 from berth.kube.client.errors import AlreadyExistsError, ApiError, NotFoundError
 from berth.kube.manifests import Manifest
 from berth.runtime.clock import Clock
-from berth.tools.up import install_order
-from berth.tools.up.sources import Gathered
 
 DEFAULT_NAMESPACE: Final = "default"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from berth import cli
-from berth.tools.up.sources import gather
+from berth.cluster.sources import gather
 
 
 def manifest(name: str) -> str:

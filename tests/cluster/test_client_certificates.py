@@ -14,9 +14,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from berth.cluster.controllers.certificate_requests import PATH
+from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.certificates import KeyPair, authority
 from berth.runtime.clock import RealClock
-from berth.tools.up.cluster import EmbeddedCluster
 from tests.cluster.controllers.test_certificates import KEY, MOMENT, csr
 
 pytestmark = pytest.mark.wall
