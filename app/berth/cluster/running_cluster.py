@@ -209,14 +209,27 @@ def _scheduler(folder: Path) -> Iterator[None]:
         )
     try:
         yield
+    except BaseException as exc:
+        if failed := _failure(process, log):
+            exc.add_note(failed)
+        raise
+    else:
+        failed = _failure(process, log)
     finally:
-        status = process.poll()
         process.terminate()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    if status is not None:
-        lines = log.read_text("utf-8", errors="replace").splitlines()[-SHOWN_LINES:]
-        raise ClusterError("\n".join([f"the scheduler ended with status {status}", *lines]))
+    if failed:
+        raise ClusterError(failed)
+
+
+def _failure(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Say how a scheduler ended that should still run; empty if it does."""
+    status = process.poll()
+    if status is None:
+        return ""
+    lines = log.read_text("utf-8", errors="replace").splitlines()[-SHOWN_LINES:]
+    return "\n".join([f"the scheduler ended with status {status}", *lines])

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -12,11 +11,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster import Cluster
 from berth.cluster.resources import Object
 from berth.kube.client.api_client import ApiClient
+from berth.kube.client.connect import connect
 from berth.kube.client.errors import NotFoundError
-from berth.runtime.clock import RealClock
 from tests.cluster.custom.definitions import DEFINITIONS, definition, version
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
@@ -81,32 +80,24 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path) -> AsyncIterator[World]:
+async def world() -> AsyncIterator[World]:
     """Yield a cluster with the kind and its operator, which runs in a process of its own."""
-    cluster = EmbeddedCluster(clock=RealClock(), rng=random.Random(1))
-    await cluster.start(0)
-    client = await cluster.connect("tests")
-    kubeconfig = folder / "kubeconfig"
-    cluster.write_kubeconfig(kubeconfig)
-    found = World(client)
-    try:
-        await found.ask("POST", DEFINITIONS, GARDENS)
+    async with Cluster(load=GARDENS) as cluster:
+        client = await connect(kubeconfig=str(cluster.kubeconfig))
         operator = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "kopf", "run", "--namespace=default", str(OPERATOR)),
-            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+            env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
         )
         try:
-            yield found
+            yield World(client)
         finally:
             operator.terminate()
             await operator.wait()
-    finally:
-        await client.close()
-        await cluster.stop()
+            await client.close()
 
 
-async def test_an_operator_follows_its_objects(tmp_path: Path) -> None:
-    async with world(tmp_path) as found:
+async def test_an_operator_follows_its_objects() -> None:
+    async with world() as found:
         garden = {
             "apiVersion": f"{GROUP}/v1",
             "kind": "Garden",
