@@ -2,11 +2,11 @@
 
 import sys
 
-from berth.cli import run
+from berth import cli
 
 
 def main() -> None:
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(cli.main(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def page() -> str:
         "## Exit status",
         STATUS,
         *sections,
-        source="berth.cli.parsers",
+        source="berth.cli",
     )
 
 
@@ -52,7 +52,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
         ),
         contextlib.suppress(SystemExit),
     ):
-        cli.run([command, "--help"])
+        cli.main([command, "--help"])
     (parser,) = found
     return parser
 

@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_url_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     url = "https://example.com/install.yaml"
     with pytest.raises(SystemExit) as end:
-        cli.run(["up", "--load", url])
+        cli.main(["up", "--load", url])
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert f"argument --load: {url}: manifests are not downloaded" in said

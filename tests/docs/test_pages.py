@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from berth import cli
-from berth.cli.commands.bench import STEPS
+from berth.tools.bench.steps import STEPS
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
@@ -133,5 +133,5 @@ def flags_of(command: str) -> frozenset[str]:
     """Return the flags that ``berth COMMAND --help`` tells of."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        cli.run([*command.split(), "--help"])
+        cli.main([*command.split(), "--help"])
     return frozenset(FLAG.findall(said.getvalue())) | {"--help"}

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from berth.cli.parsers import bench
+from berth.cli import bench
 from docs.generate.plots import PLOTS, Plot, draw, main
 from tests.docs.pages import DOCS, Page
 

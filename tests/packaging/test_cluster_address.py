@@ -32,13 +32,13 @@ from berth.runtime.clock import RealClock
 def test_what_would_be_open_to_all_is_refused(
     argv: list[str], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["cluster", *argv]) == 2
+    assert cli.main(["cluster", *argv]) == 2
     assert why in capsys.readouterr().err
 
 
 def test_an_address_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.run(["cluster", "--bind-address=here"])
+        cli.main(["cluster", "--bind-address=here"])
     assert "--bind-address: 'here' does not appear to be an IPv4 or IPv6" in capsys.readouterr().err
 
 

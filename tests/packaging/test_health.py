@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from berth import cli
-from berth.cli.commands.health import probe
+from berth.cli.health import probe
 from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.clock import RealClock
 from berth.runtime.terminal import CommandError
@@ -58,7 +58,7 @@ def test_not_ready(answer: Callable[[httpx.Request], httpx.Response], why: str) 
 @pytest.mark.parametrize("url", ["readyz", "ftp://127.0.0.1/", "https://", "http://[::1"])
 def test_what_is_no_address_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.run(["health", "--url", url])
+        cli.main(["health", "--url", url])
     assert ended.value.code == 2
     assert "--url" in capsys.readouterr().err
 
@@ -79,4 +79,4 @@ async def test_exit_statuses(capsys: pytest.CaptureFixture[str]) -> None:
 
 async def ask(url: str) -> int:
     """In a thread: whom it asks runs on the loop."""
-    return await asyncio.to_thread(cli.run, ["health", f"--url={url}"])
+    return await asyncio.to_thread(cli.main, ["health", f"--url={url}"])

@@ -19,7 +19,7 @@ from berth.kube.kubeconfig import Access
 from berth.runtime.addresses import LOOPBACK
 from berth.runtime.certificates import KeyPair, self_signed, server_context
 from berth.runtime.http_server import HttpServer
-from berth.service.running_scheduler import running_scheduler
+from berth.service.running_scheduler import ConfigFlags, running_scheduler
 from berth.service.server.application import Application
 from berth.service.server.scheduler.explain import explain_endpoints
 from tests.builders import node, pod
@@ -82,7 +82,7 @@ async def serving(pair: KeyPair) -> AsyncIterator[str]:
 
 
 async def explain(url: str, *flags: str) -> int:
-    return await asyncio.to_thread(cli.run, ["explain", "p", "--server", url, *flags])
+    return await asyncio.to_thread(cli.main, ["explain", "p", "--server", url, *flags])
 
 
 @pytest.mark.wall
@@ -141,7 +141,7 @@ def test_the_usual_address(api_server: str | None, url: str, tmp_path: Path) -> 
     if api_server is not None:
         write_kubeconfig(tmp_path / "berth.kubeconfig", server=api_server)
 
-    assert running_scheduler(None).url == url
+    assert running_scheduler(None, ConfigFlags()).url == url
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def test_berth_up_says_where_its_scheduler_is(
         if name == "env":
             monkeypatch.setenv("KUBECONFIG", str(tmp_path / name))
 
-    found = running_scheduler(None, context=context)
+    found = running_scheduler(None, ConfigFlags(context=context))
     assert found.url == f"https://127.0.0.1:{port}"
     assert bool(found.authorization) is (port < 10)
-    assert running_scheduler("https://other", context=context).url == "https://other"
+    assert running_scheduler("https://other", ConfigFlags(context=context)).url == "https://other"
 
 
 def test_a_kubeconfig_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["explain", "p", "--kubeconfig", "/nonexistent/k"]) == 2
+    assert cli.main(["explain", "p", "--kubeconfig", "/nonexistent/k"]) == 2
 
     assert "kubeconfig /nonexistent/k: no such file" in capsys.readouterr().err
 
@@ -192,5 +192,5 @@ def test_an_authority_that_is_none(
     if content is not None:
         path.write_text(content, encoding="utf-8")
 
-    assert cli.run(["explain", "p", "--certificate-authority", str(path)]) == 2
+    assert cli.main(["explain", "p", "--certificate-authority", str(path)]) == 2
     assert f"--certificate-authority {path}: " in capsys.readouterr().err

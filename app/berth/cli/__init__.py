@@ -3,7 +3,8 @@
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
@@ -31,7 +32,7 @@ COMMANDS: Final = {
     "bench": "measure scheduling on this machine",
     "version": "print the version",
 }
-"""Each is a module of :mod:`berth.cli.parsers`, and one of :mod:`berth.cli.commands`."""
+"""Each is a module: ``parse`` reads its arguments, ``run`` does what they ask for."""
 
 HELP: Final = ("-h", "--help")
 
@@ -52,7 +53,7 @@ def usage() -> str:
     return f"usage: {name} COMMAND [flags]\n\n{what}\n\n{hint}"
 
 
-def run(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit status (2: wrong usage or configuration)."""
     name, *rest = argv or HELP
     if name == "help" and rest and rest[0] not in HELP:
@@ -80,21 +81,31 @@ def run(argv: Sequence[str]) -> int:
 
 
 def execute(command: str, argv: Sequence[str]) -> int:
-    """Run *command*; return its exit status, or raise what :func:`run` tells people.
+    """Run *command*; return its exit status, or raise what :func:`main` tells people.
 
-    What it does is imported only after *argv* was parsed: help and wrong usage are told at once.
+    What it needs is imported only after *argv* was parsed: help and wrong usage are told at once.
     """
-    given = import_module(f"berth.cli.parsers.{command}").parse(argv)
+    module = import_module(f"berth.cli.{command}")
+    given = module.parse(argv)
     for name, value in SPARED.items():
         os.environ.setdefault(name, value)
-    gc.disable()  # imports make no garbage, and looking for it takes a fifth of their time
-    try:
-        module = import_module(f"berth.cli.commands.{command}")
-    finally:
-        gc.freeze()  # nor does it look at what they made afterwards: all of it stays
-        gc.enable()
     status: int = module.run(given)
     return status
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Keep the garbage collector off in a block that imports.
+
+    Imports make no garbage, and looking for it takes a fifth of their time. Nor does it look at
+    what they made afterwards: all of it stays.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _unknown(name: str) -> str:

@@ -99,7 +99,7 @@ def path_beside(path: Path) -> Path:
             config = _read(beside)
         except KubeconfigError:  # not one of ours: as if there were no other
             return beside
-        if not _is_used(_entry(config, "contexts", str(config.get("current-context")))):
+        if not _is_used(named(config, "contexts", str(config.get("current-context")))):
             return beside
     raise AssertionError
 
@@ -115,7 +115,7 @@ def scheduler_in(kubeconfig: str, *, context: str | None = None) -> str:
             configs.append(_read(Path(part).expanduser()) if part else {})
     current = next(filter(None, (each.get("current-context") for each in configs)), "")
     for config in configs:
-        found = _entry(config, "contexts", context or str(current))
+        found = named(config, "contexts", context or str(current))
         if found is not None:
             return str(_extension(found).get("scheduler") or "")
     return ""
@@ -150,7 +150,7 @@ def merged(path: Path, access: Access) -> Iterator[str]:
             for each in LISTS:
                 _remove(config, each, name)
             if config.get("current-context") == name:
-                known = _entry(config, "contexts", str(before)) is not None
+                known = named(config, "contexts", str(before)) is not None
                 config["current-context"] = before if known else ""
 
 
@@ -158,8 +158,8 @@ def _free_name(config: Mapping[str, Any]) -> str:
     """Return a name that nothing has, or a cluster of ours that has ended without a word."""
     for number in count(1):
         name = NAME if number == 1 else f"{NAME}-{number}"
-        context = _entry(config, "contexts", name)
-        is_taken = any(_entry(config, each, name) is not None for each in LISTS)
+        context = named(config, "contexts", name)
+        is_taken = any(named(config, each, name) is not None for each in LISTS)
         if not is_taken or (_extension(context) and not _is_used(context)):
             return name
     raise AssertionError
@@ -175,19 +175,20 @@ def _is_used(context: Mapping[str, Any] | None) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass
     return True
 
 
 def _extension(entry: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return what we wrote into the context of an entry; nothing if it is not ours."""
     context = (entry or {}).get("context")
-    extension = _entry(context if isinstance(context, dict) else {}, "extensions", NAME)
+    extension = named(context if isinstance(context, dict) else {}, "extensions", NAME)
     about = (extension or {}).get("extension")
     return about if isinstance(about, dict) else {}
 
 
-def _entry(config: Mapping[str, Any], where: str, name: str) -> dict[str, Any] | None:
+def named(config: Mapping[str, Any], where: str, name: str) -> dict[str, Any] | None:
+    """Return the entry of this name of a list in a kubeconfig; None if there is none."""
     entries = config.get(where)
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and entry.get("name") == name:
@@ -196,7 +197,7 @@ def _entry(config: Mapping[str, Any], where: str, name: str) -> dict[str, Any] |
 
 
 def _remove(config: dict[str, Any], where: str, name: str) -> None:
-    entry = _entry(config, where, name)
+    entry = named(config, where, name)
     if entry is not None:
         config[where].remove(entry)
 

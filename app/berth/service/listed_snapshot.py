@@ -1,5 +1,6 @@
 """A snapshot of any cluster, listed from its API server."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,25 +12,35 @@ from berth.kube.client.connect import connect
 from berth.kube.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.runtime.clock import RealClock, rfc3339
 from berth.runtime.errors import UserError
+from berth.runtime.event_loop import in_loop
 from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.listers import KINDS
 from berth.scheduler.framework.pod_group_sources import SOURCES
 from berth.service.policies import list_policies
 
 
-async def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapshot:
-    """List all that scheduling reads; the default configuration would decide.
+def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapshot:
+    """List all that scheduling reads, in an event loop; the default configuration would decide.
 
     Kinds that the server does not serve are left out. The lists are of moments that are close to
-    each other. Raises UserError, ConnectError among them.
+    each other. Raises UserError, ConnectError among them, and SystemExit when a signal ends it.
     """
-    client = await connect(kubeconfig=kubeconfig, context=context)
-    try:
-        return await snapshot_of(client, time=rfc3339(RealClock().now()))
-    except ApiError as exc:
-        raise UserError(f"{kubeconfig}: {exc}") from exc
-    finally:
-        await client.close()
+    found = list[Snapshot]()
+
+    async def listing() -> int:
+        client = await connect(kubeconfig=kubeconfig, context=context)
+        try:
+            found.append(await snapshot_of(client, time=rfc3339(RealClock().now())))
+        except ApiError as exc:
+            raise UserError(f"{kubeconfig}: {exc}") from exc
+        finally:
+            await client.close()
+        return 0
+
+    status = in_loop(listing())
+    if not found:
+        sys.exit(status)
+    return found[0]
 
 
 async def snapshot_of(client: Api, *, time: str) -> Snapshot:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from berth.cli.flags.kube_scheduler import make_parser, parse
-from berth.cli.settings.kube_scheduler import apply_flags
+from berth.cli.flags.kube_scheduler import apply_flags, make_parser, parse
 from berth.runtime.duration import Duration
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.load import default_configuration

@@ -130,6 +130,13 @@ def test_what_is_left_to_the_library(
         assert plain_access(f"{path}:{path}", None, files) is None
 
 
+@pytest.mark.parametrize("text", ["", "[]", "text"])
+def test_what_is_no_kubeconfig_is_left_to_the_library(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with ExitStack() as files:
+        assert plain_access(str(tmp_path / "config"), "chosen", files) is None
+
+
 @pytest.mark.parametrize(
     ("host", "server"),
     [

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from berth.cli.flags import kube_scheduler
-from berth.cli.settings.feature_gates import with_gates
-from berth.cli.settings.kube_scheduler import apply_flags
+from berth.cli.flags.feature_gates import with_gates
+from berth.cli.flags.kube_scheduler import apply_flags
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.feature_gates import (
     CONSULTED,

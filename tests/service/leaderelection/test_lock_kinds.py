@@ -7,7 +7,7 @@ from berth import cli
 
 @pytest.mark.parametrize("kind", ["endpoints", "configmaps", "endpointsleases", "configmapsleases"])
 def test_an_older_kind_is_refused(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["run", f"--leader-elect-resource-lock={kind}"]) == 2
+    assert cli.main(["run", f"--leader-elect-resource-lock={kind}"]) == 2
 
     assert capsys.readouterr().err.endswith(
         f'leaderElection.resourceLock: Invalid value: "{kind}":'

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from berth.cli.commands import ui
-from berth.cli.parsers.ui import parse
+from berth.cli import ui
+from berth.cli.ui import parse
 from tests.service.ui.chromium import chromium
 from tests.service.ui.conftest import LINK
 

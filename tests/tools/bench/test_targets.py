@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.cli.commands.bench import STEPS
+from berth.tools.bench.steps import STEPS
 from berth.tools.bench.targets import TARGETS, target
 
 

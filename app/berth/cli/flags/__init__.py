@@ -1,5 +1,6 @@
-"""Flags that several commands share.
+"""Flags that several commands share: a module per subject, which adds flags to a parser and makes
+what they ask for.
 
-What lives here: a module per subject, which adds flags to a parser. What must not: making what the
-flags ask for (``berth.cli.settings``), and imports that take long: see ``berth.cli.parsers``.
+What takes long to import, such as numpy, pydantic, or what speaks HTTP, is imported in functions:
+help and wrong usage are told at once.
 """

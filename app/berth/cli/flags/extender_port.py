@@ -1,19 +1,23 @@
-"""The extender port on the command line: of ``berth extender``, and of ``berth run`` beside it."""
+"""The extender port that flags ask for: of ``berth extender``, and of ``berth run`` beside it."""
 
 import argparse
+import ipaddress
 from pathlib import Path
 from typing import Any, Final
 
 from berth.runtime.addresses import LOOPBACK
-from berth.runtime.terminal import port, positive
+from berth.runtime.terminal import UsageError, port, positive
+from berth.service.extender_port_settings import ExtenderPortSettings
 from berth.service.server.extender.limits import MAX_BODY_BYTES
 
-DEST: Final = "extender_port_"
+_DEST: Final = "extender_port_"
 """How the names of the values begin."""
-MEBIBYTE: Final = 2**20
+_MEBIBYTE: Final = 2**20
 
 
-def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int | None) -> None:
+def add_extender_flags(
+    parser: argparse.ArgumentParser, *, prefix: str = "", default: int | None
+) -> None:
     """Add ``--{prefix}port`` and the other flags; *default* is that of the port."""
     group = parser.add_argument_group(
         "extender port",
@@ -23,7 +27,7 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )
 
     def flag(name: str, **settings: Any) -> None:
-        group.add_argument(f"--{prefix}{name}", dest=DEST + name.replace("-", "_"), **settings)
+        group.add_argument(f"--{prefix}{name}", dest=_DEST + name.replace("-", "_"), **settings)
 
     flag(
         "port", type=port, metavar="PORT", default=default,
@@ -60,6 +64,38 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
         help="Require neither: anyone who can reach the port can have pods bound.",
     )  # fmt: skip
     flag(
-        "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // MEBIBYTE,
+        "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,
         help="Reject larger requests. 5,000 node objects are about 15 MiB. Default: %(default)s",
     )  # fmt: skip
+
+
+def extender_port(given: argparse.Namespace, *, prefix: str = "") -> ExtenderPortSettings | None:
+    """Return what the flags say; None where they name no port.
+
+    Raises UsageError when they do not fit together.
+    """
+    values = {
+        name.removeprefix(_DEST): value
+        for name, value in vars(given).items()
+        if name.startswith(_DEST)
+    }
+    number = values.pop("port")
+    max_body_bytes = values.pop("max_body_mib") * _MEBIBYTE
+    asked = ExtenderPortSettings(
+        port=number or 0, max_body_bytes=max_body_bytes, flag_prefix=prefix, **values
+    )
+    if (asked.tls_cert_file is None) != (asked.tls_private_key_file is None):
+        raise UsageError(
+            f"--{prefix}tls-cert-file and --{prefix}tls-private-key-file need each other"
+        )
+    try:
+        address = ipaddress.ip_address(asked.bind_address)
+    except ValueError as exc:
+        raise UsageError(f"--{prefix}bind-address: {exc}") from exc
+    if not (address.is_loopback or asked.authenticates or asked.allow_unauthenticated):
+        raise UsageError(
+            f"--{prefix}bind-address {address} exposes the extender port: pass"
+            f" --{prefix}client-ca-file or --{prefix}authentication-token-webhook, or"
+            f" --{prefix}allow-unauthenticated to accept any client"
+        )
+    return None if number is None else asked

@@ -1,9 +1,16 @@
-"""``--feature-gates Gate=true,Other=false``."""
+"""``--feature-gates Gate=true,Other=false``, and what it changes of a configuration."""
 
 import argparse
-from typing import Any, Final
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from berth.scheduler.config.feature_gates import options
+from berth.scheduler.config.feature_gates import effective_gates, options, without_effect
+
+if TYPE_CHECKING:
+    from berth.scheduler.config.types import KubeSchedulerConfiguration
+
+log = logging.getLogger(__name__)
 
 _GATE_COMPONENT: Final = "kube:"
 
@@ -51,3 +58,19 @@ def boolean(text: str) -> bool:
     if text in ("0", "f", "F", "false", "FALSE", "False"):
         return False
     raise argparse.ArgumentTypeError(f"invalid boolean value: {text!r}")
+
+
+def with_gates(
+    config: "KubeSchedulerConfiguration", *, gates: Mapping[str, bool]
+) -> "KubeSchedulerConfiguration":
+    """Return *config* with *gates*, which win over its own. Raises ConfigError."""
+    given = {**config.feature_gates, **gates}
+    effective_gates(given)
+    warn_of_gates_without_effect(given)
+    return config.model_copy(update={"feature_gates": given})
+
+
+def warn_of_gates_without_effect(given: Mapping[str, bool]) -> None:
+    """Log the gates of other components, if *given* turns any."""
+    if names := without_effect(given):
+        log.warning("feature gates that have no effect in berth", extra={"gates": names})

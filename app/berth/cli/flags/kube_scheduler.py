@@ -1,18 +1,41 @@
-"""kube-scheduler's command line: how it is parsed (spec §7.2)."""
+"""kube-scheduler's command line, and what it overrides in a configuration (spec §7.2)."""
 
 import argparse
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from berth.cli.flags.feature_gates import Merge, boolean, feature_gates
+from berth.cli.flags.feature_gates import Merge, boolean, feature_gates, with_gates
 from berth.runtime import log
 from berth.runtime.duration import Duration
 from berth.runtime.release import PREVIOUS_RELEASE, RELEASE
 from berth.scheduler.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
 
+if TYPE_CHECKING:
+    from berth.scheduler.config.types import KubeSchedulerConfiguration
+
 _VERSION: Final = re.compile(r"1\.\d+")
+
+_LEADER_ELECTION: Final = {
+    "leader_elect": "leader_elect",
+    "leader_elect_lease_duration": "lease_duration",
+    "leader_elect_renew_deadline": "renew_deadline",
+    "leader_elect_retry_period": "retry_period",
+    "leader_elect_resource_lock": "resource_lock",
+    "leader_elect_resource_name": "resource_name",
+    "leader_elect_resource_namespace": "resource_namespace",
+}
+_CLIENT_CONNECTION: Final = {
+    "kubeconfig": "kubeconfig",
+    "kube_api_content_type": "content_type",
+    "kube_api_qps": "qps",
+    "kube_api_burst": "burst",
+}
+_PROFILING: Final = {
+    "profiling": "enable_profiling",
+    "contention_profiling": "enable_contention_profiling",
+}
 
 
 def make_parser(prog: str) -> argparse.ArgumentParser:
@@ -61,6 +84,35 @@ def checked_options(parser: argparse.ArgumentParser, given: argparse.Namespace) 
     for problem in _problems(found):
         parser.error(problem)
     return found
+
+
+def apply_flags(
+    config: "KubeSchedulerConfiguration", options: Options
+) -> "KubeSchedulerConfiguration":
+    """Override *config* by the flags that were given.
+
+    Those of leader election and feature gates always win; the deprecated ones only count without a
+    file. Raises ConfigError for feature gates that cannot be had.
+    """
+    top: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    if not options.config:
+        top = _given(options, _PROFILING)
+        client = _given(options, _CLIENT_CONNECTION)
+    election = _given(options, _LEADER_ELECTION)
+    config = with_gates(config, gates=options.versions.feature_gates)
+    return config.model_copy(
+        update={
+            **top,
+            "client_connection": config.client_connection.model_copy(update=client),
+            "leader_election": config.leader_election.model_copy(update=election),
+        }
+    )
+
+
+def _given(options: Options, targets: dict[str, str]) -> dict[str, Any]:
+    values = options.values()
+    return {target: values[flag] for flag, target in targets.items() if flag in options.explicit}
 
 
 def _problems(given: Options) -> Iterator[str]:

@@ -1,10 +1,14 @@
 """Flags of commands that ask a running scheduler: how to find it, and to prove who asks."""
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from berth.runtime.addresses import KUBECONFIG, UP_PORT
 from berth.runtime.terminal import http_url
+
+if TYPE_CHECKING:
+    from berth.service.running_scheduler import ConfigFlags
+    from berth.service.scheduler_client import RunningScheduler
 
 CREDENTIALS: Final = (
     f"credentials and certificate authority to use; default: $KUBECONFIG, otherwise ./{KUBECONFIG}"
@@ -12,7 +16,7 @@ CREDENTIALS: Final = (
 )
 
 
-def add_flags(
+def add_scheduler_flags(
     where: argparse._ArgumentGroup, *, kubeconfig: str = CREDENTIALS, server: str | None = None
 ) -> None:
     """Add how to reach a scheduler; *kubeconfig* is what that flag does.
@@ -58,6 +62,23 @@ def check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """End with an error if *given* names two schedulers."""
     if given.service and given.server:
         parser.error("--service and --server exclude each other")
+
+
+def config_flags(given: argparse.Namespace) -> "ConfigFlags":
+    """Return how the scheduler is reached and trusted."""
+    from berth.service.running_scheduler import ConfigFlags
+
+    return ConfigFlags(**{name: getattr(given, name) for name in ConfigFlags.__struct_fields__})
+
+
+def scheduler(given: argparse.Namespace) -> "RunningScheduler":
+    """Return the scheduler that the flags mean; nothing is sent to it yet.
+
+    Raises ConnectError or UsageError.
+    """
+    from berth.service.running_scheduler import running_scheduler
+
+    return running_scheduler(given.server, config_flags(given))
 
 
 def _service(text: str) -> tuple[str, str, str]:

@@ -19,5 +19,5 @@ differently in a replay.
 
 What must not live here: HTTP, and rules of scheduling. Neighbours below: ``berth.scheduler.core``,
 whose ``journal`` says what a recorder is told, and ``berth.insight.explain``; above:
-``berth.service``, which records, and ``berth.cli.commands``, which replays.
+``berth.service``, which records, and ``berth.cli.replay``, which replays.
 """

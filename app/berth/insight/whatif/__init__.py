@@ -4,7 +4,7 @@ What lives here: the snapshot of a cluster as a file, the question that is asked
 that it makes to a private copy, and the answer with its table. What must not: HTTP, the live state,
 and rules of scheduling. Neighbours: ``berth.scheduler.core`` (the scheduler that decides, and the
 cluster in memory that it works on), ``berth.service.server`` (asks for others, in a process of its
-own), ``berth.cli.commands.simulate`` (asks for people).
+own), ``berth.cli.simulate`` (asks for people).
 
 ::
 

@@ -4,8 +4,9 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -14,16 +15,13 @@ import msgspec
 from berth.kube.client.api_client import ApiClient, Authorization, anonymous
 from berth.kube.client.connections import Connections
 from berth.kube.client.credentials import Credentials
-from berth.kube.client.kubeconfig_data import keep_in_memory
 from berth.kube.client.plain_kubeconfig import PlainAccess, plain_access, pod_access
 from berth.kube.client.rate_limit import TokenBucket
 from berth.kube.client.transport import Transport
 from berth.runtime.addresses import THIS_MACHINE
 from berth.runtime.clock import Clock, RealClock
 from berth.runtime.errors import UserError
-
-if TYPE_CHECKING:
-    from kubernetes_asyncio.client import Configuration
+from berth.runtime.files import open_in_memory, path_of
 
 
 class ConnectError(UserError):
@@ -116,16 +114,22 @@ async def from_kubeconfig(
         loader = await load_kube_config(
             kubeconfig, context=context, client_configuration=configuration, persist_config=False
         )
-        if master is not None:
-            configuration.host = master
-        return endpoint_of(
-            configuration,
-            Credentials(
-                lambda: loader.load_and_set(configuration),
-                lambda: bearer_token(configuration),
-                clock=clock,
-            ),
+        access = PlainAccess(
+            server=str(configuration.host),
+            authority=configuration.ssl_ca_cert or "",
+            certificate=configuration.cert_file or "",
+            key=configuration.key_file or "",
+            verifies=configuration.verify_ssl,
+            server_name=configuration.tls_server_name,
+            proxy=configuration.proxy,
         )
+        credentials = Credentials(
+            lambda: loader.load_and_set(configuration),
+            # as the library keeps it, scheme included
+            lambda: str(configuration.api_key.get("BearerToken", "")),
+            clock=clock,
+        )
+        return _endpoint(access, credentials, master=master)
 
 
 @contextmanager
@@ -151,68 +155,74 @@ def in_cluster(*, clock: Clock) -> Endpoint:
 
 def _plain_endpoint(access: PlainAccess, *, master: str | None, clock: Clock) -> Endpoint:
     """Return what *access* says; with *master* in place of its server."""
-    url, bearer = master or access.server, access.bearer()
+    bearer = access.bearer()
 
     async def reload() -> None:
         nonlocal bearer
         bearer = access.bearer()
 
+    return _endpoint(access, Credentials(reload, lambda: bearer, clock=clock), master=master)
+
+
+def _endpoint(access: PlainAccess, credentials: Credentials, *, master: str | None) -> Endpoint:
+    """Return what *access* says, its TLS files read; with *master* in place of its server."""
+    url = master or access.server
     return Endpoint(
         url,
-        tls=tls_context(
-            access.authority,
-            certificate=access.certificate,
-            key=access.key,
-            verifies=access.verifies,
-        )
-        if url.startswith("https")
-        else True,
-        authorization=Credentials(reload, lambda: bearer, clock=clock),
+        tls=_tls_context(access) if url.startswith("https") else True,
+        authorization=credentials,
         server_hostname=access.server_name,
         proxy=access.proxy,
     )
 
 
-def is_file(path: str) -> bool:
-    """Say whether a file of that name exists; ``~`` is the user's home."""
-    return bool(path) and Path(path).expanduser().is_file()
-
-
-def bearer_token(configuration: "Configuration") -> str:
-    """Return the Authorization header's value as the library keeps it, scheme included."""
-    return str(configuration.api_key.get("BearerToken", ""))
-
-
-def endpoint_of(configuration: "Configuration", authorization: Authorization) -> Endpoint:
-    """Return what a loaded configuration says, with its TLS files read."""
-    url = str(configuration.host)
-    return Endpoint(
-        url,
-        tls=tls_context(
-            configuration.ssl_ca_cert,
-            certificate=configuration.cert_file,
-            key=configuration.key_file,
-            verifies=configuration.verify_ssl,
-        )
-        if url.startswith("https")
-        else True,
-        authorization=authorization,
-        server_hostname=configuration.tls_server_name,
-        proxy=configuration.proxy,
-    )
-
-
-def tls_context(
-    authority: str | None, *, certificate: str | None, key: str | None, verifies: bool
-) -> ssl.SSLContext:
-    """Return the context with the CAs to trust and the certificate to show, of these files."""
-    context = ssl.create_default_context(cafile=authority or None)
-    if certificate:
-        context.load_cert_chain(certificate, keyfile=key or None)
-    if not verifies:
+def _tls_context(access: PlainAccess) -> ssl.SSLContext:
+    """Return the context with the CAs to trust and the certificate to show."""
+    context = ssl.create_default_context(cafile=access.authority or None)
+    if access.certificate:
+        context.load_cert_chain(access.certificate, keyfile=access.key or None)
+    if not access.verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+_MOST_KEPT: Final = 64
+"""Files; those of plugins that make a new certificate now and then, the oldest go."""
+_in_memory: Final[dict[bytes, int]] = {}
+"""What was asked for, and where it is: the library asks every minute, and opens it right then."""
+
+
+@cache
+def keep_in_memory() -> None:
+    """Have kubernetes_asyncio put into memory the certificates and keys that a kubeconfig holds.
+
+    For this process, for good. It would write them to temporary files and remove these at exit, so
+    that a process that is killed leaves its client key behind. Where the system has no files in
+    memory, nothing changes.
+    """
+    from kubernetes_asyncio.config.kube_config import FileOrData
+
+    on_disk = FileOrData._create_temp_file_with_content
+
+    def in_memory(self: Any, content: str | bytes) -> str:
+        data = content.encode() if isinstance(content, str) else content
+        descriptor = _in_memory.pop(data, None)
+        if descriptor is None:
+            descriptor = open_in_memory(data)
+        if descriptor is None:
+            return str(on_disk(self, content))
+        _in_memory[data] = descriptor
+        if len(_in_memory) > _MOST_KEPT:
+            os.close(_in_memory.pop(next(iter(_in_memory))))
+        return path_of(descriptor)
+
+    FileOrData._create_temp_file_with_content = in_memory  # type: ignore[method-assign]  # is meant
+
+
+def is_file(path: str) -> bool:
+    """Say whether a file of that name exists; ``~`` is the user's home."""
+    return bool(path) and Path(path).expanduser().is_file()
 
 
 def proxy_from_environment(url: str) -> str | None:

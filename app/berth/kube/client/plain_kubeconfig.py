@@ -16,6 +16,7 @@ import msgspec
 import yaml
 
 from berth.kube import documents
+from berth.kube.kubeconfig import named
 from berth.runtime.errors import UNREADABLE
 from berth.runtime.files import file_in_memory
 
@@ -62,10 +63,6 @@ class PlainAccess(msgspec.Struct, frozen=True, kw_only=True):
     token_file: str = ""
     """Where the token is, which changes, if it is not *token*."""
 
-    @property
-    def is_encrypted(self) -> bool:
-        return self.server.startswith("https")
-
     def bearer(self) -> str:
         """Return the Authorization header's value, by what the file holds now; may be empty."""
         if self.token or not self.token_file:
@@ -84,9 +81,9 @@ def plain_access(path: str, context: str | None, files: ExitStack) -> PlainAcces
     where = Path(path).expanduser()
     try:
         found = documents.load(where.read_bytes())
-        chosen = _named(found, "contexts", context or found["current-context"], _Context)
-        cluster = _named(found, "clusters", chosen.cluster, _Cluster)
-        user = _named(found, "users", chosen.user, _User)
+        chosen = _content(found, "contexts", context or found["current-context"], _Context)
+        cluster = _content(found, "clusters", chosen.cluster, _Cluster)
+        user = _content(found, "users", chosen.user, _User)
 
         def kept(name: str, data: str) -> str:
             if not cluster.server.startswith("https"):
@@ -107,7 +104,9 @@ def plain_access(path: str, context: str | None, files: ExitStack) -> PlainAcces
             token_file=_beside(where, user.token_file),
         )
         access.bearer()
-    except (*UNREADABLE, LookupError, TypeError, ValueError, OSError, yaml.YAMLError):
+    except (
+        *UNREADABLE, AttributeError, LookupError, TypeError, ValueError, OSError, yaml.YAMLError,
+    ):  # fmt: skip
         return None  # the library says what is wrong
     return access
 
@@ -132,12 +131,10 @@ def pod_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     return access
 
 
-def _named(found: Any, kind: str, name: str, type_: type[T]) -> T:
-    """Return the entry *name* of a list of the kubeconfig. Raises LookupError."""
-    for entry in found[kind]:
-        if entry["name"] == name:
-            return msgspec.convert(entry[kind.removesuffix("s")], type_)
-    raise LookupError(name)
+def _content(found: Any, kind: str, name: str, type_: type[T]) -> T:
+    """Return what the entry *name* of a list has. Raises LookupError and ValidationError."""
+    entry = named(found, kind, name) or {}
+    return msgspec.convert(entry[kind.removesuffix("s")], type_)
 
 
 def _beside(kubeconfig: Path, name: str) -> str:

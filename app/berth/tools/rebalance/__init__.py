@@ -5,5 +5,5 @@ in which evictions are carried out and taken back (:mod:`.trial`); its applicati
 (:mod:`.apply`), again and again until the goal is reached (:mod:`.rebalancing`), with cordons that
 are undone (:mod:`.cordons`). What must not: rules of scheduling; where evicted pods go is the
 decision of the scheduler of :mod:`berth.scheduler.core`. Neighbours: ``berth.insight.whatif`` (the
-snapshot and the simulated cluster), ``berth.cli.commands.rebalance``.
+snapshot and the simulated cluster), ``berth.cli.rebalance``.
 """

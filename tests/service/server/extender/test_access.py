@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from berth.cli.flags.extender_port import add_flags
-from berth.cli.settings.extender_port import extender_port as extender_port_of
+from berth.cli.flags.extender_port import add_extender_flags
+from berth.cli.flags.extender_port import extender_port as extender_port_of
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
 from berth.cluster.embedded_cluster import EmbeddedCluster
@@ -77,7 +77,7 @@ class Scene:
     async def port(self, *flags: str) -> AsyncIterator[str]:
         """Serve with *flags*; yield the URL."""
         parser = ArgumentParser()
-        add_flags(parser, default=0)
+        add_extender_flags(parser, default=0)
         asked = extender_port_of(parser.parse_args(flags))
         assert asked is not None
         async with AsyncExitStack() as cleanup:

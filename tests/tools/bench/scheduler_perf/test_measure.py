@@ -25,7 +25,7 @@ def test_a_workload_is_found(given: str, name: str) -> None:
 
 
 def test_the_list_has_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["bench", "scheduler_perf", "--list"]) == 0
+    assert cli.main(["bench", "scheduler_perf", "--list"]) == 0
     _, *lines = capsys.readouterr().out.splitlines()
     assert len(lines) == sum(len(case.workloads) for case in CASES.values())
     assert [line for line in lines if "SchedulingBasic/5000Nodes_10000Pods" in line] == [
@@ -47,7 +47,7 @@ REFUSED = [
 def test_what_is_not_there_is_refused(
     names: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["bench", "scheduler_perf", *names]) == 2
+    assert cli.main(["bench", "scheduler_perf", *names]) == 2
     assert capsys.readouterr().err.endswith(f"{said}\n")
 
 

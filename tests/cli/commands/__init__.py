@@ -1,1 +1,0 @@
-"""The command line: exit statuses and messages. For commands that serve: tests/embedded."""
