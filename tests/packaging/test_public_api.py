@@ -103,7 +103,7 @@ def test_the_example_in_the_docstring_works() -> None:
 
 # Who shows code to plugin authors.
 
-PUBLIC: Final = {"berth.plugin", "berth.testing"}
+PUBLIC: Final = {"berth.cluster", "berth.plugin", "berth.testing"}
 IMPORT: Final = re.compile(
     r"^[#\s]*(?:from (berth[\w.]*) import|import (berth[\w.]*))", re.MULTILINE
 )
