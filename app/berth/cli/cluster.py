@@ -62,7 +62,6 @@ def run(given: argparse.Namespace) -> int:
     log.setup(logging.WARNING)
     limits = InFlightLimits(given.max_requests_inflight, given.max_mutating_requests_inflight)
     cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san, limits=limits)
-    cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san, limits=limits)
 
     async def serving() -> int:
         await cluster.start(given.port)
