@@ -49,6 +49,11 @@ TESTS: Final = """
     @pytest.mark.xfail(raises=Exception, strict=True)
     def test_refused(kubernetes_cluster):
         pass
+
+    @pytest.mark.kubernetes_cluster(1)
+    @pytest.mark.xfail(raises=pytest.UsageError, strict=True)
+    def test_without_a_name(kubernetes_cluster):
+        pass
 """
 
 
@@ -70,4 +75,4 @@ def test_fixtures_options_and_marker(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "5 passed, 1 xfailed" in ran.stdout, ran.stdout + ran.stderr
+    assert "5 passed, 2 xfailed" in ran.stdout, ran.stdout + ran.stderr

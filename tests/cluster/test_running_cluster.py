@@ -206,6 +206,16 @@ async def test_a_scheduler_that_has_failed_is_told_at_the_end(
             ["nodes[0]: ", "$.status.allocatable"],
             id="a field of a node",
         ),
+        pytest.param(
+            {"nodes": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "Bad_Name"}}]},
+            ["nodes: Node", "metadata.name", '"Bad_Name-0"'],
+            id="a node that the API refuses",
+        ),
+        pytest.param(
+            {"nodes": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}] * 2},
+            ["nodes: metadata.name: 'n-0': two nodes have this name"],
+            id="two nodes of a name",
+        ),
         pytest.param({"load": {"kind": "Pod"}}, ["load[0]: apiVersion: needed, got None"], id="no"),
         pytest.param({"load": "a: [\n"}, ["load[0]: not YAML"], id="no YAML"),
         pytest.param({"load": "/no/such"}, ["/no/such: No such file"], id="no file"),

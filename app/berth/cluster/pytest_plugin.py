@@ -35,6 +35,8 @@ def kubernetes_cluster(
     from berth.cluster import Cluster
 
     marker = request.node.get_closest_marker(MARKER)
+    if marker and marker.args:
+        raise pytest.UsageError(f"{MARKER}: {marker.args[0]!r}: its arguments have names")
     with Cluster(**{**kubernetes_cluster_options, **(marker.kwargs if marker else {})}) as cluster:
         yield cluster
 

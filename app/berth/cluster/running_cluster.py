@@ -12,6 +12,8 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final, Self
 
+import msgspec
+
 from berth.cluster.access.users import KUBELETS, SCHEDULER
 from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.embedded_cluster import EmbeddedCluster
@@ -23,6 +25,8 @@ from berth.cluster.loading import Loader
 from berth.cluster.resources import Object
 from berth.cluster.sources import Gathered, gather
 from berth.kube import manifests
+from berth.kube.client.api import Api
+from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock
 from berth.runtime.errors import UserError
 from berth.runtime.loop_thread import LoopThread
@@ -136,7 +140,10 @@ class Cluster:
         cluster.write_kubeconfig(self.kubeconfig)
         cluster.write_kubeconfig(folder / "scheduler", user=SCHEDULER)
         _run(stack, "controllers", cluster.run_controllers)
+        client = await cluster.connect("berth-load")
+        stack.push_async_callback(client.close)
         if pools:
+            await _check_nodes(pools, client, now=clock.now())
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
                 Settings(pools, features=DEFAULT_FEATURES),
@@ -146,8 +153,6 @@ class Cluster:
             _run(stack, "kubelets", kubelets.run)
             await kubelets.ready.wait()
         said: list[str] = []
-        client = await cluster.connect("berth-load")
-        stack.push_async_callback(client.close)
         loader = Loader(client, clock=clock, say=said.append)
         await loader.load(gathered)
         if loader.refused.objects:
@@ -178,6 +183,26 @@ def _pools(nodes: int | Sequence[Object]) -> list[NodePool]:
                 raise ClusterError(f"{source}: kind: {obj['kind']!r}: must be 'Node'")
             pools.append(pool_from(obj, count=1, source=source))
     return [pool for pool in pools if pool.count]
+
+
+async def _check_nodes(pools: Sequence[NodePool], client: Api, *, now: float) -> None:
+    """Ask the API whether it would take the nodes: kubelets try for ever.
+
+    Raises ClusterError if it would not, or if two pools have nodes of the same name.
+    """
+    names: set[str] = set()
+    for pool in pools:
+        found = pool.names()
+        if same := names.intersection(found):
+            raise ClusterError(f"nodes: metadata.name: {min(same)!r}: two nodes have this name")
+        names.update(found)
+        node = pool.template.node(found[0], index=0, now=now)
+        try:
+            await client.request(
+                "POST", "/api/v1/nodes", params={"dryRun": "All"}, body=msgspec.json.encode(node)
+            )
+        except ApiError as exc:
+            raise ClusterError(f"nodes: {exc.message}") from exc
 
 
 def _gathered(load: Sequence[Manifests]) -> Gathered:
