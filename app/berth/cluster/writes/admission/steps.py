@@ -43,7 +43,7 @@ from berth.cluster.writes.admission.resource_quota import ResourceQuota
 from berth.cluster.writes.admission.runtime_class import RuntimeClass
 from berth.cluster.writes.admission.service_account import AwaitServiceAccount, ServiceAccount
 from berth.cluster.writes.admission.service_allocation import ServiceAllocation
-from berth.cluster.writes.admission.step import AsyncStep
+from berth.cluster.writes.admission.step import AsyncStep, Step
 from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
 )
@@ -76,39 +76,45 @@ def standard_admission(
     identities: Identities,
     async_steps: Sequence[AsyncStep],
     features: Collection[str] = DEFAULT_FEATURES,
+    disabled: Collection[str] = (),
 ) -> Admission:
-    """Return admission as a real server has it by default, with what waits for others."""
+    """Return admission as a real server has it by default, with what waits for others.
+
+    *disabled* are names of plugins, as kube-apiserver's ``--disable-admission-plugins`` has them.
+    """
     service_account = ServiceAccount(store, identities=identities)
+    awaited = AwaitServiceAccount(service_account, clock=clock)
+    steps: tuple[Step, ...] = (
+        DisabledPodFields(features),
+        DisabledFields(features),
+        DisabledComparisons(features),
+        DisabledNodeAllocatableResources(features),
+        NamespaceLifecycle(store),
+        GangSizeIsFixed(features),
+        PodGroupWorkloadExists(store),
+        LimitRanger(store),
+        service_account,
+        TaintNodesByCondition(),
+        PodSecurity(store),
+        Priority(store, features),
+        DefaultTolerationSeconds(),
+        DefaultStorageClass(store),
+        StorageObjectInUseProtection(),
+        PodGroupProtection(),
+        PersistentVolumeClaimResize(store),
+        NominatedNodeNames(features),
+        RuntimeClass(store),
+        CertificateApproval(authorizer),
+        CertificateSigning(authorizer),
+        CertificateSubjectRestriction(),
+        DefaultIngressClass(store),
+        # Not plugins of a real server, but what its storage does.
+        Escalation(authorizer),
+        ServiceAllocation(store),
+        DeviceTaintTime(clock),
+    )
     return Admission(
-        (
-            DisabledPodFields(features),
-            DisabledFields(features),
-            DisabledComparisons(features),
-            DisabledNodeAllocatableResources(features),
-            NamespaceLifecycle(store),
-            GangSizeIsFixed(features),
-            PodGroupWorkloadExists(store),
-            LimitRanger(store),
-            service_account,
-            TaintNodesByCondition(),
-            PodSecurity(store),
-            Priority(store, features),
-            DefaultTolerationSeconds(),
-            DefaultStorageClass(store),
-            StorageObjectInUseProtection(),
-            PodGroupProtection(),
-            PersistentVolumeClaimResize(store),
-            NominatedNodeNames(features),
-            RuntimeClass(store),
-            CertificateApproval(authorizer),
-            CertificateSigning(authorizer),
-            CertificateSubjectRestriction(),
-            DefaultIngressClass(store),
-            # Not plugins of a real server, but what its storage does.
-            Escalation(authorizer),
-            ServiceAllocation(store),
-            DeviceTaintTime(clock),
-        ),
-        async_steps=(AwaitServiceAccount(service_account, clock=clock), *async_steps),
+        [step for step in steps if type(step).__name__ not in disabled],
+        async_steps=async_steps if "ServiceAccount" in disabled else (awaited, *async_steps),
         last=(ResourceQuota(store, clock=clock),),
     )

@@ -1,0 +1,20 @@
+"""The answers to recorded sessions, compared with a real API server's."""
+
+from collections import Counter
+
+import pytest
+
+from tests.cluster.sessions import SILENT, differences, names
+
+MOST = {"session-102": 535, "session-103": 493, "session-104": 542, "session-105": 493}
+MOST_SILENT = {"session-102": 203, "session-103": 167, "session-104": 198, "session-105": 179}
+"""What still differs, of some 1,340 requests each; it only becomes less."""
+
+
+@pytest.mark.parametrize("name", names())
+def test_session(name: str) -> None:
+    found = list(differences(name))
+    count = Counter(difference.kind for difference in found)
+    told = "\n".join(map(str, found))
+    assert count.total() <= MOST[name], f"{count}\n{told}"
+    assert sum(count[kind] for kind in SILENT) <= MOST_SILENT[name], f"{count}\n{told}"
