@@ -4,20 +4,17 @@ The rules and words are those of apimachinery's ``internalversion/validation`` a
 ``storage.ValidateListOptions``.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from berth.cluster import errors
-from berth.cluster.options import ECHOED, MAX_INT64, Query, flag
+from berth.cluster.options import ECHOED, Query, flag, number
 from berth.cluster.resources import ResourceType
 from berth.kube.field_errors import FieldError
 
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
 MAX_UINT64: Final = 2**64 - 1
-
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +49,11 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
         watch=flag(query, "watch") if watch is None else watch,
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
-        limit=max(_integer(query, "limit"), 0),
+        limit=max(number(query, "limit") or 0, 0),
         continue_=query.get("continue", ""),
         send_initial_events=flag(query, said) if (said := "sendInitialEvents") in query else None,
         allow_watch_bookmarks=flag(query, "allowWatchBookmarks"),
-        timeout_seconds=max(_integer(query, "timeoutSeconds"), 0),
+        timeout_seconds=max(number(query, "timeoutSeconds") or 0, 0),
     )
     found = list(_watch_errors(options) if options.watch else _list_errors(options))
     if found:
@@ -148,18 +145,3 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             why = "resourceVersionMatch is forbidden when continue is provided"
             found.append(_forbidden(field, why))
     return found
-
-
-def _integer(query: Query, name: str) -> int:
-    """Return an integer of 64 bits, 0 when nothing is said; 400 in Go's words."""
-    text = query.get(name, "")
-    if not text:
-        return 0
-    why = ""
-    if not _INTEGER.fullmatch(text):
-        why = "invalid syntax"
-    elif len(text.lstrip("+-0")) > len(str(MAX_INT64)) or abs(int(text)) > MAX_INT64:
-        why = "value out of range"
-    if why:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text:.{ECHOED}}": {why}')
-    return int(text)

@@ -43,6 +43,7 @@ def of_schema(
     status: bool | Object = False,
     required: Iterable[str] = (),
     name: syntax.Rule = syntax.dns1123_subdomain,
+    plain: bool = False,
 ) -> Strategy:
     """Return the strategy of a kind.
 
@@ -50,7 +51,8 @@ def of_schema(
     *check_create* a new one besides, *check_update* what becomes of it, and *check_status* what
     becomes of its status. With *generation* the
     server counts the changes of what is wanted; with *status* a new object has that one, or an
-    empty one. What is *required* of the fields at the top may not be empty.
+    empty one. What is *required* of the fields at the top may not be empty. *name* and *plain*
+    are for :func:`.metadata.validate`.
     """
 
     spec = schema.fields.get("spec")
@@ -71,7 +73,9 @@ def of_schema(
 
     def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
         before = old.metadata if old else None
-        return metadata.validate(new.metadata, before, namespaced=namespaced, name=name)
+        return metadata.validate(
+            new.metadata, before, namespaced=namespaced, name=name, plain=plain
+        )
 
     _validate_metadata = validated(AnyObject, validate_metadata)
 
