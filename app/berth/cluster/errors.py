@@ -175,11 +175,6 @@ def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     return _invalid("meta.k8s.io", kind, "", errors)
 
 
-def invalid_version(resource: ResourceType, error: FieldError) -> StatusError:
-    """422: a watch begins at what is no resource version. The server says the plural for kind."""
-    return _invalid(resource.group, resource.plural, "", [error])
-
-
 def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     told = errors[:MOST_CAUSES]
     causes = [

@@ -12,7 +12,7 @@ from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
-from berth.cluster.http.list_options import ListOptions, list_options
+from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
@@ -40,12 +40,11 @@ async def get(call: Call) -> ASGIApp:
 
 
 async def list_or_watch(call: Call) -> ASGIApp:
-    asked = list_options(call.request.query)
-    if asked.watch:
-        return _watch(call, asked)
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query)
+    wanted, asked = reads.asked(resource, namespace, call.request.query)
+    if asked.watch:
+        return _watch(call, render, wanted, asked)
     portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     call.services.metrics.listed(resource, fetched=portion.fetched, returned=len(portion.objects))
     return _listed(call, render, portion)
@@ -53,13 +52,15 @@ async def list_or_watch(call: Call) -> ASGIApp:
 
 async def watch(call: Call) -> ASGIApp:
     """Watch what a path below ``/watch/`` names."""
-    return _watch(call, list_options(call.request.query, watch=True))
-
-
-def _watch(call: Call, asked: ListOptions) -> ASGIApp:
     resource, namespace, name, _ = call.target
-    services, render = call.services, call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query, name)
+    render = call.renderer(resource)
+    query = call.request.query
+    wanted, how = reads.asked(resource, namespace, query, name=name, watch=True)
+    return _watch(call, render, wanted, how)
+
+
+def _watch(call: Call, render: Renderer, wanted: reads.Selection, asked: ListOptions) -> ASGIApp:
+    resource, services = call.target.resource, call.services
     watching = Watch(
         services.store,
         wanted,
@@ -144,8 +145,7 @@ async def delete_collection(call: Call) -> ASGIApp:
     render = call.renderer(resource)
     how = await _delete_options(call)
     context = _deleting(call, how)
-    wanted = reads.selection(resource, namespace, call.request.query)
-    asked = list_options(call.request.query, watch=False)
+    wanted, asked = reads.asked(resource, namespace, call.request.query, watch=False)
     portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     for number, stored in enumerate(portion.objects, 1):
         try:

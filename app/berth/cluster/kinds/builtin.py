@@ -162,6 +162,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,
         workload_cells.REPLICATION_CONTROLLER_CELLS,
+        selectable_fields.REPLICATION_CONTROLLER,
         more={"selects_by_map": True, "default_propagation": "Orphan"},
     ),
     "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),

@@ -282,6 +282,9 @@ class Writes:
         if status is not None:
             obj["status"] = {**status, **(obj.get("status") or {})}
         found = strategy.validate(obj, None)
+        if not (found or name):
+            why = "name or generateName is required"
+            found = [field_errors.required("metadata.name", why)]
         _refuse(resource, name, found or quantities.errors(resource, obj, None))
         await self._admission.validate(request)
         if by == "POST" and not context.dry_run and _number(version):

@@ -159,7 +159,7 @@ def _arrangements(patch: JsonObject, directives: Sequence[str]) -> dict[str, _Ar
 def _list_of(patch: JsonObject, key: str) -> list[Json] | None:
     value = patch.get(key)
     if value is not None and not isinstance(value, list):
-        raise MergeError(f"{key} must be a list")
+        raise PatchError(f"{key} must be a list")
     return value
 
 
@@ -217,7 +217,7 @@ def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> lis
             places.setdefault(name if type(name) is str else _identity(name), []).append(index)
     for change in patch:
         if not isinstance(change, dict):
-            raise MergeError(
+            raise PatchError(
                 f"expected an object in a list merged by {place.key!r}: {change!r:.{ECHOED}}"
             )
         if place.key not in change:
