@@ -19,7 +19,7 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, STORED
 from berth.cluster.kinds.registry import Registry, collected
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.presence import complete
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Store
 from berth.cluster.storage.stored import Stored

@@ -170,7 +170,7 @@ async def test_unknown_fields_are_dropped_otherwise(
     assert response.headers.get_list("warning") == warnings
     spec = (await serving.get(f"{PODS}/p"))["spec"]
     assert "foo" not in spec
-    assert spec["containers"] == [{"name": "c", "image": "pause"}]
+    assert spec["containers"] == [{"name": "c", "image": "pause", "resources": {}}]
 
 
 async def test_patches_drop_unknown_fields(serving: Serving) -> None:
@@ -275,7 +275,7 @@ async def test_nulls_are_as_good_as_nothing(serving: Serving, content_type: str)
     assert answer["metadata"]["annotations"] == {"1": "one"}
     assert "labels" not in answer["metadata"]
     assert answer["spec"] == {
-        "containers": [{"name": "c", "image": "pause"}],
+        "containers": [{"name": "c", "image": "pause", "resources": {}}],
         "restartPolicy": "Always",
     }
 
@@ -316,7 +316,10 @@ async def test_patches_leave_no_nulls(serving: Serving, kind: str, patch: Any) -
     )
     assert (code, answer["spec"]) == (
         200,
-        {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Always"},
+        {
+            "containers": [{"name": "c", "image": "x", "resources": {}}],
+            "restartPolicy": "Always",
+        },
     )
 
 

@@ -36,7 +36,10 @@ async def test_a_new_object_gets_its_identity(serving: Serving) -> None:
             "generation": 1,
             "resourceVersion": "2",
         },
-        "spec": {"containers": [{"name": "c", "image": "pause"}], "restartPolicy": "Always"},
+        "spec": {
+            "containers": [{"name": "c", "image": "pause", "resources": {}}],
+            "restartPolicy": "Always",
+        },
         "status": {"phase": "Pending"},
     }
     assert (await serving.get(f"{PODS}/p"))["metadata"]["uid"] == uid
@@ -53,7 +56,9 @@ async def test_names_are_generated(serving: Serving) -> None:
 
 async def test_a_node_comes_with_its_status(serving: Serving) -> None:
     body = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}
-    assert (await serving.post("/api/v1/nodes", body))["status"] == {"capacity": {"cpu": "4"}}
+    made = await serving.post("/api/v1/nodes", body)
+    assert made["status"]["capacity"] == {"cpu": "4"}
+    assert made["status"]["nodeInfo"]["kubeletVersion"] == ""
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,14 @@ async def test_lists_show_the_others() -> None:
     assert (code, len(found["items"])) == (200, 3)
 
 
+UNSET: Object = {
+    "type": "",
+    "status": "",
+    **dict.fromkeys(("lastTransitionTime", "lastUpdateTime")),
+}
+"""A condition of a Deployment of which nothing is said."""
+
+
 @pytest.mark.parametrize(
     ("spec", "status", "read"),
     [
@@ -46,8 +54,12 @@ async def test_lists_show_the_others() -> None:
             {"replicas": None, "selector": {"matchLabels": {"a": None}}},
             {"conditions": [None, {"type": None, "status": "True"}]},
             (
-                {"selector": {"matchLabels": {"a": ""}}},
-                {"conditions": [{"type": "", "status": ""}, {"type": "", "status": "True"}]},
+                {
+                    "selector": {"matchLabels": {"a": ""}},
+                    "strategy": {},
+                    "template": {"metadata": {}, "spec": {"containers": None}},
+                },
+                {"conditions": [UNSET, {**UNSET, "status": "True"}]},
             ),
             id="nulls are empty",
         ),

@@ -53,7 +53,7 @@ async def test_a_bound_pod(serving: Serving) -> None:
                 "lastProbeTime": None,
                 "lastTransitionTime": NOW_TEXT,
             },
-            {"type": "Other", "status": ""},
+            {"type": "Other", "status": "", "lastProbeTime": None, "lastTransitionTime": None},
         ],
     }
     assert after == before

@@ -13,7 +13,7 @@ import msgspec
 
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import checks
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.presence import complete
 from berth.cluster.schemas.structs import struct_type
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.stored import Stored

@@ -74,8 +74,8 @@ Object{
             {
                 "spec": {
                     "containers": [
-                        {"name": "c", "image": "pause"},
-                        {"name": "sidecar", "image": "proxy:2"},
+                        {"name": "c", "image": "pause", "resources": {}},
+                        {"name": "sidecar", "image": "proxy:2", "resources": {}},
                     ]
                 }
             },

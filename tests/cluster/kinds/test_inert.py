@@ -103,11 +103,6 @@ def test_what_is_wanted_is_there_when_nothing_is_said(group: str, plural: str) -
     assert "spec" in obj
 
 
-def test_a_new_ingress_has_no_address_yet() -> None:
-    strategy = find("networking.k8s.io", "v1", "ingresses").strategy
-    assert strategy.initial_status({}) == {"loadBalancer": {}}
-
-
 def test_a_binding_that_matches_all_says_so() -> None:
     spec = {"policyName": "p", "validationActions": ["Deny"], "matchResources": {}}
     group, plural = "admissionregistration.k8s.io", "validatingadmissionpolicybindings"

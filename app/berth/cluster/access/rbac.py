@@ -202,7 +202,7 @@ class _Aggregation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Role(msgspec.Struct, frozen=True, rename="camel"):
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] | None = None
     aggregation_rule: _Aggregation | None = None
 
 
@@ -225,7 +225,7 @@ def _rules_by_role(store: Store) -> dict[tuple[str, str, str], tuple[Rule, ...]]
     def read(kind: str) -> Iterator[tuple[Stored, _Role]]:
         return readable(store.list(kind), _read[kind], kind)
 
-    found = {("Role", *stored.key): role.rules for stored, role in read(ROLES)}
+    found = {("Role", *stored.key): role.rules or () for stored, role in read(ROLES)}
     cluster_roles: dict[str, _Role] = {}
     labels: dict[str, Mapping[str, str]] = {}
     for stored, role in read(CLUSTER_ROLES):
@@ -236,7 +236,7 @@ def _rules_by_role(store: Store) -> dict[tuple[str, str, str], tuple[Rule, ...]]
         seen.add(name)
         role = cluster_roles[name]
         if role.aggregation_rule is None:
-            yield from role.rules
+            yield from role.rules or ()
             return
         for selector in role.aggregation_rule.cluster_role_selectors:
             for other in cluster_roles:

@@ -6,7 +6,7 @@ from berth.cluster import errors
 from berth.cluster.dynamic_admission.matching import converted
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, checks
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.presence import complete
 
 
 def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Object:

@@ -1,8 +1,8 @@
 """Request bodies: objects and patches, read into what the writes take, or refused.
 
-What comes out has no nulls and no empty lists that are not written, says its type, and has every
-field that its kind knows in the right JSON type, and no other: those are dropped, and talked about
-if the client wants that.
+What comes out is as the API's Go types would write it (:mod:`.schemas.presence`), says its type,
+and has every field that its kind knows in the right JSON type, and no other: those are dropped, and
+talked about if the client wants that.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from berth.cluster.go_text import not_unmarshalled, plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import builtin, checks, empties, protobuf, quantities
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas import builtin, checks, protobuf, quantities
+from berth.cluster.schemas.presence import complete
 from berth.cluster.schemas.types import Schema
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.patch import (
@@ -42,8 +42,6 @@ class Patch(msgspec.Struct, frozen=True):
 
     media_type: str
     value: Json
-    may_empty: bool = True
-    """Whether it may leave an empty list or map behind."""
 
     def apply(self, document: Object, resource: ResourceType) -> Json:
         """Return what the patch makes of *document*; 400 if it is malformed, 422 if it misfits.
@@ -76,9 +74,7 @@ def read_patch(content: bytes, content_type: str) -> Patch:
     media_type = negotiation.media_type(content_type)
     if media_type not in PATCH_TYPES:
         raise errors.unsupported_media_type(PATCH_TYPES)
-    removes = b"null" in content or b'"$' in content or media_type == JSON_PATCH
-    may_empty = removes or empties.has_empties(content)
-    return Patch(media_type, negotiation.decode_json(content), may_empty)
+    return Patch(media_type, negotiation.decode_json(content))
 
 
 def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
@@ -153,8 +149,6 @@ class Bodies:
         if found and self._validation is FieldValidation.STRICT:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self._warnings += found
-        if empties.has_empties(json):
-            self._drop_empties(obj)
         self._write_canonically(obj)
         return obj
 
@@ -188,8 +182,6 @@ class Bodies:
             self._check_type(patch, changed)
         obj = typed(self._resource, changed)
         self._warnings += self._corrected_patch(patch, obj)
-        if patch.may_empty:
-            self._drop_empties(obj)
         self._write_canonically(obj)
         return obj
 
@@ -233,21 +225,15 @@ class Bodies:
         if self._resource.structural is None:
             quantities.write_canonically(self._resource.schema, obj)
 
-    def _drop_empties(self, obj: Object) -> None:
-        if self._resource.structural is None:
-            empties.drop_empties(self._resource.schema, obj)
-        else:
-            empties.drop_empties(builtin.meta("ObjectMeta"), obj["metadata"])
-
 
 def _correct(schema: Schema, obj: Object) -> list[str]:
     """Drop the fields that *schema* does not have, and complete the others; return the paths."""
-    if checks.is_complete(schema, obj):
-        return []
-    misfit = checks.misfit(schema, obj)
-    if misfit is not None:
-        raise _MisfitError(misfit)
-    unknown = checks.prune(schema, obj)
+    unknown = []
+    if not checks.fits(schema, obj):
+        misfit = checks.misfit(schema, obj)
+        if misfit is not None:
+            raise _MisfitError(misfit)
+        unknown = checks.prune(schema, obj)
     complete(schema, obj)
     return unknown
 

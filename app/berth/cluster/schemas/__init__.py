@@ -8,7 +8,7 @@ numbers. ``descriptions-1.36.json.gz`` says what they are for. Both are written 
 - :mod:`~berth.cluster.schemas.types`: the objects that a schema is made of;
 - :mod:`~berth.cluster.schemas.builtin`: those of the kinds that a server has from the start;
 - :mod:`~berth.cluster.schemas.checks`, :mod:`~berth.cluster.schemas.structs`: whether a body fits;
-- :mod:`~berth.cluster.schemas.empties`, :mod:`~berth.cluster.schemas.quantities`: how the API's
+- :mod:`~berth.cluster.schemas.presence`, :mod:`~berth.cluster.schemas.quantities`: how the API's
   types write what they have read;
 - :mod:`~berth.cluster.schemas.protobuf`: bodies and answers in Kubernetes' protobuf.
 

@@ -16,6 +16,7 @@ from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Sc
 
 DATA = "kubernetes-1.36.json.gz"
 DESCRIPTIONS = "descriptions-1.36.json.gz"
+TIMES = (Scalar("Time"), Scalar("MicroTime"))
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 JSON_SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -144,8 +145,9 @@ def _kind(path: str, data: Any, columns: Any) -> KindData:
 
 
 def _field(data: Any) -> Field:
-    default = data.get("default")
     type_ = _type(data["type"])
+    zero = _zero(data, type_)
+    default = None if zero == "0" else data.get("default")
     return Field(
         type=type_,
         is_required=data.get("required", False),
@@ -156,7 +158,7 @@ def _field(data: Any) -> Field:
         map_type=data.get("map_type", ""),
         patch_strategy=data.get("strategy", ""),
         merge_key=data.get("merge_key", ""),
-        zero=_zero(data, type_),
+        zero=zero,
         by_value=data.get("by_value", False),
         number=tuple(data.get("number", ())),
     )
@@ -165,13 +167,13 @@ def _field(data: Any) -> Field:
 def _zero(data: Any, each: Type) -> Any:
     """Return what Go writes for a field that is not set.
 
-    Of what is held by value, and not left out where it is empty, OpenAPI says that this is the
-    default; of lists, maps and pointers, that they are required.
+    Of what is held by value, and not left out where it is empty, the data says that this is the
+    default; of lists, maps, pointers and times, that they are required.
     """
-    if "default" in data and not data["default"]:
+    if "default" in data and data["default"] in (None, False, 0, "", {}, "0"):
         return data["default"]
-    is_null = data.get("required") and isinstance(each, ListOf | MapOf | Schema)
-    return None if is_null else ABSENT
+    has_null = isinstance(each, ListOf | MapOf | Schema) or each in TIMES
+    return None if data.get("required") and has_null else ABSENT
 
 
 def _type(text: str) -> Type:

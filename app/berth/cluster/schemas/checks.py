@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.cluster.go_text import kind_of
-from berth.cluster.schemas.nulls import TIMES
+from berth.cluster.schemas.presence import TIMES
 from berth.cluster.schemas.structs import TIME, struct_type
 from berth.cluster.schemas.types import ANYTHING, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.warnings import quoted
@@ -54,9 +54,9 @@ def fits(schema: Schema, value: Any) -> bool:
 
 
 def is_complete(schema: Schema, value: Any) -> bool:
-    """Tell whether *value* fits, and :func:`.nulls.complete` would not change it.
+    """Tell whether *value* fits, and has all that :func:`.presence.complete` adds.
 
-    True is certain, False is not.
+    True is certain, False is not. What is to be left out may be there.
     """
     quick = struct_type(schema, complete=True)
     return quick is not None and _converts(value, quick)

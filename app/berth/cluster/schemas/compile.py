@@ -89,17 +89,103 @@ POINTERS: Final = frozenset(
 )
 """Fields with a name in :data:`VALUES` that are pointers."""
 
-STRING_POINTERS: Final = frozenset(
+_STRING_POINTERS: Final = """
+CSIDriverSpec.fsGroupPolicy CSIPersistentVolumeSource.fsType
+CSIVolumeSource.fsType ClusterTrustBundleProjection.name ClusterTrustBundleProjection.signerName
+CronJobSpec.timeZone
+CustomResourceDefinitionVersion.deprecationWarning
+CustomResourceSubresourceScale.labelSelectorPath DeviceAttribute.string DeviceAttribute.version
+DeviceConstraint.matchAttribute DeviceConstraint.distinctAttribute Endpoint.hostname
+Endpoint.nodeName Endpoint.zone EndpointAddress.nodeName EndpointPort.appProtocol
+EndpointPort.name EndpointPort.protocol GRPCAction.service
+HPAScalingRules.selectPolicy HTTPIngressPath.pathType HostPathVolumeSource.type
+ISCSIPersistentVolumeSource.initiatorName ISCSIVolumeSource.initiatorName
+IngressClassParametersReference.apiGroup IngressClassParametersReference.namespace
+IngressClassParametersReference.scope IngressPortStatus.error IngressSpec.ingressClassName
+JobSpec.completionMode JobSpec.managedBy JobSpec.podReplacementPolicy
+JobStatus.failedIndexes LeaseSpec.holderIdentity LeaseSpec.preferredHolder LeaseSpec.strategy
+LoadBalancerIngress.ipMode LocalVolumeSource.fsType MatchResources.matchPolicy
+MetricIdentifier.name MutatingWebhook.failurePolicy MutatingWebhook.matchPolicy
+MutatingWebhook.reinvocationPolicy MutatingWebhook.sideEffects NetworkPolicyPort.protocol
+ParamRef.parameterNotFoundAction PersistentVolumeClaimSpec.storageClassName
+PersistentVolumeClaimSpec.volumeAttributesClassName PersistentVolumeClaimSpec.volumeMode
+PersistentVolumeClaimStatus.currentVolumeAttributesClassName
+PersistentVolumeSpec.volumeAttributesClassName PersistentVolumeSpec.volumeMode
+PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy
+PodFailurePolicyOnExitCodesRequirement.containerName
+PodResourceClaim.resourceClaimName PodResourceClaim.resourceClaimTemplateName
+PodResourceClaimStatus.resourceClaimName PodSchedulingGroup.podGroupName
+PodSecurityContext.fsGroupChangePolicy PodSecurityContext.seLinuxChangePolicy
+PodSecurityContext.supplementalGroupsPolicy PodSpec.hostnameOverride PodSpec.preemptionPolicy
+PodSpec.runtimeClassName PriorityClass.preemptionPolicy ResourceSliceSpec.nodeName
+RuleWithOperations.scope SeccompProfile.localhostProfile
+SecurityContext.procMount ServicePort.appProtocol
+ServiceReference.path ServiceSpec.internalTrafficPolicy ServiceSpec.ipFamilyPolicy
+ServiceSpec.loadBalancerClass StorageClass.reclaimPolicy StorageClass.volumeBindingMode
+TopologySpreadConstraint.nodeAffinityPolicy TopologySpreadConstraint.nodeTaintsPolicy
+TypedLocalObjectReference.apiGroup TypedObjectReference.apiGroup TypedObjectReference.namespace
+ValidatingAdmissionPolicySpec.failurePolicy ValidatingWebhook.failurePolicy
+ValidatingWebhook.matchPolicy ValidatingWebhook.sideEffects Validation.reason
+VolumeAttachmentSource.persistentVolumeName VolumeMount.mountPropagation
+VolumeMount.recursiveReadOnly VolumeMountStatus.recursiveReadOnly WebhookClientConfig.url
+WindowsSecurityContextOptions.gmsaCredentialSpec
+WindowsSecurityContextOptions.gmsaCredentialSpecName WindowsSecurityContextOptions.runAsUserName
+"""
+STRING_POINTERS: Final = frozenset(tuple(each.split(".")) for each in _STRING_POINTERS.split())
+"""Strings that are pointers, by type and field: empty is not the same as unset."""
+
+OMITTED: Final = frozenset(
     {
-        ("PersistentVolumeClaimSpec", "storageClassName"),
-        ("PersistentVolumeClaimSpec", "volumeAttributesClassName"),
-        ("PersistentVolumeSpec", "volumeAttributesClassName"),
-        ("EndpointPort", "name"),
-        ("DeviceAttribute", "string"),
-        ("MetricIdentifier", "name"),
+        ("ReplicationControllerSpec", "minReadySeconds"),
+        ("ScaleSpec", "replicas"),
     }
 )
-"""Strings where empty is not the same as unset; of most nobody can tell."""
+"""Fields with a zero for their default that are left out all the same."""
+
+NAMED_REFERENCES: Final = frozenset(
+    {
+        "ConfigMapEnvSource",
+        "ConfigMapKeySelector",
+        "ConfigMapProjection",
+        "ConfigMapVolumeSource",
+        "LocalObjectReference",
+        "SecretEnvSource",
+        "SecretKeySelector",
+        "SecretProjection",
+    }
+)
+"""Types that are, or embed, a reference whose empty name is left out."""
+
+NULLS: Final = frozenset(
+    {
+        ("CSINodeDriver", "topologyKeys"),
+        ("ClusterRole", "rules"),
+        ("EndpointSlice", "endpoints"),
+        ("EndpointSlice", "ports"),
+        ("HorizontalPodAutoscalerStatus", "currentMetrics"),
+        ("Role", "rules"),
+        ("VolumeError", "time"),
+    }
+)
+"""Optional lists and times that are written as null when they are not set."""
+
+NULL_TIMES: Final = frozenset(
+    {
+        "deprecatedFirstTimestamp",
+        "deprecatedLastTimestamp",
+        "eventTime",
+        "finishedAt",
+        "firstTimestamp",
+        "lastHeartbeatTime",
+        "lastObservedTime",
+        "lastProbeTime",
+        "lastTimestamp",
+        "lastTransitionTime",
+        "lastUpdateTime",
+        "startedAt",
+    }
+)
+"""Times that are held by value: null when they are not set."""
 
 Json = dict[str, Any]
 
@@ -201,8 +287,15 @@ def _field(owner: str, name: str, node: Json, *, is_required: bool) -> Json:
     ):
         if extension in node:
             entry[key] = node[extension]
-    if not is_required and _is_value(owner.rpartition(".")[2], name, entry["type"]):
+    short = owner.rpartition(".")[2]
+    if not is_required and _is_value(short, name, entry["type"]):
         entry["by_value"] = True
+    if (short, name) in OMITTED or (short in NAMED_REFERENCES and name == "name"):
+        del entry["default"]
+    if (short, name) in NULLS or (name in NULL_TIMES and entry["type"].endswith("Time")):
+        entry["default"] = None
+    if entry["type"] == "Quantity" and (is_required or name == "divisor"):
+        entry["default"] = "0"
     return entry
 
 

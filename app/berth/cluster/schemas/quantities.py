@@ -45,6 +45,8 @@ def is_unreadable(quantity: Any) -> bool:
 
 
 def _unreadable(expected: Type, value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if value is None:
+        return
     match expected:
         case Schema():
             plan = _plan(expected)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from berth.cluster.schemas.nulls import is_written_as_null, zeros
+from berth.cluster.schemas.presence import zeros
 from berth.cluster.schemas.types import (
     ANYTHING,
     ListOf,
@@ -67,7 +67,7 @@ def _struct_type(schema: Schema, complete: bool) -> Any:
         # The names of attributes do not matter; those of fields can be Python's keywords.
         (
             f"field_{number}",
-            _type(each.type, complete, or_null=not complete or is_written_as_null(name, each.type)),
+            _type(each.type, complete, or_null=not complete or each.zero is None),
             msgspec.field(name=name) if name in needed else msgspec.field(default=None, name=name),
         )
         for number, (name, each) in enumerate(schema.fields.items())

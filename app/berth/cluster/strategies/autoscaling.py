@@ -10,7 +10,7 @@ import msgspec
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin, checks
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.presence import complete
 from berth.cluster.strategies.shape import section
 from berth.kube.documents import DEPTH_LIMIT, depth_of
 

@@ -87,7 +87,7 @@ def of_schema(
     def initial_status(_obj: Object) -> Object | None:
         if isinstance(status, dict):
             return {**status}
-        return _nothing_set(schema.fields["status"].type) if status else None
+        return {} if status else None
 
     return Strategy(
         default=default_all,
@@ -104,12 +104,6 @@ def immutable_spec(new: Object, old: Object) -> list[FieldError]:
     if wanted == (old.get("spec") or {}):
         return []
     return [field_errors.invalid("spec", wanted, "field is immutable")]
-
-
-def _nothing_set(each: Type) -> Object:
-    """Return what Go writes of an object of which nothing is set: the objects in it by value."""
-    fields = each.fields.items() if isinstance(each, Schema) else ()
-    return {name: _nothing_set(field.type) for name, field in fields if field.zero == {}}
 
 
 def _wanted(obj: Object) -> Object:

@@ -14,9 +14,9 @@ import msgspec
 
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import builtin, empties, quantities
+from berth.cluster.schemas import builtin, quantities
 from berth.cluster.schemas import checks as schema_checks
-from berth.cluster.schemas.nulls import complete
+from berth.cluster.schemas.presence import complete
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
 from berth.cluster.writes.managed_fields.applying import Applying, ConflictsError
@@ -185,7 +185,6 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
         said = f"failed to convert new typed object ({named}) to object: {why.json}"
         raise errors.StatusError(500, "", said)
     complete(resource.schema, new)
-    empties.drop_empties(resource.schema, new)
     quantities.write_canonically(resource.schema, new)
 
 

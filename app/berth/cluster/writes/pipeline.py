@@ -11,6 +11,7 @@ from collections.abc import Callable
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.presence import complete
 from berth.cluster.storage.store import AlreadyExistsError, ConflictError, NotFoundError, Store
 from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies import quantities
@@ -281,6 +282,8 @@ class Writes:
         status = strategy.initial_status(obj)
         if status is not None:
             obj["status"] = {**status, **(obj.get("status") or {})}
+        if resource.structural is None:
+            complete(resource.schema, obj)
         found = strategy.validate(obj, None)
         if not (found or name):
             why = "name or generateName is required"

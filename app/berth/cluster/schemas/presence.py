@@ -1,0 +1,131 @@
+"""Presence of fields: what the API's Go types leave out when they write JSON, and what they add.
+
+A field that is null says nothing, and is as good as missing. With ``omitempty``, a value that is
+empty is left out; without, what is not set is written all the same: the zero of a scalar or of an
+object held by value, null for a list, a map or a time. What has a place of its own cannot be
+missing: an item of a list, or the value of a key, becomes the empty value of its type
+(``encoding/json`` and ``runtime.DefaultUnstructuredConverter`` alike).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
+
+EMPTY: Final[dict[str, Any]] = {
+    "boolean": False,
+    "bytes": "",
+    "int32": 0,
+    "int64": 0,
+    "number": 0,
+    "string": "",
+    "IntOrString": 0,
+    "Quantity": "0",
+}
+"""What null means in the place of a value that cannot be missing. Of any JSON, it is a value."""
+
+TIMES: Final = frozenset({"MicroTime", "Time"})
+
+
+def complete(schema: Schema, obj: Any) -> None:
+    """Make of *obj*, in place, what the API's Go types make of it.
+
+    Fields that *schema* does not have, and values of the wrong JSON type, are for others to refuse.
+    """
+    _complete(schema, obj)
+
+
+@cache
+def zeros(schema: Schema) -> Mapping[str, Any]:
+    """Return the fields that are always written, and what is written when they are not set."""
+    return {name: field.zero for name, field in schema.fields.items() if field.zero is not ABSENT}
+
+
+class _Plan(NamedTuple):
+    """What is to be done with the fields of an object type."""
+
+    zeros: Mapping[str, Any]
+    empties: frozenset[str]
+    """Left out when they are empty."""
+    nulls: frozenset[str]
+    """Written as null when they are empty."""
+    below: Mapping[str, Type]
+    """Those that have something in them."""
+
+
+@cache
+def _plan(schema: Schema) -> _Plan:
+    fields = schema.fields.items()
+    return _Plan(
+        zeros(schema),
+        frozenset(name for name, field in fields if _omits_empty(field)),
+        frozenset(name for name, field in fields if field.zero is None),
+        {
+            name: field.type
+            for name, field in fields
+            if not isinstance(field.type, Scalar) or field.type.name.startswith("JSONSchemaProps")
+        },
+    )
+
+
+def _omits_empty(field: Field) -> bool:
+    match field.type:
+        case ListOf() | MapOf() | Scalar("bytes"):
+            return field.zero is ABSENT
+        case _:
+            return field.omits_zero
+
+
+def _complete(expected: Type, value: Any) -> None:
+    match expected:
+        case Schema() if isinstance(value, dict):
+            _complete_object(_plan(expected), value)
+        case ListOf(item) if isinstance(value, list):
+            for index, child in enumerate(value):
+                value[index] = child = _empty(item) if child is None else child
+                _complete(item, child)
+        case MapOf(item) if isinstance(value, dict):
+            for key, child in list(value.items()):
+                if child is None and isinstance(item, Scalar) and item.name in TIMES:
+                    del value[key]  # no time is null again, which nobody wants to read
+                    continue
+                value[key] = child = _empty(item) if child is None else child
+                _complete(item, child)
+        case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
+            _complete(_definition(name, value), value)
+
+
+def _definition(name: str, value: Any) -> Type:
+    """Return what *value* is, where a field of JSON schema has either of two types."""
+    props = builtin.schema(builtin.JSON_SCHEMA_PROPS)
+    if isinstance(value, list):
+        return ListOf(Scalar("string") if name == "JSONSchemaPropsOrStringArray" else props)
+    return props
+
+
+def _complete_object(plan: _Plan, obj: dict[str, Any]) -> None:
+    for name in [name for name, child in obj.items() if not child]:
+        child = obj[name]
+        if child is None or name in plan.empties:
+            del obj[name]
+        elif name in plan.nulls and isinstance(child, list | dict):
+            obj[name] = None
+    for name, zero in plan.zeros.items():
+        if name not in obj:
+            obj[name] = {} if zero == {} else zero
+    for name, expected in plan.below.items():
+        child = obj.get(name)
+        if isinstance(child, dict | list):
+            _complete(expected, child)
+
+
+def _empty(each: Type) -> Any:
+    match each:
+        case Schema() | MapOf():
+            return {}
+        case ListOf():
+            return []
+        case Scalar(name):
+            return EMPTY.get(name)
