@@ -174,7 +174,10 @@ class Serving:
         given |= {key.replace("_", "-"): value for key, value in headers.items()}
         response = await self.http.request(method, path, content=content, headers=given)
         self.store.check_invariants()
-        return response.status_code, msgspec.json.decode(response.content)
+        try:
+            return response.status_code, msgspec.json.decode(response.content)
+        except msgspec.DecodeError:
+            return response.status_code, response.text
 
     async def get(self, path: str) -> Any:
         """Return what is there, which must be."""
@@ -230,7 +233,8 @@ def status(
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": reason,
         "code": code,
     }
+    if reason:
+        body["reason"] = reason
     return code, body if details is None else {**body, "details": details}

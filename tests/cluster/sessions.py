@@ -64,6 +64,7 @@ ALLOCATED: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthChec
 AGE = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?|<unknown>")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+VERSION = re.compile(r"(in record \(|, current: )\d+")
 VENDOR = re.compile(r"service-ca|openshift|ibm")
 
 
@@ -179,7 +180,7 @@ def _decoded(answer: httpx.Response) -> Any:
     try:
         return msgspec.json.decode(answer.content)
     except msgspec.DecodeError:
-        return answer.text
+        return {"text": answer.text}
 
 
 def plain(value: Any, *, inside: str = "") -> Any:
@@ -203,7 +204,7 @@ def plain(value: Any, *, inside: str = "") -> Any:
         case str():
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
-            return TIMESTAMP.sub("T", UUID.sub("UID", value))
+            return TIMESTAMP.sub("T", UUID.sub("UID", VERSION.sub(r"\1N", value)))
     return value
 
 

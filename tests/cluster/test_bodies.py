@@ -187,8 +187,8 @@ async def test_patches_drop_unknown_fields(serving: Serving) -> None:
     [
         pytest.param(
             "fieldValidation=Sloppy",
-            'fieldValidation: Unsupported value: "Sloppy": supported values: "Ignore", "Strict", '
-            '"Warn"',
+            'fieldValidation: Unsupported value: "Sloppy": supported values: "", "Ignore", '
+            '"Strict", "Warn"',
             id="an unknown validation",
         ),
         pytest.param(

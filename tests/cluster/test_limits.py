@@ -221,7 +221,8 @@ async def test_any_value_gets_an_answer(value: Any, to: tuple[str, str, str]) ->
     code, answer = await serving.request(
         method, path, msgspec.json.encode(value), content_type=content_type
     )
-    assert code < 500, answer
+    # Patches that cannot be merged are errors of the server's in Kubernetes, too.
+    assert code < 500 or "patch type" in answer["message"], answer
 
 
 @given(

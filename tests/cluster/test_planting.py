@@ -12,8 +12,12 @@ from tests.cluster.every_kind import EVERY_KIND
 from tests.cluster.every_status import STATUSES
 from tests.cluster.planting import CREATED, WAYS, Planting, World
 
-FAITHFUL = ("failed to create typed patch object", "failed to convert new typed object")
-"""What the API server answers with a 500, too: a configuration that does not fit its kind."""
+FAITHFUL = (
+    "failed to create typed patch object",
+    "failed to convert new typed object",
+    "does not contain declared merge key",
+)
+"""What the API server answers with a 500, too: what is applied or merged does not fit its kind."""
 
 
 @cache

@@ -283,8 +283,8 @@ def test_the_store_fills() -> None:
 
 async def test_an_object_that_grows_beyond_what_anybody_can_send() -> None:
     serving = Serving()
-    await serving.post(PODS, pod("p", annotations={"a": "x" * 2_000_000}))
-    patch = msgspec.json.encode({"metadata": {"annotations": {"b": "x" * 2_000_000}}})
+    await serving.post(PODS, pod("p") | {"spec": {**pod("p")["spec"], "hostname": "x" * 2_000_000}})
+    patch = msgspec.json.encode({"spec": {"subdomain": "x" * 2_000_000}})
     kind = {"content_type": "application/merge-patch+json"}
     code, answer = await serving.request("PATCH", f"{PODS}/p", patch, **kind)
     assert (code, answer["reason"]) == (413, "RequestEntityTooLarge")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.schemas import builtin
-from berth.cluster.writes.patch import PatchError, PatchMismatchError
-from berth.cluster.writes.strategic_merge import strategic_merge
+from berth.cluster.writes.patch import PatchError
+from berth.cluster.writes.strategic_merge import MergeError, strategic_merge
 
 POD, NODE = (builtin.schema(f"io.k8s.api.core.v1.{kind}") for kind in ("Pod", "Node"))
 DEPLOYMENT = builtin.schema("io.k8s.api.apps.v1.Deployment")
@@ -184,9 +184,9 @@ def test_templates_of_workloads_merge_like_pods() -> None:
     ("patch", "error"),
     [
         pytest.param([], PatchError, id="not an object"),
-        pytest.param({"$patch": "twist"}, PatchError, id="an unknown directive"),
+        pytest.param({"$patch": "twist"}, MergeError, id="an unknown directive"),
         pytest.param(containers("a"), PatchError, id="an element that is no object"),
-        pytest.param(containers({"image": "x"}), PatchMismatchError, id="no merge key"),
+        pytest.param(containers({"image": "x"}), MergeError, id="no merge key"),
         pytest.param({"$retainKeys": ["a"], "b": 1}, PatchError, id="more than it retains"),
         pytest.param({"$setElementOrder/spec": 1}, PatchError, id="an order that is no list"),
     ],

@@ -4,7 +4,6 @@ import contextlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -123,7 +122,7 @@ PARSERS: Final = (
     ),
     Parser(
         "field selectors",
-        partial(parse_field_selector, supported=("metadata.name",)),
+        parse_field_selector,
         ("metadata.name=a", r"metadata.name!=a\,b", ""),
         (
             *_REPEATED,

@@ -80,8 +80,12 @@ def not_found(resource: ResourceType, name: str) -> StatusError:
     return StatusError(404, "NotFound", message, details=details_of(resource, name))
 
 
+NOTHING = StatusError(404, "", "404 page not found\n")
+"""A path below no group and version that is served: its message is all that is said."""
+
+
 def path_not_found() -> StatusError:
-    """A path that nobody serves."""
+    """A path below a group and version that is served, but not this one."""
     message = "the server could not find the requested resource"
     return StatusError(404, "NotFound", message, details={})
 
@@ -125,6 +129,37 @@ def failed_precondition(resource: ResourceType, name: str, why: str) -> StatusEr
     return StatusError(409, "Conflict", message, details=details)
 
 
+REGISTRY = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+"""Where etcd has the kinds that it calls by another name than the API."""
+
+
+def invalid_object(
+    resource: ResourceType, namespace: str, name: str, wanted: str, found: str
+) -> str:
+    """Why a conflict: what a PUT means is another object; *found* is the uid that there is."""
+    place = REGISTRY.get(resource.plural, resource.plural)
+    if resource.structural is not None:
+        place = f"{resource.group}/{place}"
+    key = "/".join(filter(None, ("/registry", place, namespace, name)))
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: {uid_mismatch(wanted, found)}"
+    )
+
+
+def version_needed(resource: ResourceType, name: str) -> StatusError:
+    """422: an update says no version. The server says the plural for kind."""
+    why = "must be specified for an update"
+    error = field_errors.invalid("metadata.resourceVersion", 0, why)
+    return _invalid(resource.group, resource.plural, name, [error])
+
+
 def uid_mismatch(wanted: str, found: str) -> str:
     """Why a conflict: the name is the same, the object is another."""
     return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
@@ -138,11 +173,6 @@ def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> 
 def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     """422: the options of a request, of a *kind* in meta.k8s.io, are not such as may be."""
     return _invalid("meta.k8s.io", kind, "", errors)
-
-
-def invalid_version(resource: ResourceType, error: FieldError) -> StatusError:
-    """422: a watch begins at what is no resource version. The server says the plural for kind."""
-    return _invalid(resource.group, resource.plural, "", [error])
 
 
 def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
@@ -220,6 +250,13 @@ def unrecognized(kind: str, why: str, body: bytes) -> StatusError:
     )
 
 
+def not_registered(
+    kind: str, version: str, scheme: str = "pkg/api/legacyscheme/scheme.go:30"
+) -> str:
+    """Why a body cannot be decoded: *scheme* is where the kinds are that it may be of."""
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
+
+
 def too_deep(limit: int) -> StatusError:
     """A body, or what a patch makes of an object, with more than *limit* levels."""
     return bad_request(
@@ -245,9 +282,15 @@ def too_large_version(wanted: int, current: int) -> StatusError:
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
-    """None of the forms that the client accepts is served."""
+    """The client accepts media types that are served, but in none of the forms that they have."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", message)
+
+
+def not_served(available: Sequence[str]) -> StatusError:
+    """None of the media types that the client accepts is served."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
+    return StatusError(406, "NotAcceptable", message, details={})
 
 
 def not_of_that_shape(kind: str, why: str) -> StatusError:
@@ -257,11 +300,10 @@ def not_of_that_shape(kind: str, why: str) -> StatusError:
     )
 
 
-def unsupported_media_type(
-    accepted: Sequence[str], *, found: str = "the body of the request was in an unknown format"
-) -> StatusError:
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    found = "the body of the request was in an unknown format"
     message = f"{found} - accepted media types include: {', '.join(accepted)}"
-    return StatusError(415, "UnsupportedMediaType", message, details={})
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
 def too_large(why: str) -> StatusError:
@@ -281,11 +323,10 @@ def no_room(why: str) -> StatusError:
     return StatusError(507, "InsufficientStorage", f"the store is full: {why}", details={})
 
 
-def unprocessable(cause: str) -> StatusError:
-    """A patch that is well-formed but does not fit the object."""
+def unprocessable() -> StatusError:
+    """A JSON patch that does not fit the object: the server does not tell why."""
     message = "the server rejected our request due to an error in our request"
-    causes = [{"reason": "UnexpectedServerResponse", "message": cause}]
-    return StatusError(422, "Invalid", message, details={"causes": causes})
+    return StatusError(422, "Invalid", message, details={})
 
 
 def internal(message: str) -> StatusError:

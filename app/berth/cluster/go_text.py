@@ -1,6 +1,8 @@
-"""JSON values as Go writes them with ``%+v``, which is how the API server shows patches."""
+"""Words of Go's standard library: of values, and of JSON that it cannot read."""
 
-from typing import Any
+import json
+import re
+from typing import Any, Final
 
 
 def plus_v(value: Any) -> str:
@@ -17,6 +19,13 @@ def plus_v(value: Any) -> str:
     return str(value)
 
 
+def not_unmarshalled(value: Any, wanted: str) -> str:
+    """Return what Go says of JSON that is no *wanted* type."""
+    kinds = {bool: "bool", int: "number", float: "number", str: "string", dict: "object"}
+    found = kinds.get(type(value), "array")
+    return f"json: cannot unmarshal {found} into Go value of type {wanted}"
+
+
 def kind_of(value: Any) -> str:
     """Return what Go decodes such a JSON value to."""
     kinds = {
@@ -28,3 +37,65 @@ def kind_of(value: Any) -> str:
         list: "slice",
     }
     return kinds.get(type(value), "invalid")
+
+
+_VALUE: Final = "looking for beginning of value"
+_KEY: Final = "looking for beginning of object key string"
+_COLON: Final = "after object key"
+_AFTER: Final = {
+    "": "after top-level value",
+    "{": "after object key:value pair",
+    "[": "after array element",
+}
+_CLOSING: Final = {"{": "}", "[": "]"}
+_NOT_BLANK: Final = re.compile(r"[^ \t\r\n]")
+_SCALAR: Final = re.compile(
+    r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+(?P<quote>"?)'
+    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null"
+)
+
+
+def syntax_error(text: str) -> str:
+    """Return what ``encoding/json`` says of *text* that is no JSON; empty if it is.
+
+    It does not tell what is wrong inside of a number or a word.
+    """
+    state, stack, place, is_empty = _VALUE, [""], 0, False
+    while found := _NOT_BLANK.search(text, place):
+        char, place = found[0], found.end()
+        was_empty, is_empty = is_empty, False
+        if char == _CLOSING.get(stack[-1]) and (was_empty or state == _AFTER[stack[-1]]):
+            stack.pop()
+            state = _AFTER[stack[-1]]
+        elif (state, char) in _NEXT:
+            state = _NEXT[state, char]
+        elif state == _VALUE and char in "{[":
+            stack.append(char)
+            is_empty = True
+            state = _KEY if char == "{" else _VALUE
+        elif (state == _VALUE or (state == _KEY and char == '"')) and (
+            token := _SCALAR.match(text, place - 1)
+        ):
+            place = token.end()
+            if char == '"' and not token["quote"]:
+                wrong = text[place:].removeprefix("\\")[:1]
+                if not wrong:
+                    break
+                where = "string literal" if text[place] == wrong else "string escape code"
+                return f"invalid character {_quoted_character(wrong)} in {where}"
+            state = _AFTER[stack[-1]] if state == _VALUE else _COLON
+        else:
+            return f"invalid character {_quoted_character(char)} {state}"
+    else:
+        if state == _AFTER[""]:
+            return ""
+    return "unexpected end of JSON input"
+
+
+_NEXT: Final = {(_COLON, ":"): _VALUE, (_AFTER["{"], ","): _KEY, (_AFTER["["], ","): _VALUE}
+
+
+def _quoted_character(char: str) -> str:
+    if char in ("'", '"'):
+        return "'\\''" if char == "'" else "'\"'"
+    return f"'{json.dumps(char, ensure_ascii=False)[1:-1]}'"

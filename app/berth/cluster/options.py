@@ -1,7 +1,7 @@
 """Options of requests beside an object: query parameters and DeleteOptions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -43,25 +43,21 @@ def flag(query: Query, name: str) -> bool:
 
 
 def number(query: Query, name: str) -> int | None:
-    """Return a whole number that is not negative; None when nothing is said."""
-    text = query.get(name)
+    """Return an integer of 64 bits, None when nothing is said; 400 in Go's words."""
+    text = query.get(name, "")
     if not text:
         return None
-    return whole_number(name, text)
-
-
-def whole_number(name: str, text: str) -> int:
-    """Read a number of the API: not negative, of 64 bits; 400 for anything else."""
-    if not (text.isascii() and text.isdigit()):
-        raise errors.bad_request(
-            f'{name}: Invalid value: "{text:.{ECHOED}}": must be a whole number >= 0'
-        )
-    if len(text) > len(str(MAX_INT64)) or int(text) > MAX_INT64:
-        raise errors.bad_request(
-            f'{name}: Invalid value: "{text:.{ECHOED}}": value out of range: '
-            f"the largest is {MAX_INT64}"
-        )
+    why = ""
+    if not INTEGER.fullmatch(text):
+        why = "invalid syntax"
+    elif len(text.lstrip("+-0")) > len(str(MAX_INT64)) or abs(int(text)) > MAX_INT64:
+        why = "value out of range"
+    if why:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text:.{ECHOED}}": {why}')
     return int(text)
+
+
+INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def check_timeout(query: Query) -> None:
@@ -74,57 +70,68 @@ def check_timeout(query: Query) -> None:
 DURATION = re.compile(r"\+?+(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|ms|s|m|h))++")
 
 
-def dry_run(query: Query, body: Mapping[str, Any] | None = None, *, kind: str) -> bool:
-    """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions.
+class FieldValidation(StrEnum):
+    """What happens to fields that nobody knows."""
 
-    422 for another value; *kind* is that of the options.
+    UNSAID = ""
+    """Like Warn, but without the work of finding repeated fields."""
+    IGNORE = "Ignore"
+    STRICT = "Strict"
+    WARN = "Warn"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What ``CreateOptions``, ``UpdateOptions`` and ``PatchOptions`` say."""
+
+    field_manager: str = ""
+    """Who manages the fields that a write sets."""
+    dry_run: bool = False
+    """Whether nothing is to be kept."""
+    field_validation: FieldValidation = FieldValidation.UNSAID
+
+
+def write_options(query: Query, user_agent: str, *, kind: str, applies: bool) -> WriteOptions:
+    """Read the options of a *kind* from *query*, or raise a 422 for all that is wrong with them.
+
+    Who does not say a field manager, which who *applies* has to, is the User-Agent up to the first
+    slash, of which what cannot be printed, or is too long, is left out.
     """
-    said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun")
-    if not said:
-        return False
-    if not isinstance(said, list):
-        raise errors.bad_request(f"dryRun: Invalid value: {said!r:.{ECHOED}}: must be a list")
+    manager, validation = query.get("fieldManager") or "", query.get("fieldValidation") or ""
+    dry_run = [query["dryRun"]] if query.get("dryRun") else []
+    found = []
+    if applies and not manager:
+        found.append(field_errors.required("fieldManager", "is required for apply patch"))
+    elif kind == "PatchOptions" and not applies and "force" in query:
+        found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
+    found += [*_manager_errors(manager), *_dry_run_errors(dry_run)]
+    if validation not in tuple(FieldValidation):
+        said = validation[:ECHOED]
+        found.append(field_errors.not_supported("fieldValidation", said, FieldValidation))
+    if found:
+        raise errors.invalid_options(kind, found)
+    if not manager:
+        manager = (_usual if len(user_agent) <= USUAL_USER_AGENT else _client)(user_agent)
+    return WriteOptions(manager, bool(dry_run), FieldValidation(validation))
+
+
+def _dry_run_errors(said: list[Any]) -> Iterator[FieldError]:
     if any(value != "All" for value in said):
         why = f'Unsupported value: {field_errors.quoted(said):.{ECHOED}}: supported values: "All"'
-        found = FieldError("dryRun", "FieldValueNotSupported", why)
-        raise errors.invalid_options(kind, [found])
-    return True
+        yield FieldError("dryRun", "FieldValueNotSupported", why)
 
 
 MOST_FIELD_MANAGER = 128
 """Bytes of a field manager's name."""
 
 
-def check_patch(query: Query, *, applies: bool) -> None:
-    """Raise a 422 unless who *applies* says by which name, and who does not says no ``force``."""
-    found = []
-    if not applies and "force" in query:
-        found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
-    if applies and not query.get("fieldManager"):
-        found.append(field_errors.required("fieldManager", "is required for apply patch"))
-    if found:
-        raise errors.invalid_options("PatchOptions", found)
-
-
-def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
-    """Return who manages the fields that a write sets, or raise a 422.
-
-    Without the parameter it is the User-Agent up to the first slash, of which what cannot be
-    printed, or is too long, is left out. *kind* is that of the options: ``CreateOptions``.
-    """
-    said = query.get("fieldManager")
-    if not said:
-        return (_usual if len(user_agent) <= USUAL_USER_AGENT else _client)(user_agent)
-    found = []
+def _manager_errors(said: str) -> Iterator[FieldError]:
     if len(said.encode()) > MOST_FIELD_MANAGER:
-        found.append(field_errors.too_long("fieldManager", MOST_FIELD_MANAGER))
+        yield field_errors.too_long("fieldManager", MOST_FIELD_MANAGER)
     position = next((i for i, each in enumerate(said) if not each.isprintable()), None)
     if position is not None:
         why = f"should only contain printable characters (at position {position})"
-        found.append(field_errors.invalid("fieldManager", said, why))
-    if found:
-        raise errors.invalid_options(kind, found)
-    return said
+        yield field_errors.invalid("fieldManager", said, why)
 
 
 USUAL_USER_AGENT = 256
@@ -138,29 +145,6 @@ def _client(user_agent: str) -> str:
 
 
 _usual = lru_cache(_client)
-
-
-class FieldValidation(StrEnum):
-    """What happens to fields that nobody knows."""
-
-    IGNORE = "Ignore"
-    STRICT = "Strict"
-    UNSAID = ""
-    """Like Warn, but without the work of finding repeated fields."""
-    WARN = "Warn"
-
-
-def field_validation(query: Query, *, kind: str) -> FieldValidation:
-    """Return what happens to unknown fields, or raise a 422; *kind* is that of the options."""
-    said = query.get("fieldValidation")
-    if not said:
-        return FieldValidation.UNSAID
-    try:
-        return FieldValidation(said)
-    except ValueError:
-        known = [each for each in FieldValidation if each]
-        found = field_errors.not_supported("fieldValidation", said[:ECHOED], known)
-        raise errors.invalid_options(kind, [found]) from None
 
 
 PROPAGATIONS = ("Foreground", "Background", "Orphan")
@@ -180,8 +164,8 @@ class DeleteOptions:
     resource_version: str = ""
     dry_run: bool = False
     awaits_dependents: bool = False
-    """Whether the client asked that what the object owns goes, too: it hears (202) when the object
-    does not go at once."""
+    """Whether the client said ``orphanDependents=false``: it hears (202) when the object does not
+    go at once."""
 
     def as_object(self) -> Object:
         """Return what a client would have sent for it."""
@@ -199,36 +183,32 @@ class DeleteOptions:
 
 
 def delete_options(query: Query, body: Any) -> DeleteOptions:
-    """Read DeleteOptions from *body* (None: there is none) and the query, which wins."""
+    """Read DeleteOptions, which fit their schema, from *body*; None: there is none, but *query*."""
     if body is None:
-        body = {}
-    if not isinstance(body, dict) or body.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise errors.bad_request("the body of a DELETE must be DeleteOptions")
-    grace = number(query, "gracePeriodSeconds")
-    if grace is None:
-        grace = body.get("gracePeriodSeconds")
-    if grace is not None and (type(grace) is not int or abs(grace) > MAX_INT64):
-        raise errors.bad_request(
-            f"gracePeriodSeconds: Invalid value: {grace!r:.{ECHOED}}: must be a whole number"
-        )
-    policy = query.get("propagationPolicy") or body.get("propagationPolicy") or ""
+        body = {
+            "gracePeriodSeconds": number(query, "gracePeriodSeconds"),
+            "propagationPolicy": query.get("propagationPolicy"),
+            "dryRun": [query["dryRun"]] if query.get("dryRun") else [],
+        } | {
+            name: flag(query, name)
+            for name in ("orphanDependents", UNSAFE_DELETION)
+            if name in query
+        }
+    grace = body.get("gracePeriodSeconds")
+    policy = body.get("propagationPolicy") or ""
     orphans = body.get("orphanDependents")
-    if "orphanDependents" in query:
-        orphans = flag(query, "orphanDependents")
-    _check_delete_options(query, body, policy, orphans)
+    _check_delete_options(body, policy, orphans)
     preconditions = body.get("preconditions") or {}
-    if not isinstance(preconditions, dict):
-        raise errors.bad_request("preconditions: Invalid value: must be an object")
     if orphans is not None:
         policy = "Orphan" if orphans else "Background"
     return DeleteOptions(
         # Negative ones are read as 1, as the API server does.
         grace_period_seconds=None if grace is None else (grace if grace >= 0 else 1),
         propagation=policy,
-        uid=str(preconditions.get("uid") or ""),
-        resource_version=str(preconditions.get("resourceVersion") or ""),
-        dry_run=dry_run(query, body, kind="DeleteOptions"),
-        awaits_dependents=orphans is False or policy == "Foreground",
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        dry_run=bool(body.get("dryRun")),
+        awaits_dependents=orphans is False,
     )
 
 
@@ -236,21 +216,19 @@ UNSAFE_DELETION = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """The option to delete what cannot be read; there is nothing such in this store."""
 
 
-def _check_delete_options(
-    query: Query, body: Mapping[str, Any], policy: Any, orphans: bool | None
-) -> None:
+def _check_delete_options(body: Mapping[str, Any], policy: str, orphans: bool | None) -> None:
     """Raise a 422 for options that contradict each other, or that nobody knows."""
     found = []
     if orphans is not None and policy:
         both = "orphanDependents and deletionPropagation cannot be both set"
         found.append(field_errors.invalid("propagationPolicy", policy, both))
-    policy = str(policy)
     if policy not in ("", *PROPAGATIONS):
         supported = (*PROPAGATIONS, "nil")
         found.append(
             field_errors.not_supported("propagationPolicy", f"{policy:.{ECHOED}}", supported)
         )
-    if body.get(UNSAFE_DELETION) or (UNSAFE_DELETION in query and flag(query, UNSAFE_DELETION)):
+    found += _dry_run_errors(body.get("dryRun") or [])
+    if body.get(UNSAFE_DELETION):
         off = "the feature gate AllowUnsafeMalformedObjectDeletion is disabled"
         found.append(field_errors.forbidden(UNSAFE_DELETION, off))
     if found:

@@ -142,6 +142,9 @@ class ResourceType:
     """What the answer to a DELETE that does not say what becomes of them warns of."""
     created_by_put: bool = False
     """Whether a PUT creates an object that is not there (``AllowCreateOnUpdate``)."""
+    needs_version: bool = False
+    """Whether an update must say the resource version that it is about (unless
+    ``AllowUnconditionalUpdate``)."""
     returned_when_gone: bool = False
     """Whether a DELETE answers with the object also when it is gone at once, and not with a Status.
     """

@@ -51,6 +51,10 @@ POD: dict[str, Field] = {
     )
 } | {"spec.hostNetwork": flag_at("spec.hostNetwork"), "status.podIPs": pod_ips}
 
+REPLICATION_CONTROLLER: dict[str, Field] = {
+    "status.replicas": lambda controller: str(dig(controller, "status.replicas") or 0)
+}
+
 SERVICE: dict[str, Field] = {path: text_at(path) for path in ("spec.clusterIP", "spec.type")}
 
 RESOURCE_SLICE: dict[str, Field] = {

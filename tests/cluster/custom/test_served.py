@@ -95,7 +95,7 @@ async def test_the_status_is_a_part_of_its_own() -> None:
     made = await server.post(widgets(), widget(status={"lost": 1}))
     assert "status" not in made
     body = widget(spec={"size": 9}, status={"ready": True})
-    body["metadata"]["labels"] = {"lost": "yes"}
+    body["metadata"] = {**made["metadata"], "labels": {"lost": "yes"}}
     code, answer = await server.request("PUT", f"{widgets()}/w/status", body)
     assert code == 200
     assert answer["status"] == {"ready": True}
@@ -109,7 +109,7 @@ async def test_without_the_subresource_the_status_is_like_any_field() -> None:
     made = await server.post(widgets(), widget(status={"a": 1}))
     assert made["status"] == {"a": 1}
     assert (await server.request("GET", f"{widgets()}/w/status"))[0] == 404
-    code, answer = await server.request("PUT", f"{widgets()}/w", widget(status={"a": 2}))
+    code, answer = await server.request("PUT", f"{widgets()}/w", {**made, "status": {"a": 2}})
     assert (code, answer["metadata"]["generation"]) == (200, 2)
 
 
@@ -123,7 +123,7 @@ async def test_all_versions_show_the_same_objects() -> None:
     await server.post(widgets(), widget(spec={"size": 2, "note": "n"}))
     shown = await server.get(f"{widgets(at='v1beta1')}/w")
     assert (shown["apiVersion"], shown["spec"]) == ("example.com/v1beta1", {"size": 2})
-    changed = widget(api_version="example.com/v1beta1", spec={"size": 3})
+    changed = {**shown, "spec": {"size": 3}}
     assert (await server.request("PUT", f"{widgets(at='v1beta1')}/w", changed))[0] == 200
     assert (await server.get(f"{widgets()}/w"))["spec"] == {"size": 3}
 
@@ -188,8 +188,8 @@ async def test_a_definition_waits_for_objects_that_are_held() -> None:
     assert (await server.request("POST", widgets(), widget("new")))[0] == 405
     held = await server.get(f"{widgets()}/w")
     assert held["metadata"]["deletionTimestamp"]
-    body["metadata"]["finalizers"] = []
-    assert (await server.request("PUT", f"{widgets()}/w", body))[0] == 200
+    held["metadata"]["finalizers"] = []
+    assert (await server.request("PUT", f"{widgets()}/w", held))[0] == 200
     assert (await server.request("GET", f"{DEFINITIONS}/widgets.example.com"))[0] == 404
 
 
@@ -208,8 +208,8 @@ SCALABLE = version(
 
 async def test_scale_is_where_the_definition_says() -> None:
     server = await defined(definition("Widget", SCALABLE))
-    await server.post(widgets(), widget(spec={"size": 2}))
-    status = widget(status={"ready": 1, "selector": "app=w"})
+    made = await server.post(widgets(), widget(spec={"size": 2}))
+    status = {**made, "status": {"ready": 1, "selector": "app=w"}}
     assert (await server.request("PUT", f"{widgets()}/w/status", status))[0] == 200
     scale = await server.get(f"{widgets()}/w/scale")
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")

@@ -8,7 +8,7 @@ import pytest
 from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
-from berth.cluster.http.reads import selection
+from berth.cluster.http.reads import asked
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.watches import (
     BOOKMARK_SECONDS,
@@ -38,7 +38,7 @@ def write(store: Store, name: str) -> None:
 
 def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
     render = Renderer(kinds.PODS, Representation(), include_object="", clock=clock)
-    wanted = selection(kinds.PODS, "default", {})
+    wanted = asked(kinds.PODS, "default", {})[0]
     watching = Watch(
         store,
         wanted,

@@ -29,7 +29,7 @@ PARSE = "unable to parse requirement: "
         pytest.param("!", f"{PARSE}found '', expected: identifier", id="nothing denied"),
         pytest.param("=a", "found '=', expected: !, identifier, or 'end of string'", id="no key"),
         pytest.param("a,", "found '', expected: identifier after ','", id="an open end"),
-        pytest.param("-a=b", f'{PARSE}key: Invalid value: "-a": {NAME_PART}', id="no label key"),
+        pytest.param("-a=b", f'{PARSE}<nil>: Invalid value: "-a": {NAME_PART}', id="no label key"),
         pytest.param(
             "a=-b", f'{PARSE}values[0][a]: Invalid value: "-b": {LABEL}', id="no label value"
         ),
@@ -39,7 +39,7 @@ PARSE = "unable to parse requirement: "
             " an integer",
             id="no number",
         ),
-        pytest.param("-a=b=c", f'{PARSE}key: Invalid value: "-a": {NAME_PART}', id="the first"),
+        pytest.param("-a=b=c", f'{PARSE}<nil>: Invalid value: "-a": {NAME_PART}', id="the first"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from berth.cluster.http.list_options import list_options
-from berth.cluster.http.reads import LOOKED_AT, list_objects, selection
+from berth.cluster.http.reads import LOOKED_AT, asked, list_objects
 from berth.cluster.kinds.builtin import find
 from berth.cluster.storage.store import Store
 from berth.runtime.clock import FakeClock
@@ -127,7 +127,7 @@ async def test_others_get_turns_while_a_selector_is_evaluated() -> None:
         metadata = {"name": f"p-{number:03}", "namespace": "default"}
         store.create("pods", {"metadata": metadata, "spec": {"nodeName": f"n{number % 2}"}})
     resource = find("", "v1", "pods")
-    wanted = selection(resource, "", {"fieldSelector": "spec.nodeName=n1"})
+    wanted = asked(resource, "", {"fieldSelector": "spec.nodeName=n1"})[0]
     options = list_options({})
     at_once = await list_objects(store, wanted, options, FakeClock())
     listing = asyncio.create_task(list_objects(store, wanted, options, Hurried()))

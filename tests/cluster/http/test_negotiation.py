@@ -76,7 +76,6 @@ def test_negotiation(accept: str, want: Representation) -> None:
 @pytest.mark.parametrize(
     "accept",
     [
-        pytest.param("text/html", id="nothing that is served"),
         pytest.param(f"{PROTOBUF};as=Table;v=v1;g=meta.k8s.io", id="a table in protobuf"),
         pytest.param("application/json;as=Pod;v=v1;g=meta.k8s.io", id="another kind"),
     ],
@@ -85,6 +84,22 @@ def test_not_acceptable(accept: str) -> None:
     with pytest.raises(StatusError) as caught:
         representation(accept)
     assert (caught.value.code, caught.value.message) == (406, REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("streams", "more"),
+    [
+        (False, ""),
+        (True, ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
+    ],
+)
+def test_nothing_that_is_served(streams: bool, more: str) -> None:
+    with pytest.raises(StatusError) as caught:
+        representation("text/html", streams=streams)
+    assert caught.value.message == (
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+        f"application/vnd.kubernetes.protobuf{more}"
+    )
 
 
 def test_a_question_has_no_table() -> None:

@@ -8,7 +8,10 @@ from berth.cluster.kinds.builtin import CREATED_BY_PUT, RESOURCES, STORED
 from tests.cluster.serving import Serving
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-LEASE = {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}
+LEASE: Any = {
+    "metadata": {"name": "lock"},
+    "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15},
+}
 
 
 @pytest.fixture
@@ -23,12 +26,15 @@ async def test_an_object_is_created_then_replaced(serving: Serving) -> None:
     assert (code, made["metadata"]["name"]) == (201, "lock")
     assert made["metadata"]["uid"]
 
-    code, again = await serving.request("PUT", f"{LEASES}/lock", {"spec": {"holderIdentity": "x"}})
+    code, answer = await serving.request("PUT", f"{LEASES}/lock", LEASE)
+    assert (code, answer["message"].endswith("must be specified for an update")) == (422, True)
+    made["spec"] = {"holderIdentity": "x"}
+    code, again = await serving.request("PUT", f"{LEASES}/lock", made)
     assert (code, again["metadata"]["uid"]) == (200, made["metadata"]["uid"])
 
 
 async def test_a_version_that_was_seen_before_does_not_matter(serving: Serving) -> None:
-    body = {"metadata": {"name": "lock", "resourceVersion": "77"}, **LEASE}
+    body = {**LEASE, "metadata": {"name": "lock", "resourceVersion": "77"}}
     code, made = await serving.request("PUT", f"{LEASES}/lock", body)
     assert (code, made["metadata"]["resourceVersion"] != "77") == (201, True)
 
@@ -38,27 +44,40 @@ async def test_a_version_that_was_seen_before_does_not_matter(serving: Serving) 
     [
         pytest.param(
             f"{LEASES}/lock",
-            {"metadata": {"name": "other"}, **LEASE},
+            {**LEASE, "metadata": {"name": "other"}},
             400,
             "the name of the object (other) does not match the name on the URL (lock)",
             id="another name",
         ),
         pytest.param(
             f"{LEASES}/lock",
-            {"metadata": {"uid": "gone"}, **LEASE},
+            {"spec": LEASE["spec"]},
+            400,
+            "the name of the object (lock based on URL) was undeterminable: name must be provided",
+            id="no name",
+        ),
+        pytest.param(
+            f"{LEASES}/lock",
+            {**LEASE, "metadata": {"name": "lock", "uid": "gone"}},
             409,
-            "Precondition failed: UID in precondition: gone, UID in object meta: ",
+            "StorageError: invalid object, Code: 4, Key: /registry/leases/default/lock, "
+            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
+            "gone, UID in object meta: ",
             id="an object that was deleted",
         ),
         pytest.param(
             "/api/v1/namespaces/default/configmaps/c",
-            {"data": {}},
+            {"metadata": {"name": "c"}},
             404,
             'configmaps "c" not found',
             id="a kind that a PUT does not create",
         ),
         pytest.param(
-            "/api/v1/namespaces/default/services/s/status", {}, 404, "not found", id="a part of it"
+            "/api/v1/namespaces/default/services/s/status",
+            {"metadata": {"name": "s"}},
+            404,
+            "not found",
+            id="a part of it",
         ),
     ],
 )

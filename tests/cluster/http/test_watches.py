@@ -16,7 +16,7 @@ from berth.cluster.http.in_flight import MOST_LASTING, InFlight, InFlightLimits
 from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
-from berth.cluster.http.reads import selection
+from berth.cluster.http.reads import asked
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.watches import (
     FRAME_BYTES,
@@ -341,7 +341,7 @@ async def test_a_slow_watcher_of_large_objects_holds_few_of_them(serving: Servin
     store.create("pods", large(1))
     watching = Watch(
         store,
-        selection(kinds.PODS, "default", {}),
+        asked(kinds.PODS, "default", {})[0],
         ListOptions(resource_version=str(store.version)),
         clock=serving.clock,
         render=Renderer(kinds.PODS, Representation(), include_object="", clock=serving.clock),
@@ -434,7 +434,7 @@ writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y"
 def test_who_follows_the_events_knows_the_list(steps: list[tuple[str, str]]) -> None:
     store = Store()
     cursor = store.watch("pods", store.version)
-    wanted = selection(kinds.PODS, "default", {"labelSelector": "app=x"})
+    wanted = asked(kinds.PODS, "default", {"labelSelector": "app=x"})[0]
     known: set[str] = set()
     for name, app in steps:
         is_there = name in {stored.name for stored in store.list("pods")}

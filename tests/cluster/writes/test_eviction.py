@@ -322,14 +322,15 @@ async def test_preconditions_that_hold(serving: Serving) -> None:
         pytest.param(
             {"kind": "Pod", "metadata": {"name": "p"}},
             400,
-            'Pod in version "v1" cannot be handled as a Eviction',
+            'Pod in version "v1" cannot be handled as a Eviction: no kind "Pod" is registered for '
+            'version "policy/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
             id="no Eviction",
         ),
         pytest.param(
             {"apiVersion": "policy/v2", "metadata": {"name": "p"}},
             400,
-            "the API version in the data (policy/v2) does not match "
-            "the expected API version (policy/v1)",
+            'Eviction in version "v2" cannot be handled as a Eviction: no kind "Eviction" is '
+            'registered for version "policy/v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
             id="of a version to come",
         ),
     ],

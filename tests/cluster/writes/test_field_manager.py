@@ -308,14 +308,14 @@ def test_versions_of_a_kind_manage_the_same_fields() -> None:
         pytest.param(
             {**config(), "dat": {}},
             500,
-            "failed to create typed patch object (default/c; v1, Kind=ConfigMap): "
+            "failed to create typed patch object (default/c; /v1, Kind=ConfigMap): "
             ".dat: field not declared in schema",
             id="an unknown field",
         ),
         pytest.param(
             {**config(), "data": {"a": 1}, "immutable": "no"},
             500,
-            "failed to create typed patch object (default/c; v1, Kind=ConfigMap): errors:\n"
+            "failed to create typed patch object (default/c; /v1, Kind=ConfigMap): errors:\n"
             "  .data.a: expected string, got &value.valueUnstructured{Value:1}\n"
             '  .immutable: expected boolean, got &value.valueUnstructured{Value:"no"}',
             id="values of other types",
@@ -323,7 +323,7 @@ def test_versions_of_a_kind_manage_the_same_fields() -> None:
         pytest.param(
             {**config(), "metadata": {"name": "c", "generation": 1.5}},
             500,
-            "failed to convert new typed object (/c; v1, Kind=ConfigMap) to object: json: "
+            "failed to convert new typed object (/c; /v1, Kind=ConfigMap) to object: json: "
             "cannot unmarshal number 1.5 into Go struct field ObjectMeta.metadata.generation "
             "of type int64",
             id="a value that the type cannot hold",

@@ -49,7 +49,8 @@ def strategy_of(
     ask_rules = rules.evaluator(schema)
 
     def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
-        return metadata.validate(new.metadata, old.metadata if old else None, namespaced=namespaced)
+        before = old.metadata if old else None
+        return metadata.validate(new.metadata, before, namespaced=namespaced, plain=True)
 
     check_metadata = validated(AnyObject, validate_metadata)
 

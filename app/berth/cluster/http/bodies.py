@@ -11,7 +11,7 @@ import msgspec
 
 from berth.cluster import errors, views
 from berth.cluster.custom import pruning
-from berth.cluster.go_text import plus_v
+from berth.cluster.go_text import not_unmarshalled, plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
@@ -27,7 +27,7 @@ from berth.cluster.writes.patch import (
     json_patch,
     merge_patch,
 )
-from berth.cluster.writes.strategic_merge import strategic_merge
+from berth.cluster.writes.strategic_merge import MergeError, strategic_merge
 from berth.kube.documents import DEPTH_LIMIT, depth_of
 
 JSON_PATCH = "application/json-patch+json"
@@ -57,11 +57,13 @@ class Patch(msgspec.Struct, frozen=True):
                 case _:
                     return strategic_merge(document, self.value, resource.schema)
         except PatchError as exc:
-            raise errors.bad_request(f"error decoding patch: {exc}") from exc
+            raise errors.bad_request(str(exc)) from exc
+        except MergeError as exc:
+            raise errors.StatusError(500, "", str(exc)) from exc
         except PatchTooLargeError as exc:
             raise errors.too_large(str(exc)) from exc
         except PatchMismatchError as exc:
-            raise errors.unprocessable(str(exc)) from exc
+            raise errors.unprocessable() from exc
 
 
 def read_patch(content: bytes, content_type: str) -> Patch:
@@ -86,6 +88,10 @@ def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
     body = negotiation.decode_json(json)
     if b"null" in json:
         complete(schema, body)
+    if not isinstance(body, dict):
+        raise errors.unrecognized("", not_unmarshalled(body, TYPE_META), json)
+    if wrong := checks.misfit(schema, body):
+        raise errors.bad_request(wrong.json)
     return body
 
 
@@ -169,10 +175,22 @@ class Bodies:
         """
         if self._resource.structural is not None and patch.media_type == STRATEGIC_MERGE_PATCH:
             raise errors.unsupported_media_type(PATCH_TYPES_OF_CUSTOM_RESOURCES)
-        obj = typed(self._resource, patch.apply(current, self._resource))
+        changed = patch.apply(current, self._resource)
+        if patch.media_type == STRATEGIC_MERGE_PATCH:
+            changed |= views.type_of(self._resource)  # what it says of that does not count
+        else:
+            self._check_type(patch, changed)
+        obj = typed(self._resource, changed)
         self._warnings += self._corrected_patch(patch, obj)
         self._write_canonically(obj)
         return obj
+
+    def _check_type(self, patch: Patch, obj: Json) -> None:
+        """Raise a 422 when *patch* makes of an object one of another type."""
+        said = (obj.get("kind"), obj.get("apiVersion")) if isinstance(obj, dict) else ("", "")
+        resource = self._resource
+        if said != (resource.kind, resource.group_version) and resource.structural is None:
+            raise errors.invalid_patch(_shown(patch, obj), errors.not_registered(*said))
 
     def _corrected_patch(self, patch: Patch, obj: Object) -> list[str]:
         """As :meth:`_corrected`, of what *patch* made; 422 for what cannot be."""
@@ -227,22 +245,34 @@ def _shown(patch: Patch, obj: Object) -> str:
     return msgspec.json.encode(obj).decode()
 
 
+TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
 def typed(resource: ResourceType, body: Any) -> Object:
     """Return a body as an object of *resource* that says so, with metadata, or raise a 400."""
     if not isinstance(body, dict):
+        why = f"json parse error: {not_unmarshalled(body, TYPE_META)}"
+        raise errors.unrecognized(resource.kind, why, msgspec.json.encode(body))
+    said, kind = body.get("apiVersion") or resource.group_version, body.get("kind") or resource.kind
+    if said not in (resource.group_version, *resource.also_read) or kind != resource.kind:
+        group, _, version = str(said).rpartition("/")
+        is_known = builtin.schema_of(group, version, str(kind)) is not None
+        if is_known and said != resource.group_version:
+            raise errors.bad_request(
+                f"the API version in the data ({said}) does not match "
+                f"the expected API version ({resource.group_version})"
+            )
+        why = errors.not_registered(kind, said)
+        if is_known:
+            package = group.partition(".")[0] or "core"
+            why = (
+                f"converting ({version}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+            )
         raise errors.bad_request(
-            f"the object provided is unrecognized (must be a {resource.kind}): {body!r:.100}"
-        )
-    said = body.get("apiVersion") or resource.group_version
-    if said != resource.group_version and said not in resource.also_read:
-        raise errors.bad_request(
-            f"the API version in the data ({said}) does not match "
-            f"the expected API version ({resource.group_version})"
-        )
-    kind = body.get("kind") or resource.kind
-    if kind != resource.kind:
-        raise errors.bad_request(
-            f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}'
         )
     metadata = {} if body.get("metadata") is None else body["metadata"]
     return {**body, **views.type_of(resource), "metadata": metadata}

@@ -84,26 +84,28 @@ class Call:
             return None
         return Pace(user, services.outgoing, services.shares, services.clock)
 
-    def context(self) -> WriteContext:
-        """Return what a write knows beside the object; 4xx for options that cannot be."""
-        request = self.request
-        query, kind = request.query, OPTIONS[request.method]
-        return WriteContext(
-            request.user,
-            options.field_manager(query, request.user_agent, kind=kind),
-            options.dry_run(query, kind=kind),
-            self.warnings,
-        )
+    def writing(
+        self, resource: ResourceType, *, applies: bool = False
+    ) -> tuple[WriteContext, Bodies]:
+        """Return what a write knows beside the object, and what reads objects of *resource*.
 
-    def bodies(self, resource: ResourceType) -> Bodies:
-        """Return what reads objects of *resource* as the client wants them evaluated."""
+        422 for options that cannot be.
+        """
         request = self.request
-        validation = options.field_validation(request.query, kind=OPTIONS[request.method])
-        return Bodies(resource, validation, self.warnings)
+        asked = options.write_options(
+            request.query, request.user_agent, kind=OPTIONS[request.method], applies=applies
+        )
+        context = WriteContext(request.user, asked.field_manager, asked.dry_run, self.warnings)
+        return context, Bodies(resource, asked.field_validation, self.warnings)
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""
-        form = negotiation.representation(self.request.accept, tables="list" in resource.verbs)
+        target = self.target
+        form = negotiation.representation(
+            self.request.accept,
+            tables="list" in resource.verbs,
+            streams=self.request.method == "GET" and not (target.name or target.subresource),
+        )
         include = self.request.query.get("includeObject", "")
         return Renderer(resource, form, include_object=include, clock=self.services.clock)
 

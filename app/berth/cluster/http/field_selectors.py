@@ -4,7 +4,7 @@ Read as apimachinery's fields package does, in one pass over the text.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ _OPERATOR: Final = re.compile("!=|==|=")
 _SEPARATOR: Final = re.compile(r"\\.|,", re.DOTALL)
 _SPECIAL: Final = re.compile(r"\\.?|[,=]", re.DOTALL)
 _ESCAPED: Final = frozenset({r"\\", r"\,", r"\="})
-_MOST_SHOWN: Final = 200
+MOST_SHOWN: Final = 200
 """Characters of the text that an error repeats."""
 
 
@@ -47,8 +47,8 @@ class FieldSelector:
         return FieldSelector((*self.requirements, requirement), (*self.names, field))
 
 
-def parse_field_selector(text: str, supported: Collection[str]) -> FieldSelector:
-    """Parse *text*; raises ValueError when it is malformed or names a field not in *supported*.
+def parse_field_selector(text: str) -> FieldSelector:
+    """Parse *text*; raises ValueError when it is malformed.
 
     ``\\\\``, ``\\,`` and ``\\=`` in values stand for the character (apimachinery's fields package).
     """
@@ -58,11 +58,9 @@ def parse_field_selector(text: str, supported: Collection[str]) -> FieldSelector
     for term in filter(None, _terms(text)):
         operator = _OPERATOR.search(term)
         if operator is None:
-            what, where = term[:_MOST_SHOWN], text[:_MOST_SHOWN]
+            what, where = term[:MOST_SHOWN], text[:MOST_SHOWN]
             raise ValueError(f"invalid selector: {where!r}; can't understand {what!r}")
         field, value = term[: operator.start()], _unescaped(term[operator.end() :])
-        if field not in supported:
-            raise ValueError(f"field label not supported: {field[:_MOST_SHOWN]}")
         requirements[FieldRequirement(field, operator[0] != "!=", value)] = None
     names = dict.fromkeys(requirement.field for requirement in requirements)
     return FieldSelector(tuple(requirements), tuple(names))

@@ -4,20 +4,16 @@ The rules and words are those of apimachinery's ``internalversion/validation`` a
 ``storage.ValidateListOptions``.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from berth.cluster import errors
-from berth.cluster.options import ECHOED, MAX_INT64, Query, flag
-from berth.cluster.resources import ResourceType
+from berth.cluster.options import ECHOED, Query, flag, number
 from berth.kube.field_errors import FieldError
 
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
 MAX_UINT64: Final = 2**64 - 1
-
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +39,44 @@ class ListOptions:
 
 
 def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
-    """Read the parameters of a list or watch.
+    """Read the parameters of a list or watch; 400 for what cannot be read.
 
     *watch* is for paths that say it themselves. A watch that begins anywhere begins with what is
-    there, as ``sendInitialEvents`` has it. 400 for what cannot be read, 422 for what is forbidden.
+    there, as ``sendInitialEvents`` has it.
     """
-    options = ListOptions(
+    return ListOptions(
         watch=flag(query, "watch") if watch is None else watch,
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
-        limit=max(_integer(query, "limit"), 0),
+        limit=max(number(query, "limit") or 0, 0),
         continue_=query.get("continue", ""),
         send_initial_events=flag(query, said) if (said := "sendInitialEvents") in query else None,
         allow_watch_bookmarks=flag(query, "allowWatchBookmarks"),
-        timeout_seconds=max(_integer(query, "timeoutSeconds"), 0),
+        timeout_seconds=max(number(query, "timeoutSeconds") or 0, 0),
     )
+
+
+def check(options: ListOptions) -> None:
+    """Raise a 422 for what is forbidden."""
     found = list(_watch_errors(options) if options.watch else _list_errors(options))
     if found:
         raise errors.invalid_options("ListOptions", found)
-    return options
 
 
 def version_for_list(options: ListOptions) -> int:
     """Return ``resourceVersion``; 0: any. 400 for what is no version."""
     text = options.resource_version
-    if text and options.continue_ and text != "0":
-        message = "specifying resource version is not allowed when using continue"
-        raise errors.bad_request(message)
     problem = _problem(text)
     if problem is not None:
-        raise errors.bad_request(f"invalid resource version: {problem.field}: {problem.message}")
+        raise errors.bad_request(f"invalid resource version: {problem}")
     return int(text or 0)
 
 
-def version_for_watch(options: ListOptions, resource: ResourceType) -> int:
-    """Return ``resourceVersion``; 0: any. 422 for what is no version."""
+def version_for_watch(options: ListOptions) -> int:
+    """Return ``resourceVersion``; 0: any. 500 for what is no version, as the server has it."""
     problem = _problem(options.resource_version)
     if problem is not None:
-        raise errors.invalid_version(resource, problem)
+        raise errors.StatusError(500, "", str(problem))
     return int(options.resource_version or 0)
 
 
@@ -148,18 +144,3 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             why = "resourceVersionMatch is forbidden when continue is provided"
             found.append(_forbidden(field, why))
     return found
-
-
-def _integer(query: Query, name: str) -> int:
-    """Return an integer of 64 bits, 0 when nothing is said; 400 in Go's words."""
-    text = query.get(name, "")
-    if not text:
-        return 0
-    why = ""
-    if not _INTEGER.fullmatch(text):
-        why = "invalid syntax"
-    elif len(text.lstrip("+-0")) > len(str(MAX_INT64)) or abs(int(text)) > MAX_INT64:
-        why = "value out of range"
-    if why:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text:.{ECHOED}}": {why}')
-    return int(text)

@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from berth.cluster import errors
+from berth.cluster.go_text import syntax_error
 from berth.cluster.schemas import protobuf
 from berth.cluster.schemas.types import Schema
 from berth.kube import documents
@@ -20,6 +21,9 @@ YAML = "application/yaml"
 APPLY_PATCH = "application/apply-patch+yaml"
 META_GROUP = "meta.k8s.io"
 META_VERSIONS = frozenset({"v1", "v1beta1"})
+
+EXPLAINED = 64 * 1024
+"""Bytes of malformed JSON of which it is said what is wrong as Go does."""
 
 USUAL_ACCEPT = 1024
 """Characters of an ``Accept`` header that is worth remembering."""
@@ -65,26 +69,33 @@ _MEDIA_TYPES = {
     protobuf.MEDIA_TYPE: protobuf.MEDIA_TYPE,
 }
 SERVED = (JSON, YAML, protobuf.MEDIA_TYPE)
+STREAMS = (f"{JSON};stream=watch", f"{protobuf.MEDIA_TYPE};stream=watch")
 
 
-def representation(accept: str, *, tables: bool = True) -> Representation:
+def representation(accept: str, *, tables: bool = True, streams: bool = False) -> Representation:
     """Return the first form in an ``Accept`` header that we speak; 406 if there is none.
 
     The order counts, as in the API server, but for protobuf: it is for clients that do not take
-    JSON too. What is stored is JSON, so that costs nothing. Without *tables* there are none.
+    JSON too. What is stored is JSON, so that costs nothing. Without *tables* there are none; with
+    *streams* this may be about a watch, which a refusal tells.
     """
-    return (_remembered if len(accept) <= USUAL_ACCEPT else _representation)(accept, tables)
+    find = _remembered if len(accept) <= USUAL_ACCEPT else _representation
+    return find(accept, tables, streams)
 
 
-def _representation(accept: str, tables: bool) -> Representation:
+def _representation(accept: str, tables: bool, streams: bool) -> Representation:
     in_protobuf: Representation | None = None
+    is_known = False
     for media_range in accepted(accept):
+        is_known |= media_range.type in _MEDIA_TYPES
         found = _form(media_range)
         if found is None or (found.shape is Shape.TABLE and not tables):
             continue
         if found.media_type != protobuf.MEDIA_TYPE:
             return found
         in_protobuf = in_protobuf or found
+    if not is_known:
+        raise errors.not_served(SERVED + STREAMS if streams else SERVED)
     if in_protobuf is None:
         raise errors.not_acceptable(SERVED)
     return in_protobuf
@@ -153,8 +164,7 @@ def as_json(content: bytes, content_type: str) -> bytes:
     if kind == JSON:
         return content
     if kind != YAML:
-        found = f"the body of the request was in an unknown format ({kind})"
-        raise errors.unsupported_media_type([JSON, YAML], found=found)
+        raise errors.unsupported_media_type(SERVED)
     try:
         return msgspec.json.encode(documents.load(content))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
@@ -170,7 +180,9 @@ def decode_json(content: bytes, kind: str = "") -> Any:
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise errors.unrecognized(kind, f"json parse error: {exc}", content) from exc
+        text = content.decode(errors="replace") if len(content) <= EXPLAINED else ""
+        why = (text and syntax_error(text)) or str(exc)
+        raise errors.unrecognized(kind, f"json parse error: {why}", content) from exc
     except RecursionError as exc:
         raise errors.too_deep(DEPTH_LIMIT) from exc
     # What has fewer brackets cannot be too deep, and counting them costs next to nothing.

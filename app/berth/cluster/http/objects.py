@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
@@ -13,17 +12,15 @@ from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
-from berth.cluster.http.list_options import ListOptions, list_options
+from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
 from berth.cluster.http.watches import Watch, lasting
 from berth.cluster.options import DeleteOptions
-from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.stored import Stored
 from berth.cluster.writes.context import WriteContext
-from berth.cluster.writes.pipeline import Change
 from berth.cluster.writes.subresources.table import PARTS
 
 NOT_FOUND = 404
@@ -32,6 +29,7 @@ DELETED_AT_ONCE = 100
 """Objects of a collection that are deleted before others on the event loop get a turn."""
 
 STATUS = builtin.meta("Status")
+DELETE_OPTIONS = builtin.meta("DeleteOptions")
 
 
 async def get(call: Call) -> ASGIApp:
@@ -42,12 +40,11 @@ async def get(call: Call) -> ASGIApp:
 
 
 async def list_or_watch(call: Call) -> ASGIApp:
-    asked = list_options(call.request.query)
-    if asked.watch:
-        return _watch(call, asked)
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query)
+    wanted, asked = reads.asked(resource, namespace, call.request.query)
+    if asked.watch:
+        return _watch(call, render, wanted, asked)
     portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     call.services.metrics.listed(resource, fetched=portion.fetched, returned=len(portion.objects))
     return _listed(call, render, portion)
@@ -55,13 +52,15 @@ async def list_or_watch(call: Call) -> ASGIApp:
 
 async def watch(call: Call) -> ASGIApp:
     """Watch what a path below ``/watch/`` names."""
-    return _watch(call, list_options(call.request.query, watch=True))
-
-
-def _watch(call: Call, asked: ListOptions) -> ASGIApp:
     resource, namespace, name, _ = call.target
-    services, render = call.services, call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query, name)
+    render = call.renderer(resource)
+    query = call.request.query
+    wanted, how = reads.asked(resource, namespace, query, name=name, watch=True)
+    return _watch(call, render, wanted, how)
+
+
+def _watch(call: Call, render: Renderer, wanted: reads.Selection, asked: ListOptions) -> ASGIApp:
+    resource, services = call.target.resource, call.services
     watching = Watch(
         services.store,
         wanted,
@@ -82,8 +81,10 @@ async def create(call: Call) -> ASGIApp:
         raise errors.method_not_allowed()
     render = call.renderer(resource)
     request = call.request
-    body = call.bodies(resource).read(await request.body(), request.content_type)
-    stored = await call.services.writes.create(resource, namespace, body, call.context())
+    content = await request.body()
+    context, bodies = call.writing(resource)
+    body = bodies.read(content, request.content_type)
+    stored = await call.services.writes.create(resource, namespace, body, context)
     return call.answer(render, render.object(stored), 201)
 
 
@@ -91,14 +92,14 @@ async def put(call: Call) -> ASGIApp:
     request = call.request
     content = await request.body()
     resource, namespace, name, subresource = call.target
-    bodies = call.bodies(PARTS[subresource].kind(resource))
+    context, bodies = call.writing(PARTS[subresource].kind(resource))
     render = call.renderer(resource)
     stored, is_new = await call.services.writes.replace(
         resource,
         namespace,
         name,
-        _replacement(lambda: bodies.read(content, request.content_type)),
-        call.context(),
+        lambda: bodies.read(content, request.content_type),
+        context,
         subresource=subresource,
         creating=lambda: _authorize_creation(call),
     )
@@ -111,9 +112,18 @@ async def patch(call: Call) -> ASGIApp:
     if negotiation.media_type(request.content_type) == negotiation.APPLY_PATCH:
         return await _apply(call, content)
     wanted = read_patch(content, request.content_type)
-    options.check_patch(request.query, applies=False)
-    bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
-    return await _update(call, lambda current: bodies.patched(wanted, current))
+    resource, namespace, name, subresource = call.target
+    context, bodies = call.writing(PARTS[subresource].kind(resource))
+    render = call.renderer(resource)
+    stored = await call.services.writes.update(
+        resource,
+        namespace,
+        name,
+        lambda current: bodies.patched(wanted, current),
+        context,
+        subresource=subresource,
+    )
+    return _shown(call, render, stored)
 
 
 async def delete(call: Call) -> ASGIApp:
@@ -135,8 +145,7 @@ async def delete_collection(call: Call) -> ASGIApp:
     render = call.renderer(resource)
     how = await _delete_options(call)
     context = _deleting(call, how)
-    wanted = reads.selection(resource, namespace, call.request.query)
-    asked = list_options(call.request.query, watch=False)
+    wanted, asked = reads.asked(resource, namespace, call.request.query, watch=False)
     portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     for number, stored in enumerate(portion.objects, 1):
         try:
@@ -152,29 +161,19 @@ async def delete_collection(call: Call) -> ASGIApp:
 async def _apply(call: Call, content: bytes) -> Answer:
     resource, namespace, name, subresource = call.target
     render = call.renderer(resource)
-    query = call.request.query
-    options.check_patch(query, applies=True)
-    applied = call.bodies(resource).applied(content)
+    context, bodies = call.writing(resource, applies=True)
+    applied = bodies.applied(content)
     stored, is_new = await call.services.writes.apply(
         resource,
         namespace,
         name,
         applied,
-        call.context(),
-        force=options.flag(query, "force"),
+        context,
+        force=options.flag(call.request.query, "force"),
         subresource=subresource,
         creating=lambda: _authorize_creation(call),
     )
     return _shown(call, render, stored, 201 if is_new else 200)
-
-
-async def _update(call: Call, change: Change) -> Answer:
-    resource, namespace, name, subresource = call.target
-    render = call.renderer(resource)
-    stored = await call.services.writes.update(
-        resource, namespace, name, change, call.context(), subresource=subresource
-    )
-    return _shown(call, render, stored)
 
 
 def _authorize_creation(call: Call) -> None:
@@ -182,15 +181,6 @@ def _authorize_creation(call: Call) -> None:
     resource, namespace, name, _ = call.target
     creation = Attributes("create", resource.group, resource.plural, "", namespace, name)
     call.services.gate.authorize(call.request.user, creation)
-
-
-def _replacement(read: Callable[[], Object]) -> Change:
-    """Return the change that a PUT makes: each time the object that *read* returns anew.
-
-    What is wrong with it is found at once.
-    """
-    first = [read()]
-    return lambda _current: first.pop() if first else read()
 
 
 def _shown(call: Call, render: Renderer, stored: Stored, code: int = 200) -> Answer:
@@ -221,7 +211,11 @@ async def _delete_options(call: Call) -> DeleteOptions:
     content = await call.request.body()
     body = None
     if content.strip():
-        body = read_plain(content, call.request.content_type, builtin.meta("DeleteOptions"))
+        body = read_plain(content, call.request.content_type, DELETE_OPTIONS)
+        kind, version = body.get("kind"), body.get("apiVersion") or "v1"
+        if kind not in (None, "DeleteOptions"):
+            scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+            raise errors.bad_request(errors.not_registered(kind, version, scheme))
     found = options.delete_options(call.request.query, body)
     warning = call.target.resource.deletion_warning
     if warning and not found.propagation:

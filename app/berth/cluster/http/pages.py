@@ -92,6 +92,7 @@ def metrics_route(metrics: ApiMetrics) -> Route:
 
 async def _refused(_request: Request, exc: Exception) -> Response:
     """Answer what no route does: the router says only 404 and 405."""
-    code = exc.status_code if isinstance(exc, HTTPException) else 404
-    error = errors.method_not_allowed() if code == 405 else errors.path_not_found()
-    return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
+    if isinstance(exc, HTTPException) and exc.status_code == 405:
+        error = errors.method_not_allowed()
+        return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
+    return Response(errors.NOTHING.message, errors.NOTHING.code, media_type="text/plain")

@@ -31,8 +31,10 @@ class Paths:
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
         parsed = parse_path(path)
+        if parsed is None or not self._registry.serves(parsed.group, parsed.version):
+            raise errors.NOTHING
         # What is after a proxy is somebody else's path.
-        if parsed is None or (parsed.subresource != PROXY and (parsed.more or "//" in path)):
+        if parsed.subresource != PROXY and (parsed.more or "//" in path):
             raise errors.path_not_found()
         resource = self._registry.find(parsed.group, parsed.version, parsed.resource)
         if resource is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -10,11 +11,17 @@ import msgspec
 
 from berth.cluster import errors, views
 from berth.cluster.http.chunks import CHUNK_SECONDS
-from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
+from berth.cluster.http.field_selectors import (
+    MOST_SHOWN,
+    FieldSelector,
+    parse_field_selector,
+)
 from berth.cluster.http.list_options import (
     EXACT,
     NOT_OLDER_THAN,
     ListOptions,
+    check,
+    list_options,
     version_for_list,
 )
 from berth.cluster.options import Query
@@ -100,23 +107,43 @@ class Selection:
         return takes
 
 
-def selection(resource: ResourceType, namespace: str, query: Query, name: str = "") -> Selection:
-    """Read ``labelSelector`` and ``fieldSelector``; 400 when one is malformed.
+def asked(
+    resource: ResourceType,
+    namespace: str,
+    query: Query,
+    *,
+    name: str = "",
+    watch: bool | None = None,
+) -> tuple[Selection, ListOptions]:
+    """Read what a list or a watch asks for; 400 for what is malformed, 422 for what may not be.
 
-    *name* is of the one object that the path of a watch may say.
+    *name* is of the one object that the path of a watch may say, and *watch* whether it says that
+    this is one.
     """
+    options = list_options(query, watch=watch)
     label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
     try:
         labels = parse_label_selector(label_text) if label_text else None
+        fields = parse_field_selector(field_text)
     except ValueError as exc:
         raise errors.bad_request(str(exc)) from exc
-    try:
-        fields = parse_field_selector(field_text, views.selectable(resource))
-    except ValueError as exc:
-        raise errors.bad_request(str(exc)) from exc
+    check(options)
+    supported = views.selectable(resource)
+    for each in fields.names:
+        if each not in supported:
+            raise errors.bad_request(_not_selectable(resource, each[:MOST_SHOWN]))
     if name:
         fields = fields.narrowed("metadata.name", name)
-    return Selection(resource, namespace, labels, fields)
+    return Selection(resource, namespace, labels, fields), options
+
+
+def _not_selectable(resource: ResourceType, field: str) -> str:
+    """Return what is said of a field that no selector may name: kinds have words of their own."""
+    if resource.kind == "Job":
+        return f'field label "{field}" not supported for Job'
+    if resource.selectable_fields or resource.structural is not None:
+        return f"field label not supported: {field}"
+    return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +189,10 @@ async def list_objects(
     that a client may go on with the state of now. 410 and 504 as in apiserver's etcd3 store.
     """
     key, namespace, limit = wanted.resource.storage_key, wanted.namespace, options.limit
+    token = _decode_token(options.continue_) if options.continue_ else None
+    if token is not None and not options.is_any_version:
+        why = "specifying resource version is not allowed when using continue"
+        raise errors.bad_request(why)
     asked = version_for_list(options)
     if asked > store.version:
         raise errors.too_large_version(asked, store.version)
@@ -169,8 +200,7 @@ async def list_objects(
         limit > 0 and options.resource_version_match != NOT_OLDER_THAN
     )
     version, start = asked if asked and is_exact else None, None
-    if options.continue_:
-        token = _decode_token(options.continue_)
+    if token is not None:
         start = _key_of(token.start, namespace)
         version = None if token.version == LATEST else token.version
     most = limit + 1 if limit and wanted.is_all else None
@@ -179,7 +209,7 @@ async def list_objects(
     except ExpiredError as exc:
         if not limit:
             raise errors.expired(TOO_OLD) from exc
-        if not options.continue_:
+        if token is None:
             raise errors.expired(CONTINUE_TOO_OLD) from exc
         go_on = _encode_token(token.start, LATEST)
         raise errors.expired(CONTINUE_INCONSISTENTLY, continue_token=go_on) from exc
@@ -243,8 +273,12 @@ def _encode_token(start: str, version: int) -> str:
 
 def _decode_token(text: str) -> _Token:
     """Read a continue token; 400 in the words of apiserver's ``DecodeContinue``."""
+    wrong = NOT_BASE64.search(text)
+    if wrong or len(text) % 4 == 1:
+        place = wrong.start() if wrong else len(text) - 1
+        raise _bad_token(f": illegal base64 data at input byte {place}")
     try:
-        content = base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
+        content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         token = msgspec.json.decode(content, type=_Token)
     except (ValueError, msgspec.MsgspecError) as exc:
         raise _bad_token(f": {exc}") from exc
@@ -257,6 +291,9 @@ def _decode_token(text: str) -> _Token:
     if token.version < LATEST or token.start.count("/") > 1:
         raise _bad_token(f": {token.start!r:.100}")
     return token
+
+
+NOT_BASE64: Final = re.compile("[^-_A-Za-z0-9]")
 
 
 def _bad_token(why: str) -> errors.StatusError:
@@ -273,7 +310,7 @@ def parse_label_selector(text: str) -> Selector:
 
 def _check_key(key: str) -> None:
     if wrong := qualified_name(key):
-        raise ValueError(str(invalid("key", key, "; ".join(wrong))))
+        raise ValueError(str(invalid("<nil>", key, "; ".join(wrong))))
 
 
 def _check_values(requirement: Requirement) -> None:

@@ -32,17 +32,12 @@ class Renderer:
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
     ) -> None:
-        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
+        """*include_object* is the query parameter of tables; empty: the default.
 
         406 for a kind as protobuf that has no messages, such as a custom resource.
         """
         if form.media_type == protobuf.MEDIA_TYPE and not resource.has_messages:
             raise errors.not_acceptable((JSON, YAML))
-        if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
-            raise errors.bad_request(
-                f'Unable to convert to Table as requested: includeObject: Invalid value: "'
-                f"{include_object}\": must be 'Metadata', 'Object', 'None', or empty"
-            )
         self._resource = resource
         self._form = form
         self.media_type = form.media_type
@@ -61,6 +56,7 @@ class Renderer:
     @property
     def stream_media_type(self) -> str:
         """The media type of a watch; 406 when there are no frames of that."""
+        self._check()
         match self.media_type:
             case "application/json":
                 return JSON
@@ -70,10 +66,19 @@ class Renderer:
 
     def object(self, stored: Stored) -> bytes:
         """Return one object: the answer to a GET or a write. 406 when a list is wanted."""
+        self._check()
         if self._form.kind == "PartialObjectMetadataList":
             why = f"is not a list ({go_name(self._resource)})"
             raise errors.not_of_that_shape(self._form.kind, why)
         return self._object(stored)
+
+    def _check(self) -> None:
+        """Raise a 400 for tables that cannot be."""
+        if self._form.shape is Shape.TABLE and self._include_object not in INCLUDE_OBJECT:
+            raise errors.bad_request(
+                f'Unable to convert to Table as requested: includeObject: Invalid value: "'
+                f"{self._include_object}\": must be 'Metadata', 'Object', 'None', or empty"
+            )
 
     def _object(self, stored: Stored) -> bytes:
         match self._form.shape:
@@ -93,6 +98,7 @@ class Renderer:
         In protobuf its length is said first; pieces are empty until that is known.
         406 when one object is wanted.
         """
+        self._check()
         if self._form.kind == "PartialObjectMetadata":
             why = f"is a list ({go_name(self._resource)}List)"
             raise errors.not_of_that_shape(self._form.kind, why)

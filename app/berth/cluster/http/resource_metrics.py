@@ -150,7 +150,7 @@ async def list_all(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     store, now = call.services.store, call.services.clock.now()
     render = call.renderer(resource)
-    takes = reads.selection(resource, namespace, call.request.query).takes_of_list()
+    takes = reads.asked(resource, namespace, call.request.query)[0].takes_of_list()
     found = []
     if resource is NODE_METRICS:
         usages = await _usage_of_nodes(store)

@@ -124,7 +124,7 @@ class Watch:
     ) -> None:
         """It lasts *seconds*, and ends before when *pace* says that its client is too slow.
 
-        Raises a 422 for what is no version, and a 504 for an initial state yet to come.
+        Raises a 500 for what is no version, and a 504 for an initial state yet to come.
         """
         self._store = store
         self._wanted = wanted
@@ -133,7 +133,7 @@ class Watch:
         self._frames = frames
         self._series = series
         self._pace = pace
-        version = version_for_watch(options, wanted.resource)
+        version = version_for_watch(options)
         streams_list = options.send_initial_events
         if streams_list is None:
             streams_list = options.is_any_version

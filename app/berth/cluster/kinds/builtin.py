@@ -43,6 +43,7 @@ from berth.cluster.strategies import (
     job,
     job_status,
     limit_range,
+    metadata,
     network_policy,
     pod_disruption_budget,
     policies,
@@ -156,18 +157,16 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         POD,
         pod_cells.CELLS,
         selectable_fields.POD,
-        {"returned_when_gone": True, "digest": PodDigest},
+        {"digest": PodDigest},
     ),
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,
         workload_cells.REPLICATION_CONTROLLER_CELLS,
+        selectable_fields.REPLICATION_CONTROLLER,
         more={"selects_by_map": True, "default_propagation": "Orphan"},
     ),
     "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),
-    "v1/serviceaccounts": Behaviour(more={"returned_when_gone": True}),
-    "v1/services": Behaviour(
-        SERVICE, SERVICE_CELLS, selectable_fields.SERVICE, {"returned_when_gone": True}
-    ),
+    "v1/services": Behaviour(SERVICE, SERVICE_CELLS, selectable_fields.SERVICE),
     "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
     "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
     "apps/v1/replicasets": Behaviour(REPLICA_SET, workload_cells.REPLICA_SET_CELLS),
@@ -196,6 +195,8 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_status=pod_disruption_budget.check_status,
         status=dict.fromkeys(sorted(pod_disruption_budget.COUNTS), 0),
         generation=True,
+        name=syntax.path_segment,
+        plain=True,
     ),
     "rbac.authorization.k8s.io/v1/clusterroles": Behaviour(rbac.CLUSTER_ROLE),
     "rbac.authorization.k8s.io/v1/clusterrolebindings": Behaviour(
@@ -358,10 +359,55 @@ CREATED_BY_PUT: Final = frozenset(
 )
 """Kinds whose strategy in Kubernetes has ``AllowCreateOnUpdate``."""
 
+VERSION_NEEDED: Final = frozenset(
+    {
+        "admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+        "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+        "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        "apiextensions.k8s.io/v1/customresourcedefinitions",
+        "apiregistration.k8s.io/v1/apiservices",
+        "coordination.k8s.io/v1/leases",
+        "node.k8s.io/v1/runtimeclasses",
+        "policy/v1/poddisruptionbudgets",
+        "storage.k8s.io/v1/csidrivers",
+        "storage.k8s.io/v1/csinodes",
+        "storage.k8s.io/v1/csistoragecapacities",
+        "storage.k8s.io/v1/volumeattachments",
+    }
+)
+"""Kinds whose strategy has no ``AllowUnconditionalUpdate``, as those of custom resources."""
+
+RETURNED_WHEN_GONE: Final = frozenset(
+    {
+        "v1/persistentvolumeclaims",
+        "v1/persistentvolumes",
+        "v1/pods",
+        "v1/podtemplates",
+        "v1/resourcequotas",
+        "v1/serviceaccounts",
+        "v1/services",
+        "resource.k8s.io/v1/deviceclasses",
+        "resource.k8s.io/v1/resourceclaims",
+        "resource.k8s.io/v1/resourceclaimtemplates",
+        "resource.k8s.io/v1/resourceslices",
+        "storage.k8s.io/v1/csidrivers",
+        "storage.k8s.io/v1/csinodes",
+        "storage.k8s.io/v1/csistoragecapacities",
+        "storage.k8s.io/v1/storageclasses",
+        "storage.k8s.io/v1/volumeattachments",
+        "storage.k8s.io/v1/volumeattributesclasses",
+    }
+)
+"""Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
+
 
 def _resource(data: KindData) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
-    behaviour = BEHAVIOURS.get(f"{group_version}/{data.plural}", Behaviour())
+    path = f"{group_version}/{data.plural}"
+    behaviour = BEHAVIOURS.get(path, Behaviour())
     schema = builtin.schema_of(data.group, data.version, data.kind)
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
@@ -373,7 +419,11 @@ def _resource(data: KindData) -> ResourceType:
     strategy = behaviour.strategy or of_schema(
         schema,
         namespaced=data.namespaced,
-        **{"status": "status" in subresources, **behaviour.rules},
+        **{
+            "status": "status" in subresources,
+            "plain": data.group in metadata.PLAIN_GROUPS,
+            **behaviour.rules,
+        },
     )
     cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
     return ResourceType(
@@ -389,7 +439,9 @@ def _resource(data: KindData) -> ResourceType:
         verbs=data.verbs,
         subresources=subresources,
         strategy=strategy,
-        created_by_put=f"{group_version}/{data.plural}" in CREATED_BY_PUT,
+        created_by_put=path in CREATED_BY_PUT,
+        needs_version=path in VERSION_NEEDED,
+        returned_when_gone=path in RETURNED_WHEN_GONE,
         columns=tuple(
             Column(column.name, column.type, cells[column.name], column.format, column.priority)
             for column in data.columns

@@ -82,6 +82,7 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
         verbs=VERBS_WHILE_TERMINATING if is_terminating(definition) else VERBS,
         subresources=subresources,
         scale_paths=scale,
+        needs_version=True,
         strategy=strategy_of(
             schema, namespaced=namespaced, status="status" in subresources, scale=scale
         ),

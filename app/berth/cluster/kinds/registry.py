@@ -44,6 +44,10 @@ class Registry:
         """Return the kind with that URL; None if it is not served."""
         return self._resources.get((group, version, plural))
 
+    def serves(self, group: str, version: str) -> bool:
+        """Whether there are kinds of that group and version."""
+        return any(key[:2] == (group, version) for key in self._resources)
+
     def _note_change(self) -> None:
         self.revision += 1
         for listener in self._listeners:

@@ -45,6 +45,7 @@ def of_schema(
     status: bool | Object = False,
     required: Iterable[str] = (),
     name: syntax.Rule = syntax.dns1123_subdomain,
+    plain: bool = False,
 ) -> Strategy:
     """Return the strategy of a kind.
 
@@ -53,7 +54,7 @@ def of_schema(
     becomes of its status. The keys of *immutable* are paths that stay as they are, its values the
     fields that are blamed. With *generation* the server counts the changes of what is wanted; with
     *status* a new object has that one, or an empty one. What is *required* of the fields at the top
-    may not be empty.
+    may not be empty. *name* and *plain* are for :func:`.metadata.validate`.
     """
 
     spec = schema.fields.get("spec")
@@ -74,7 +75,9 @@ def of_schema(
 
     def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
         before = old.metadata if old else None
-        return metadata.validate(new.metadata, before, namespaced=namespaced, name=name)
+        return metadata.validate(
+            new.metadata, before, namespaced=namespaced, name=name, plain=plain
+        )
 
     _validate_metadata = validated(AnyObject, validate_metadata)
 

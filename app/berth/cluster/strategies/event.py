@@ -1,7 +1,7 @@
 """Events, in the form of core/v1; :mod:`berth.cluster.events_view` translates for the other API."""
 
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import metadata
+from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.kube import field_errors
@@ -52,7 +52,9 @@ def default(obj: Object) -> None:
 
 
 def validate(new: Event, old: Event | None) -> list[FieldError]:
-    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    errors = metadata.validate(
+        new.metadata, old.metadata if old else None, name=syntax.path_segment, plain=True
+    )
     regarding = (new.involved_object or ObjectReference()).namespace or ""
     own = (new.metadata or metadata.NO_METADATA).namespace or ""
     # Events of cluster-scoped objects live in namespace default.

@@ -30,7 +30,7 @@ def default(obj: Object) -> None:
 
 
 def validate(new: Lease, old: Lease | None) -> list[FieldError]:
-    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    errors = metadata.validate(new.metadata, old.metadata if old else None, plain=True)
     spec = new.spec or LeaseSpec()
     if spec.lease_duration_seconds is not None and spec.lease_duration_seconds <= 0:
         path = "spec.leaseDurationSeconds"

@@ -1,10 +1,13 @@
 """Metadata: names, labels, annotations, owners, and what an update may not touch."""
 
 from collections.abc import Mapping
+from typing import Final
 
-from berth.cluster.resources import Object
+import msgspec
+
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.shape import Int64, Shape, validated
+from berth.cluster.strategies.shape import Int64, Shape, misfit
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -28,6 +31,7 @@ class ObjectMeta(Shape, frozen=True):
     uid: str | None = None
     generation: Int64 | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     finalizers: list[str] | None = None
@@ -43,46 +47,161 @@ class AnyObject(Shape, frozen=True):
     metadata: ObjectMeta | None = None
 
 
+STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+PLAIN_GROUPS: Final = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+    }
+)
+"""Whose kinds have apimachinery's rules only, as custom resources: any finalizer is one."""
+
+# What the strategies of Kubernetes evaluate on an update besides what every update is evaluated
+# for. Of other kinds it is ``ValidateObjectMetaUpdate``, once more.
+_WHOLE_TOO: Final = frozenset(
+    {
+        "certificatesigningrequests.certificates.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "configmaps",
+        "controllerrevisions.apps",
+        "endpoints",
+        "ingressclasses.networking.k8s.io",
+        "ingresses.networking.k8s.io",
+        "jobs.batch",
+        "namespaces",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "secrets",
+        "serviceaccounts",
+        "storageclasses.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+    }
+)
+"""``ValidateObjectMeta``, too."""
+_WHOLE_ONLY: Final = frozenset(
+    {
+        "csinodes.storage.k8s.io",
+        "endpointslices.discovery.k8s.io",
+        "flowschemas.flowcontrol.apiserver.k8s.io",
+        "limitranges",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "volumeattachments.storage.k8s.io",
+    }
+)
+"""``ValidateObjectMeta`` instead."""
+_NOTHING_MORE: Final = frozenset({"events", "events.events.k8s.io", "poddisruptionbudgets.policy"})
+
+
 def validate(
     new: ObjectMeta | None,
     old: ObjectMeta | None,
     *,
     namespaced: bool = True,
     name: syntax.Rule = syntax.dns1123_subdomain,
+    plain: bool = False,
 ) -> list[FieldError]:
-    """Evaluate ``metadata`` on a create (*old* is None) or an update; *name* evaluates the name."""
-    new = new or NO_METADATA
-    if new == old:  # which was valid
+    """Evaluate ``metadata`` on a create, when *old* is None; *name* evaluates the name.
+
+    Updates are for :func:`validate_update`. *plain*: any finalizer is one.
+    """
+    if old is not None:
         return []
+    new = new or NO_METADATA
     errors = _validate_name(new, name)
     if namespaced and not new.namespace:
         errors.append(field_errors.required("metadata.namespace"))
     elif not namespaced and new.namespace:
         errors.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
-    errors += validate_labels(new.labels, "metadata.labels")
-    errors += validate_annotations(new.annotations, "metadata.annotations")
-    errors += _validate_owners(new.owner_references or [])
-    for finalizer in new.finalizers or []:
-        errors += [
-            field_errors.invalid("metadata.finalizers", finalizer, text)
-            for text in syntax.qualified_name(finalizer)
-        ]
-    if {"orphan", "foregroundDeletion"} <= set(new.finalizers or ()):
-        both = "finalizer orphan and finalizer foregroundDeletion cannot be both set"
-        errors.append(field_errors.invalid("metadata.finalizers", new.finalizers, both))
-    if old is not None:
-        errors += _validate_update(new, old)
+    errors += _told(new) + _finalizers(new)
+    return errors if plain else errors + _standard_finalizers(new)
+
+
+def validate_update(
+    resource: ResourceType, new: Object, old: Object, *, of_status: bool = False
+) -> list[FieldError]:
+    """Evaluate the ``metadata`` of an update as often as Kubernetes does.
+
+    First as ``rest.BeforeUpdate``, then as the kind's strategy: what is wrong is told each time.
+    """
+    if {**old, **_IGNORED} == {**new, **_IGNORED}:  # which was valid
+        return []
+    try:
+        after, before = msgspec.convert(new, ObjectMeta), msgspec.convert(old, ObjectMeta)
+    except msgspec.ValidationError as exc:
+        return [misfit(str(exc).replace("`$", "`$.metadata"))]
+    told, finalizers, changes = _told(after), _finalizers(after), _changes(after, before)
+    errors = told + finalizers + changes + told
+    key = resource.qualified_plural
+    if key in _NOTHING_MORE:
+        return errors
+    is_plain = resource.structural is not None or resource.group in PLAIN_GROUPS
+    standard = [] if is_plain else _standard_finalizers(after)
+    if of_status or key not in _WHOLE_ONLY:
+        errors += changes + told + standard
+    if not of_status and (key in _WHOLE_TOO or key in _WHOLE_ONLY):
+        errors += told + finalizers + standard
     return errors
 
 
-def validate_status_write(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """Evaluate the metadata of a write to the status; the name stays, so it needs no rule."""
+_IGNORED: Final[Object] = {"managedFields": None, "resourceVersion": None}
+"""Metadata that has no rules here."""
 
-    def check(after: AnyObject, before: AnyObject | None) -> list[FieldError]:
-        was = before.metadata if before else None
-        return validate(after.metadata, was, namespaced=namespaced, name=lambda _name: [])
 
-    return validated(AnyObject, check)(new, old)
+def _told(meta: ObjectMeta) -> list[FieldError]:
+    """Evaluate what is the same in ``ValidateObjectMeta`` and ``ValidateObjectMetaUpdate``."""
+    return [
+        *validate_labels(meta.labels, "metadata.labels"),
+        *validate_annotations(meta.annotations, "metadata.annotations"),
+        *_validate_owners(meta.owner_references or []),
+    ]
+
+
+def _finalizers(meta: ObjectMeta) -> list[FieldError]:
+    path = "metadata.finalizers"
+    errors = [error for each in meta.finalizers or () for error in _qualified(path, each)]
+    if {"orphan", "foregroundDeletion"} <= set(meta.finalizers or ()):
+        both = "finalizer orphan and finalizer foregroundDeletion cannot be both set"
+        errors.append(field_errors.invalid(path, meta.finalizers, both))
+    return errors
+
+
+def _standard_finalizers(meta: ObjectMeta) -> list[FieldError]:
+    named = enumerate(meta.finalizers or ())
+    return [
+        error for index, each in named for error in _standard(f"metadata.finalizers[{index}]", each)
+    ]
+
+
+def finalizer(path: str, value: str) -> list[FieldError]:
+    """Evaluate one of the finalizers of a namespace's spec."""
+    return _qualified(path, value) + _standard(path, value)
+
+
+def _qualified(path: str, value: str) -> list[FieldError]:
+    return [field_errors.invalid(path, value, text) for text in syntax.qualified_name(value)]
+
+
+def _standard(path: str, value: str) -> list[FieldError]:
+    """Evaluate a finalizer without a domain: of those there are only Kubernetes' own."""
+    if "/" in value or value in STANDARD_FINALIZERS:
+        return []
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [field_errors.invalid(path, value, why)]
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
@@ -152,17 +271,8 @@ def _validate_owners(owners: list[OwnerReference]) -> list[FieldError]:
     return errors
 
 
-def _validate_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
-    immutable = [
-        ("name", new.name, old.name),
-        ("namespace", new.namespace, old.namespace),
-        ("uid", new.uid, old.uid),
-    ]
-    errors = [
-        field_errors.invalid(f"metadata.{field}", after or "", "field is immutable")
-        for field, after, before in immutable
-        if after and before and after != before
-    ]
+def _changes(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
+    errors = []
     added = sorted(set(new.finalizers or []) - set(old.finalizers or []))
     if old.deletion_timestamp and added:
         listed = ", ".join(f'"{each}"' for each in added)
@@ -171,4 +281,16 @@ def _validate_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
             f"[]string{{{listed}}}"
         )
         errors.append(field_errors.forbidden("metadata.finalizers", why))
-    return errors
+    kept = {
+        "uid": (new.uid, old.uid),
+        "deletionTimestamp": (new.deletion_timestamp, old.deletion_timestamp),
+        "deletionGracePeriodSeconds": (
+            new.deletion_grace_period_seconds,
+            old.deletion_grace_period_seconds,
+        ),
+    }
+    return errors + [
+        field_errors.invalid(f"metadata.{field}", after, "field is immutable")
+        for field, (after, before) in kept.items()
+        if after != before
+    ]

@@ -42,12 +42,16 @@ def deleting(obj: Object) -> None:
 
 
 def validate(new: Namespace, old: Namespace | None) -> list[FieldError]:
-    return metadata.validate(
+    found = metadata.validate(
         new.metadata,
         old.metadata if old else None,
         namespaced=False,
         name=syntax.dns1123_label,
     )
+    finalizers = (new.spec.finalizers if new.spec else None) or []
+    return found + [
+        error for each in finalizers for error in metadata.finalizer("spec.finalizers", each)
+    ]
 
 
 NAMESPACE = Strategy(

@@ -87,7 +87,7 @@ def qualified_name(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [
-            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must "
+            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must "
             "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
             f"'123-abc', regex used for validation is '{_NAME_PART}') with an optional DNS "
             "subdomain prefix and '/' (e.g. 'example.com/MyName')"

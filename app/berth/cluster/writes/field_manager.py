@@ -172,7 +172,7 @@ def _named(applied: Object, resource: ResourceType) -> str:
     metadata = applied.get("metadata")
     said = metadata if isinstance(metadata, dict) else {}
     namespace, name = said.get("namespace") or "", said.get("name") or ""
-    return f"{namespace}/{name}; {resource.group_version}, Kind={resource.kind}"
+    return f"{namespace}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
 
 
 def _decode(new: Object, applied: Object, resource: ResourceType) -> None:

@@ -2,14 +2,19 @@
 
 Strategic merge patch is :mod:`berth.cluster.writes.strategic_merge`. All of them leave their
 arguments alone and may share parts of them in what they return.
+
+A JSON patch is read as the API server's library does (evanphx/json-patch v4): what is replaced need
+not be there, what is not there equals null, and negative indices count from the end.
 """
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from berth.cluster.go_text import not_unmarshalled
 from berth.kube.documents import DEPTH_LIMIT, depth_and_size
 
 Json = Any
@@ -30,7 +35,7 @@ ECHOED = 200
 
 
 class PatchError(Exception):
-    """The patch is malformed."""
+    """The patch is malformed, in the API server's words."""
 
 
 class PatchTooLargeError(Exception):
@@ -44,20 +49,33 @@ class PatchMismatchError(Exception):
 def merge_patch(document: Json, patch: Json) -> Json:
     """Apply a JSON merge patch: objects merge, null removes, everything else replaces."""
     if not isinstance(patch, dict):
+        raise _not_decoded(patch, "map[string]interface {}")
+    return _merged(document, patch)
+
+
+def _merged(document: Json, patch: Json) -> Json:
+    if not isinstance(patch, dict):
         return patch
     merged = dict(document) if isinstance(document, dict) else {}
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         else:
-            merged[key] = merge_patch(merged.get(key), value)
+            merged[key] = _merged(merged.get(key), value)
     return merged
+
+
+def _not_decoded(value: Json, wanted: str) -> PatchError:
+    return PatchError(f"error decoding patch: {not_unmarshalled(value, wanted)}")
 
 
 def json_patch(document: Json, operations: Json) -> Json:
     """Apply a JSON patch, all of it or nothing."""
     if not isinstance(operations, list):
-        raise PatchError("a JSON patch is an array of operations")
+        raise _not_decoded(operations, "[]handlers.jsonPatchOp")
+    for operation in operations:
+        if not isinstance(operation, dict):
+            raise _not_decoded(operation, "handlers.jsonPatchOp")
     if len(operations) > MAX_OPERATIONS:
         raise PatchTooLargeError(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
@@ -107,9 +125,7 @@ class _Work:
                 )
 
 
-def _apply(root: dict[str, Json], operation: Json, work: _Work) -> None:
-    if not isinstance(operation, dict):
-        raise PatchError(f"operation {operation!r:.{ECHOED}} is not an object")
+def _apply(root: dict[str, Json], operation: dict[str, Json], work: _Work) -> None:
     path = _pointer(operation, "path")
     match operation.get("op"):
         case "add":
@@ -118,26 +134,25 @@ def _apply(root: dict[str, Json], operation: Json, work: _Work) -> None:
             _remove(root, path, work)
         case "replace":
             value = _value(operation)
-            _get(root, path)
             work.check_depth(value, path)
             parent, key = _parent(root, path)
             parent[key if isinstance(parent, dict) else _index(parent, key)] = value
         case "move":
             source = _pointer(operation, "from")
             if path[: len(source)] == source and path != source:
-                raise PatchError(f"cannot move {_text(source)!r:.{ECHOED}} into itself")
+                raise PatchMismatchError(f"cannot move {_text(source)!r:.{ECHOED}} into itself")
             value = _get(root, source)
             _remove(root, source, work)
             _add(root, path, value, work)
         case "copy":
-            _add(root, path, work.copy(_get(root, _pointer(operation, "from"))), work)
+            _add(root, path, work.copy(_at(root, _pointer(operation, "from"))), work)
         case "test":
-            if not _equal(_get(root, path), _value(operation)):
+            if not _equal(_at(root, path), _value(operation)):
                 raise PatchMismatchError(
                     f"testing value {_text(path):.{ECHOED}} failed: test failed"
                 )
         case unknown:
-            raise PatchError(f"unknown operation {unknown!r:.{ECHOED}}")
+            raise PatchMismatchError(f"Unexpected kind: {unknown!r:.{ECHOED}}")
 
 
 def _equal(left: Json, right: Json) -> bool:
@@ -152,16 +167,14 @@ def _equal(left: Json, right: Json) -> bool:
 
 
 def _value(operation: dict[str, Json]) -> Json:
-    if "value" not in operation:
-        raise PatchError(f"operation {operation['op']!r} has no value")
-    return copy.deepcopy(operation["value"])
+    return copy.deepcopy(operation.get("value"))
 
 
 def _pointer(operation: dict[str, Json], member: str) -> list[str]:
     """Return the tokens of a JSON pointer (RFC 6901), below the root key ``""``."""
     text = operation.get(member)
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise PatchError(f"{member} {text!r:.{ECHOED}} is not a JSON pointer")
+        raise PatchMismatchError(f"{member} {text!r:.{ECHOED}} is not a JSON pointer")
     return [token.replace("~1", "/").replace("~0", "~") for token in text.split("/")]
 
 
@@ -179,6 +192,12 @@ def _get(root: Json, path: list[str]) -> Json:
         else:
             raise PatchMismatchError(f"{_text(path)!r:.{ECHOED}} does not exist")
     return value
+
+
+def _at(root: Json, path: list[str]) -> Json:
+    """Return the value at *path*; of an object that has no such member, null."""
+    parent, key = _parent(root, path)
+    return parent.get(key) if isinstance(parent, dict) else parent[_index(parent, key)]
 
 
 def _parent(root: Json, path: list[str]) -> tuple[Json, str]:
@@ -216,8 +235,10 @@ def _remove(root: Json, path: list[str], work: _Work) -> None:
 
 
 def _index(array: list[Json], token: str, *, end: int | None = None) -> int:
-    last = len(array) - 1 if end is None else end
-    canonical = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
-    if not canonical or len(token) > len(str(last)) or int(token) > last:
-        raise PatchMismatchError(f"array index {token!r:.{ECHOED}} is out of range")
-    return int(token)
+    size = len(array) if end is None else end + 1
+    if INDEX.fullmatch(token) and -size <= (index := int(token)) < size:
+        return index + size if index < 0 else index
+    raise PatchMismatchError(f"array index {token!r:.{ECHOED}} is out of range")
+
+
+INDEX = re.compile("[+-]?[0-9]{1,18}")

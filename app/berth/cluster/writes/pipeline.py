@@ -28,13 +28,13 @@ from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.runtime.clock import Clock, rfc3339
 
+APPLY = "apply"
+
 GENERATE_ATTEMPTS = 8
 """How often a taken generated name is drawn again."""
 
-IMMUTABLE = "field is immutable"
-
 Change = Callable[[Object], Object]
-"""Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
+"""Makes the proposed object, which says its type, of the current one: a patch. The
 current one may become part of it, and it becomes part of what is stored; called once for each
 attempt."""
 
@@ -102,7 +102,7 @@ class Writes:
         resource: ResourceType,
         namespace: str,
         name: str,
-        change: Change,
+        read: Callable[[], Object],
         context: WriteContext,
         *,
         subresource: str = "",
@@ -110,24 +110,30 @@ class Writes:
     ) -> tuple[Stored, bool]:
         """Do what a PUT does; return the object, and whether it was created.
 
-        An object that is not there is created, if its kind may be and this is about no
-        *subresource*; *creating* may refuse that.
+        *read* returns the body, anew each time. An object that is not there is created, if its kind
+        may be and this is about no *subresource*; *creating* may refuse that.
         """
+        body = read()
+        _check_name(resource, namespace, name, body["metadata"])
+        uid, bodies = body["metadata"].get("uid"), [body]
+
+        def change(_current: Object) -> Object:
+            return bodies.pop() if bodies else read()
+
         while True:
-            may_create = resource.created_by_put and not subresource
-            if not may_create or self._is_there(resource, namespace, name):
+            there = self._find(resource, namespace, name)
+            found = "" if there is None else there.uid
+            if uid and uid != found:
+                why = errors.invalid_object(resource, namespace, name, uid, found)
+                raise errors.conflict(resource, name, why)
+            if there is not None or subresource or not resource.created_by_put:
                 stored = await self._update(resource, namespace, name, change, context, subresource)
                 return stored, False
             creating()
             obj = {**change({}), **views.type_of(resource)}
-            metadata = obj["metadata"] = dict(obj["metadata"])
-            _check_name(name, metadata.get("name") or name)
-            if uid := metadata.get("uid"):
-                raise errors.conflict(resource, name, errors.uid_mismatch(uid, ""))
-            metadata["name"] = name
-            metadata.pop("resourceVersion", None)
+            obj["metadata"] = dict(obj["metadata"])
             try:
-                return await self._create(resource, namespace, obj, context), True
+                return await self._create(resource, namespace, obj, context, by="PUT"), True
             except errors.StatusError as exc:
                 if exc.reason != "AlreadyExists" or context.dry_run:
                     raise
@@ -163,7 +169,7 @@ class Writes:
             )
 
         while True:
-            if subresource or self._is_there(resource, namespace, name):
+            if subresource or self._find(resource, namespace, name):
                 stored = await self._update(
                     resource, namespace, name, change, context, subresource, is_applied=True
                 )
@@ -178,17 +184,9 @@ class Writes:
                 raise errors.conflict(resource, name, why)
             metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
             obj = change({**views.type_of(resource), "metadata": metadata})
-            if not said.get("name"):
-                raise errors.bad_request(
-                    f"the name of the object ({name} based on URL) was undeterminable: "
-                    "name must be provided"
-                )
-            _check_name(name, said["name"])
+            _check_name(resource, namespace, name, said)
             try:
-                return (
-                    await self._create(resource, namespace, obj, context, is_applied=True),
-                    True,
-                )
+                return await self._create(resource, namespace, obj, context, by=APPLY), True
             except errors.StatusError as exc:
                 if exc.reason != "AlreadyExists" or context.dry_run:
                     raise
@@ -256,11 +254,10 @@ class Writes:
         obj: Object,
         context: WriteContext,
         *,
-        is_applied: bool = False,
+        by: str = "POST",
     ) -> Stored:
         metadata = obj["metadata"]
-        if metadata.get("resourceVersion"):
-            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        version = metadata.pop("resourceVersion", "")
         _take_namespace(resource, metadata, namespace)
         for key in (*KEPT_METADATA, *DROPPED_METADATA):
             metadata.pop(key, None)
@@ -268,7 +265,7 @@ class Writes:
         if not strategy.keeps_status_on_create:
             obj.pop("status", None)
         strategy.default(obj)
-        if not is_applied:
+        if by != APPLY:
             self._own(None, obj, resource, "", context)
         name = metadata.get("name") or ""
         request = AdmissionRequest(
@@ -278,7 +275,7 @@ class Writes:
         obj = request.object or obj
         metadata = obj["metadata"]
         self._name(resource, namespace, metadata)
-        name = request.name = metadata["name"]
+        name = request.name = metadata.get("name") or ""
         metadata["uid"] = self._identities.uid()
         metadata["creationTimestamp"] = rfc3339(self._clock.now())
         strategy.prepare(obj, None)
@@ -288,8 +285,14 @@ class Writes:
         if resource.structural is None:
             complete(resource.schema, obj)
         found = strategy.validate(obj, None)
+        if not (found or name):
+            why = "name or generateName is required"
+            found = [field_errors.required("metadata.name", why)]
         _refuse(resource, name, found or quantities.errors(resource, obj, None))
         await self._admission.validate(request)
+        if by == "POST" and not context.dry_run and _number(version):
+            why = "resourceVersion should not be set on objects to be created"
+            raise errors.StatusError(500, "", why)
         try:
             stored = self._store.create(
                 resource.storage_key, resource.to_storage(obj), dry_run=context.dry_run
@@ -320,8 +323,8 @@ class Writes:
             if managed := old["metadata"].get("managedFields"):
                 copy["metadata"]["managedFields"] = managed  # which is not changed, but compared
             new = change(part.shown(resource, copy))
-            _check_same(resource, new["metadata"], stored)
-            _check_deletion(resource, new["metadata"], old["metadata"])
+            _check_name(resource, namespace, name, new["metadata"])
+            _check_version(resource, new["metadata"], stored)
             if part.speaks_own_kind:
                 new = part.merged(resource, new, old)
                 resource.strategy.default(new)
@@ -375,24 +378,20 @@ class Writes:
                 now=rfc3339(self._clock.now()),
             )
 
-    def _is_there(self, resource: ResourceType, namespace: str, name: str) -> bool:
+    def _find(self, resource: ResourceType, namespace: str, name: str) -> Stored | None:
         try:
-            self._store.get(resource.storage_key, namespace, name)
+            return self._store.get(resource.storage_key, namespace, name)
         except NotFoundError:
-            return False
-        return True
+            return None
 
     def _name(self, resource: ResourceType, namespace: str, metadata: Object) -> None:
-        if metadata.get("name"):
-            return
+        """Generate a name, if there is only what it begins with."""
         prefix = metadata.get("generateName")
-        if not prefix:
-            missing = "Required value: name or generateName is required"
-            error = FieldError("metadata.name", "FieldValueRequired", missing)
-            raise errors.invalid(resource, "", [error])
+        if metadata.get("name") or not prefix:
+            return
         for _ in range(GENERATE_ATTEMPTS):
             metadata["name"] = self._identities.name(prefix)
-            if not self._is_there(resource, namespace, metadata["name"]):
+            if self._find(resource, namespace, metadata["name"]) is None:
                 return
 
 
@@ -404,6 +403,7 @@ def _tell(request: AdmissionRequest) -> None:
 
 def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) -> None:
     if not resource.namespaced:
+        metadata.pop("namespace", None)
         return
     if metadata.get("namespace", namespace) not in ("", namespace):
         raise errors.bad_request(
@@ -412,40 +412,41 @@ def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) ->
     metadata["namespace"] = namespace
 
 
-def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> None:
-    """Raise unless a proposed object means the stored one, in the state its author saw."""
-    namespace, name = stored.key
-    _check_name(name, metadata.get("name") or name)
-    if metadata.get("namespace") != namespace:
-        _take_namespace(resource, metadata, namespace)
-    uid = metadata.get("uid") or stored.uid
-    if uid != stored.uid:
-        raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
-    if metadata.get("resourceVersion", "") not in ("", "0", str(stored.version)):
-        raise errors.modified(resource, name)
-
-
-def _check_name(name: str, said: str) -> None:
+def _check_name(resource: ResourceType, namespace: str, name: str, metadata: Object) -> None:
+    """Raise a 400 unless *metadata* says what the URL does."""
+    said = metadata.get("name")
+    if not said:
+        raise errors.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
     if said != name:
         raise errors.bad_request(
             f"the name of the object ({said}) does not match the name on the URL ({name})"
         )
+    _take_namespace(resource, metadata, namespace)
+
+
+def _check_version(resource: ResourceType, metadata: Object, stored: Stored) -> None:
+    """Raise unless a proposed object means the stored one in the state its author saw."""
+    said = metadata.get("resourceVersion") or ""
+    version = _number(said)
+    if version is None:
+        why = f"strconv.ParseUint: parsing {field_errors.quoted(said)}: invalid syntax"
+        raise errors.StatusError(500, "", why)
+    if not version and resource.needs_version:
+        raise errors.version_needed(resource, stored.name)
+    if version not in (0, stored.version):
+        raise errors.modified(resource, stored.name)
+
+
+def _number(version: str) -> int | None:
+    """Return a resource version; 0: any, None: it is none."""
+    if not version:
+        return 0
+    return int(version) if version.isascii() and version.isdigit() else None
 
 
 def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:
     if found:
         raise errors.invalid(resource, name, found)
-
-
-def _check_deletion(resource: ResourceType, new: Object, old: Object) -> None:
-    """Raise a 422 for an update that says when the object is deleted, which only a DELETE may."""
-    if "deletionTimestamp" not in new and "deletionGracePeriodSeconds" not in new:
-        return
-    found = []
-    said = new.get("deletionTimestamp")
-    if said and "deletionTimestamp" not in old:
-        found.append(field_errors.invalid("metadata.deletionTimestamp", said, IMMUTABLE))
-    said = new.get("deletionGracePeriodSeconds")
-    if said is not None and said != old.get("deletionGracePeriodSeconds"):
-        found.append(field_errors.invalid("metadata.deletionGracePeriodSeconds", said, IMMUTABLE))
-    _refuse(resource, old["name"], found)

@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.cluster.go_text import not_unmarshalled, plus_v
 from berth.cluster.schemas.types import ListOf, MapOf, Schema, Type
-from berth.cluster.writes.patch import ECHOED, Json, PatchError, PatchMismatchError
+from berth.cluster.writes.patch import ECHOED, Json, PatchError
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -34,8 +35,12 @@ JsonObject = dict[str, Any]
 def strategic_merge(document: JsonObject, patch: Json, schema: Schema) -> JsonObject:
     """Apply *patch*, merging lists as *schema* says."""
     if not isinstance(patch, dict):
-        raise PatchError("a strategic merge patch is an object")
+        raise PatchError(not_unmarshalled(patch, "map[string]interface {}"))
     return _merge_object(document, patch, _root(schema))
+
+
+class MergeError(Exception):
+    """A patch that cannot be merged, which is an error of the server's in its own eyes (500)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class _Place:
 
 
 NOWHERE = _Place()
+NEW: Final = _Place()
+"""Below what is not there yet: the patch is taken as it is, without its directives."""
 
 
 @cache
@@ -100,8 +107,11 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
                 return {key: value for key, value in patch.items() if key != DIRECTIVE}
             case "delete":
                 return {}
+            case unknown if place is NEW:
+                merged = {}
             case unknown:
-                raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r:.{ECHOED}}")
+                shown = f"{plus_v(patch):.{ECHOED}}"
+                raise MergeError(f"unknown patch type: {unknown!s:.{ECHOED}} in map: {shown}")
     arrangements = _arrangements(patch, directives) if directives else {}
     for key, value in patch.items():
         if type(value) in PLAIN and not directives:
@@ -111,8 +121,10 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
                 merged.pop(key, None)
             else:
                 before = merged.get(key)
-                before = before if isinstance(before, dict) else {}
-                merged[key] = _merge_object(before, value, place.below(key))
+                if isinstance(before, dict):
+                    merged[key] = _merge_object(before, value, place.below(key))
+                else:
+                    merged[key] = _merge_object({}, value, NEW)
         elif value is None:
             merged.pop(key, None)
         elif key in directives:
@@ -158,9 +170,7 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
     kept = {key for key in keep if isinstance(key, str)}
     for key, value in patch.items():
         if not key.startswith("$") and value is not None and key not in kept:
-            raise PatchError(
-                f"{RETAIN_KEYS} lists {keep!r:.{ECHOED}}, the patch sets {key!r:.{ECHOED}} too"
-            )
+            raise PatchError("invalid patch format of retainKeys")
     return {key: value for key, value in original.items() if key in kept}
 
 
@@ -177,7 +187,10 @@ def _merge_list(
         return _ordered(merged, before, _order(patch, arrangement), "")
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
-    merged = _merge_elements(before, patch or [], place)
+    if not isinstance(original, list):
+        merged = [_plain(item) for item in patch or ()]
+    else:
+        merged = _merge_elements(before, patch or [], place)
     if not before and arrangement is AS_IT_COMES:
         return merged  # in the order of the patch
     if REPLACE in (patch or ()):
@@ -208,9 +221,8 @@ def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> lis
                 f"expected an object in a list merged by {place.key!r}: {change!r:.{ECHOED}}"
             )
         if place.key not in change:
-            raise PatchMismatchError(
-                f"{change!r:.{ECHOED}} does not contain declared merge key: {place.key}"
-            )
+            why = f"does not contain declared merge key: {place.key}"
+            raise MergeError(f"map: {plus_v(change)} {why}")
         name = change[place.key]
         if type(name) is not str:
             name = _identity(name)
@@ -220,7 +232,7 @@ def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> lis
                 merged[index] = _GONE
         elif known is None:
             places[name] = [len(merged)]
-            merged.append(_merge_object({}, change, place))
+            merged.append(_merge_object({}, change, NEW))
         else:
             merged[known[0]] = _merge_object(merged[known[0]], change, place)
     return [item for item in merged if item is not _GONE]
@@ -240,7 +252,7 @@ def _identity(value: Json) -> Hashable:
 
 def _plain(item: Json) -> Json:
     """Return a new value as it is to be kept: without directives and nulls."""
-    return _merge_object({}, item, NOWHERE) if isinstance(item, dict) else item
+    return _merge_object({}, item, NEW) if isinstance(item, dict) else item
 
 
 def _names(items: list[Json], key: str) -> list[Hashable]:

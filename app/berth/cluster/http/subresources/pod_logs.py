@@ -77,7 +77,7 @@ async def logs(call: Call) -> ASGIApp:
 def log_options(query: Query, pod: str, *, now: float) -> LogOptions:
     """Read the query; 422 for what the API server refuses."""
     tail, limit, seconds = (
-        _number(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")
+        options.number(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")
     )
     time = query.get("sinceTime")
     found = []
@@ -110,14 +110,6 @@ def log_options(query: Query, pod: str, *, now: float) -> LogOptions:
         tail_lines=tail,
         limit_bytes=limit,
     )
-
-
-def _number(query: Query, name: str) -> int | None:
-    """Return a whole number; validation says what is wrong with a negative one."""
-    text = query.get(name, "")
-    if text.startswith("-") and text[1:]:
-        return -options.whole_number(name, text[1:])
-    return options.number(query, name)
 
 
 def _pod(call: Call) -> Object:

@@ -4,6 +4,7 @@
 """
 
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.strategies import metadata
 from berth.kube.field_errors import FieldError
 
 KEPT_METADATA = (
@@ -13,7 +14,7 @@ KEPT_METADATA = (
     "deletionGracePeriodSeconds",
     "generation",
 )
-"""What no update changes; of these a create takes none from the client either."""
+"""What a create takes none of from the client, and an update does not change."""
 
 DROPPED_METADATA = ("selfLink",)
 """Not kept: nobody fills it any more."""
@@ -51,21 +52,32 @@ class Part:
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
         """Return what is wrong with *new*, the whole object."""
-        return resource.strategy.validate(new, old)
+        return [
+            *metadata.validate_update(resource, new["metadata"], old["metadata"]),
+            *resource.strategy.validate(new, old),
+        ]
 
 
 MAIN = Part()
 
 
 def kept(new: Object, old: Object) -> Object:
-    """Return the metadata *new*, with what no update changes as it was in *old*."""
+    """Return the metadata *new*, with what no update changes as it was in *old*.
+
+    Another uid, or an end of an object that has none, is kept, for validation to refuse.
+    """
     metadata = {key: value for key, value in new.items() if key not in _NOT_TAKEN}
     metadata |= {key: old[key] for key in _PUT_BACK if key in old}
+    if new.get("uid"):
+        metadata["uid"] = new["uid"]
+    seconds = new.get("deletionGracePeriodSeconds")
+    if seconds is not None:
+        metadata["deletionGracePeriodSeconds"] = seconds
     return metadata
 
 
 _PUT_BACK = ("name", *KEPT_METADATA)
-_NOT_TAKEN = frozenset((*_PUT_BACK, *DROPPED_METADATA))
+_NOT_TAKEN = frozenset(("name", "uid", "creationTimestamp", "generation", *DROPPED_METADATA))
 
 
 def put_back(new: Object, old: Object, key: str) -> None:

@@ -42,7 +42,7 @@ def scale_of(resource: ResourceType, obj: Object) -> Object:
     return {
         **views.type_of(SCALE),
         "metadata": shown,
-        "spec": {"replicas": replicas},
+        "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
 

@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.strategies import certificates, ephemeral_containers, pod, pod_resize
-from berth.cluster.strategies import metadata as metadata_rules
+from berth.cluster.strategies import (
+    certificates,
+    ephemeral_containers,
+    metadata,
+    pod,
+    pod_resize,
+)
 from berth.cluster.writes.subresources.part import MAIN, Part, kept, put_back
 from berth.cluster.writes.subresources.scale import Scale
 from berth.kube.field_errors import FieldError
@@ -19,10 +24,9 @@ class Finalize(Part):
     def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
         spec = new.get("spec")
         finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
-        metadata = dict(old["metadata"])  # it gets managed fields
         return {
             **old,
-            "metadata": metadata,
+            "metadata": dict(old["metadata"]),  # it gets managed fields
             "spec": {**(old.get("spec") or {}), "finalizers": finalizers},
         }
 
@@ -30,7 +34,10 @@ class Finalize(Part):
         """Leave it: the strategy would put the finalizers back."""
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
-        return []
+        found = metadata.validate_update(resource, new["metadata"], old["metadata"])
+        for index, each in enumerate(new["spec"]["finalizers"] or ()):
+            found += metadata.finalizer(f"spec.finalizers[{index}]", each)
+        return found
 
 
 # ``pods/ephemeralcontainers`` and ``pods/resize``: what changes of a pod that runs.
@@ -87,10 +94,9 @@ class Status(Part):
         """Leave it: nothing follows from a status."""
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
-        found = resource.strategy.validate_status(new, old)
-        if _told(new) != _told(old):
-            found += metadata_rules.validate_status_write(new, old, namespaced=resource.namespaced)
-        return found
+        after, before = new["metadata"], old["metadata"]
+        found = metadata.validate_update(resource, after, before, of_status=True)
+        return found + resource.strategy.validate_status(new, old)
 
 
 class Approval(Status):
@@ -105,12 +111,6 @@ class Approval(Status):
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
         return certificates.check_approval(new, old)
-
-
-def _told(obj: Object) -> Object:
-    """Return the metadata that clients decide on."""
-    ignored = ("managedFields", "resourceVersion")
-    return {key: value for key, value in obj["metadata"].items() if key not in ignored}
 
 
 PARTS: Final[Mapping[str, Part]] = {
