@@ -322,8 +322,8 @@ def say(*words: object) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--session", action="append")
-    parser.add_argument("--kind", action="append")
+    parser.add_argument("--session", action="append", choices=names())
+    parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--body", action="store_true", help="print the bodies of requests, too")
     asked = parser.parse_args()
     count: Counter[str] = Counter()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from berth.cluster import errors
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status, unmanaged
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -213,6 +214,11 @@ async def test_paths_below_no_version(serving: Serving, method: str, path: str) 
     assert await serving.request(method, path) == (404, "404 page not found\n")
 
 
+def test_no_error_is_shared() -> None:
+    """Each raise of the same one would add to its traceback, and hold a request for ever."""
+    assert [name for name, each in vars(errors).items() if isinstance(each, Exception)] == []
+
+
 async def test_a_put_replaces_all_but_the_status(serving: Serving) -> None:
     first = await serving.post(PODS, pod("p", labels={"a": "1"}))
     body = pod("p", annotations={"b": "2"}, uid=first["metadata"]["uid"])
@@ -277,6 +283,18 @@ async def test_a_timeout_is_a_duration(serving: Serving, timeout: str, code: int
             409,
             f'Operation cannot be fulfilled on deployments.apps "web": {MODIFIED}',
             id="an old version",
+        ),
+        pytest.param(
+            {"resourceVersion": "9" * 5_000},
+            500,
+            f'strconv.ParseUint: parsing "{"9" * 100}": value out of range',
+            id="more digits than a version has",
+        ),
+        pytest.param(
+            {"resourceVersion": "abc"},
+            500,
+            'strconv.ParseUint: parsing "abc": invalid syntax',
+            id="no version",
         ),
         pytest.param(
             {"name": "api"},

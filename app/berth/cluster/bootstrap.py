@@ -9,6 +9,7 @@ from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.presence import complete
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
 from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
@@ -33,6 +34,7 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
     *more* comes after :func:`bootstrap_objects`.
     """
     for resource, obj in (*bootstrap_objects(), *more):
+        complete(resource.schema, obj)
         try:
             await writes.create(resource, obj["metadata"].get("namespace", ""), obj, BOOTSTRAP)
         except StatusError as exc:

@@ -80,8 +80,11 @@ def not_found(resource: ResourceType, name: str) -> StatusError:
     return StatusError(404, "NotFound", message, details=details_of(resource, name))
 
 
-NOTHING = StatusError(404, "", "404 page not found\n")
-"""A path below no group and version that is served: its message is all that is said."""
+class NothingThereError(StatusError):
+    """A path below no group and version that is served: its message is all that is said."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "", "404 page not found\n")
 
 
 def path_not_found() -> StatusError:

@@ -58,6 +58,17 @@ def number(query: Query, name: str) -> int | None:
 
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
+MAX_UINT64 = 2**64 - 1
+
+
+def version_problem(text: str) -> str:
+    """Return what is wrong with a resource version, in Go's words; empty: nothing."""
+    why = ""
+    if not (text.isascii() and text.isdigit()):
+        why = "invalid syntax"
+    elif len(text.lstrip("0")) > len(str(MAX_UINT64)) or int(text) > MAX_UINT64:
+        why = "value out of range"
+    return why and f'strconv.ParseUint: parsing "{text:.{ECHOED}}": {why}'
 
 
 def check_timeout(query: Query) -> None:

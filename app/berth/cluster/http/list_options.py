@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from berth.cluster import errors
-from berth.cluster.options import ECHOED, Query, flag, number
+from berth.cluster.options import ECHOED, Query, flag, number, version_problem
 from berth.kube.field_errors import FieldError
 
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
-MAX_UINT64: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +81,9 @@ def version_for_watch(options: ListOptions) -> int:
 
 def _problem(text: str) -> FieldError | None:
     """Return what is wrong with a resource version; None: nothing."""
-    if not text:
+    if not text or not (why := version_problem(text)):
         return None
-    why = ""
-    if not (text.isascii() and text.isdigit()):
-        why = "invalid syntax"
-    elif len(text.lstrip("0")) > len(str(MAX_UINT64)) or int(text) > MAX_UINT64:
-        why = "value out of range"
-    if not why:
-        return None
-    said = f'"{text:.{ECHOED}}"'
-    message = f"Invalid value: {said}: strconv.ParseUint: parsing {said}: {why}"
+    message = f'Invalid value: "{text:.{ECHOED}}": {why}'
     return FieldError("resourceVersion", "FieldValueInvalid", message)
 
 

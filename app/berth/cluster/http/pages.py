@@ -95,4 +95,5 @@ async def _refused(_request: Request, exc: Exception) -> Response:
     if isinstance(exc, HTTPException) and exc.status_code == 405:
         error = errors.method_not_allowed()
         return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
-    return Response(errors.NOTHING.message, errors.NOTHING.code, media_type="text/plain")
+    nothing = errors.NothingThereError()
+    return Response(nothing.message, nothing.code, media_type="text/plain")

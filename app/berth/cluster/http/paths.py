@@ -31,13 +31,14 @@ class Paths:
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
         parsed = parse_path(path)
-        if parsed is None or not self._registry.serves(parsed.group, parsed.version):
-            raise errors.NOTHING
-        # What is after a proxy is somebody else's path.
-        if parsed.subresource != PROXY and (parsed.more or "//" in path):
-            raise errors.path_not_found()
+        if parsed is None:
+            raise errors.NothingThereError
         resource = self._registry.find(parsed.group, parsed.version, parsed.resource)
-        if resource is None:
+        if resource is None and not self._registry.serves(parsed.group, parsed.version):
+            raise errors.NothingThereError
+        # What is after a proxy is somebody else's path.
+        is_too_long = parsed.subresource != PROXY and (parsed.more or "//" in path)
+        if resource is None or is_too_long:
             raise errors.path_not_found()
         namespace, name, subresource = parsed.namespace, parsed.name, parsed.subresource
         if parsed.resource == NAMESPACES and parsed.namespace == parsed.name:

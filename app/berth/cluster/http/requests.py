@@ -181,7 +181,7 @@ def refusal(error: StatusError, accept: str = "", warned: Sequence[str] = ()) ->
 
     It has the warnings that there were before the request was refused.
     """
-    if error is errors.NOTHING:
+    if isinstance(error, errors.NothingThereError):
         return Answer(error.message.encode(), error.code, media_type="text/plain; charset=utf-8")
     try:
         media_type = negotiation.representation(accept).media_type

@@ -54,7 +54,7 @@ from berth.cluster.strategies import (
     syntax,
     webhooks,
 )
-from berth.cluster.strategies.by_schema import immutable_spec, of_schema
+from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
@@ -207,7 +207,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "storage.k8s.io/v1/csidrivers": ruled(
         storage_cells.CSI_DRIVER_CELLS,
         default=storage.default_driver,
-        immutable={"spec.attachRequired": "spec.attachedRequired"},  # as upstream spells it
+        check_update=storage.check_driver_update,
     ),
     "storage.k8s.io/v1/csinodes": ruled(storage_cells.CSI_NODE_CELLS),
     "storage.k8s.io/v1/csistoragecapacities": ruled(
@@ -218,14 +218,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=storage.default_class,
         required=("provisioner",),
         # Recorded of the provisioner alone; the others are taken to be told in the same words.
-        immutable={
-            field: field
-            for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-        },
+        immutable=("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
     ),
     "storage.k8s.io/v1/volumeattachments": ruled(
         storage_cells.VOLUME_ATTACHMENT_CELLS,
-        check_update=immutable_spec,
+        immutable=("spec",),
         status={"attached": False},
     ),
     "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, PRIORITY_CLASS_CELLS),
@@ -301,9 +298,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "generation": True,
         },
     ),
-    "apps/v1/controllerrevisions": ruled(immutable={"data": "data"}),
+    "apps/v1/controllerrevisions": ruled(immutable=("data",)),
     "node.k8s.io/v1/runtimeclasses": ruled(
-        check=inert.check_runtime_class, required=("handler",), immutable={"handler": "handler"}
+        check=inert.check_runtime_class, required=("handler",), immutable=("handler",)
     ),
     "certificates.k8s.io/v1/certificatesigningrequests": ruled(
         prepare=certificates.prepare,
@@ -313,7 +310,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice,
         generation=True,
-        immutable={"addressType": "addressType"},
+        immutable=("addressType",),
     ),
     "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
         default=inert.default_flow_schema, generation=True
@@ -321,9 +318,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
         default=inert.default_priority_level, generation=True
     ),
-    "networking.k8s.io/v1/ingressclasses": ruled(
-        generation=True, immutable={"spec.controller": "spec.controller"}
-    ),
+    "networking.k8s.io/v1/ingressclasses": ruled(generation=True, immutable=("spec.controller",)),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
     "v1/endpoints": Behaviour(

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import ABSENT, TIMES, Field, ListOf, MapOf, Scalar, Schema, Type
 
 DATA = "kubernetes-1.36.json.gz"
 DESCRIPTIONS = "descriptions-1.36.json.gz"
-TIMES = (Scalar("Time"), Scalar("MicroTime"))
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 JSON_SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -172,7 +171,7 @@ def _zero(data: Any, each: Type) -> Any:
     """
     if "default" in data and data["default"] in (None, False, 0, "", {}, "0"):
         return data["default"]
-    has_null = isinstance(each, ListOf | MapOf | Schema) or each in TIMES
+    has_null = isinstance(each, ListOf | MapOf | Schema) or each.name in TIMES
     return None if data.get("required") and has_null else ABSENT
 
 

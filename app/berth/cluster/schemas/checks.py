@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.cluster.go_text import kind_of
-from berth.cluster.schemas.presence import TIMES
 from berth.cluster.schemas.structs import TIME, struct_type
-from berth.cluster.schemas.types import ANYTHING, ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import ANYTHING, TIMES, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.warnings import quoted
 
 MOST_UNKNOWN = 100

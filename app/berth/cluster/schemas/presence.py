@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.schemas import builtin
-from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import ABSENT, TIMES, Field, ListOf, MapOf, Scalar, Schema, Type
 
 EMPTY: Final[dict[str, Any]] = {
     "boolean": False,
@@ -25,16 +25,6 @@ EMPTY: Final[dict[str, Any]] = {
     "Quantity": "0",
 }
 """What null means in the place of a value that cannot be missing. Of any JSON, it is a value."""
-
-TIMES: Final = frozenset({"MicroTime", "Time"})
-
-
-def complete(schema: Schema, obj: Any) -> None:
-    """Make of *obj*, in place, what the API's Go types make of it.
-
-    Fields that *schema* does not have, and values of the wrong JSON type, are for others to refuse.
-    """
-    _complete(schema, obj)
 
 
 @cache
@@ -78,23 +68,27 @@ def _omits_empty(field: Field) -> bool:
             return field.omits_zero
 
 
-def _complete(expected: Type, value: Any) -> None:
+def complete(expected: Type, value: Any) -> None:
+    """Make of *value*, in place, what the API's Go types make of it.
+
+    Fields that a schema does not have, and values of the wrong JSON type, are for others to refuse.
+    """
     match expected:
         case Schema() if isinstance(value, dict):
             _complete_object(_plan(expected), value)
         case ListOf(item) if isinstance(value, list):
             for index, child in enumerate(value):
                 value[index] = child = _empty(item) if child is None else child
-                _complete(item, child)
+                complete(item, child)
         case MapOf(item) if isinstance(value, dict):
             for key, child in list(value.items()):
                 if child is None and isinstance(item, Scalar) and item.name in TIMES:
                     del value[key]  # no time is null again, which nobody wants to read
                     continue
                 value[key] = child = _empty(item) if child is None else child
-                _complete(item, child)
+                complete(item, child)
         case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
-            _complete(_definition(name, value), value)
+            complete(_definition(name, value), value)
 
 
 def _definition(name: str, value: Any) -> Type:
@@ -118,7 +112,7 @@ def _complete_object(plan: _Plan, obj: dict[str, Any]) -> None:
     for name, expected in plan.below.items():
         child = obj.get(name)
         if isinstance(child, dict | list):
-            _complete(expected, child)
+            complete(expected, child)
 
 
 def _empty(each: Type) -> Any:

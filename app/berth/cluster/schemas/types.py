@@ -24,6 +24,8 @@ class Scalar:
     is not described further."""
 
 
+TIMES: Final = frozenset({"MicroTime", "Time"})
+"""Scalars that are points in time."""
 ANYTHING = frozenset(
     {
         "FieldsV1",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas import builtin
-from berth.cluster.strategies.by_schema import immutable_spec, of_schema
+from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.kube import field_errors
 from berth.kube.cel.features import Features
@@ -128,7 +128,7 @@ def resource_claim(gates: Collection[str] = ()) -> Strategy:
         namespaced=True,
         default=lambda obj: _default_requests(obj["spec"]),
         check=lambda obj: _check_claim(obj.get("spec") or {}, "spec", features),
-        check_update=immutable_spec,
+        immutable=("spec",),
         status=True,
     )
 
@@ -143,7 +143,7 @@ def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
         check=lambda obj: _check_claim(
             (obj.get("spec") or {}).get("spec") or {}, "spec.spec", features
         ),
-        check_update=immutable_spec,
+        immutable=("spec",),
     )
 
 

@@ -1,6 +1,7 @@
 """Volumes, claims of volumes, their classes, and what storage drivers tell of themselves."""
 
 from berth.cluster.resources import Object
+from berth.cluster.strategies.by_schema import unchanged
 from berth.cluster.strategies.quantities import validate_quantity
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
@@ -85,3 +86,8 @@ def default_driver(obj: Object) -> None:
         spec.setdefault(field, value)
     if not spec.get("volumeLifecycleModes"):
         spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def check_driver_update(new: Object, old: Object) -> list[FieldError]:
+    """Refuse what upstream does, in its spelling."""
+    return unchanged(new, old, "spec.attachRequired", blamed="spec.attachedRequired")

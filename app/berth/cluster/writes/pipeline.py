@@ -9,7 +9,7 @@ HTTP is not known here; refusals are StatusErrors.
 from collections.abc import Callable
 
 from berth.cluster import errors, views
-from berth.cluster.options import DeleteOptions
+from berth.cluster.options import DeleteOptions, version_problem
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.presence import complete
 from berth.cluster.storage.store import AlreadyExistsError, ConflictError, NotFoundError, Store
@@ -282,15 +282,15 @@ class Writes:
         status = strategy.initial_status(obj)
         if status is not None:
             obj["status"] = {**status, **(obj.get("status") or {})}
-        if resource.structural is None:
-            complete(resource.schema, obj)
+            if resource.structural is None:
+                complete(resource.schema.fields["status"].type, obj["status"])
         found = strategy.validate(obj, None)
         if not (found or name):
             why = "name or generateName is required"
             found = [field_errors.required("metadata.name", why)]
         _refuse(resource, name, found or quantities.errors(resource, obj, None))
         await self._admission.validate(request)
-        if by == "POST" and not context.dry_run and _number(version):
+        if by == "POST" and not context.dry_run and _version(version):
             why = "resourceVersion should not be set on objects to be created"
             raise errors.StatusError(500, "", why)
         try:
@@ -430,21 +430,18 @@ def _check_name(resource: ResourceType, namespace: str, name: str, metadata: Obj
 def _check_version(resource: ResourceType, metadata: Object, stored: Stored) -> None:
     """Raise unless a proposed object means the stored one in the state its author saw."""
     said = metadata.get("resourceVersion") or ""
-    version = _number(said)
-    if version is None:
-        why = f"strconv.ParseUint: parsing {field_errors.quoted(said)}: invalid syntax"
+    if said and (why := version_problem(said)):
         raise errors.StatusError(500, "", why)
+    version = _version(said)
     if not version and resource.needs_version:
         raise errors.version_needed(resource, stored.name)
     if version not in (0, stored.version):
         raise errors.modified(resource, stored.name)
 
 
-def _number(version: str) -> int | None:
-    """Return a resource version; 0: any, None: it is none."""
-    if not version:
-        return 0
-    return int(version) if version.isascii() and version.isdigit() else None
+def _version(said: str) -> int:
+    """Return a resource version; 0: any, or what is none."""
+    return 0 if not said or version_problem(said) else int(said)
 
 
 def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:
