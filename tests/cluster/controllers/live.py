@@ -47,16 +47,24 @@ class Cluster:
     async def count(self, path: str) -> int:
         return len((await self.ask("GET", path))["items"])
 
+    async def until_observed(self) -> Object:
+        """Wait until the controller has seen what is wanted of the Deployment; return that."""
+        while True:
+            deployment: Object = await self.ask("GET", WEB)
+            observed = (deployment.get("status") or {}).get("observedGeneration")
+            if observed == deployment["metadata"]["generation"]:
+                return deployment
+            await asyncio.sleep(0.02)
+
     async def until_rolled_out(self, replicas: int) -> Object:
         """Wait for what ``kubectl rollout status`` waits for."""
         while True:
-            deployment: Object = await self.ask("GET", WEB)
-            status = deployment.get("status") or {}
+            deployment = await self.until_observed()
+            status = deployment["status"]
             counts = {
                 status.get(field) for field in ("replicas", "updatedReplicas", "availableReplicas")
             }
-            current = status.get("observedGeneration") == deployment["metadata"]["generation"]
-            if current and counts == {replicas}:
+            if counts == {replicas}:
                 return deployment
             await asyncio.sleep(0.02)
 

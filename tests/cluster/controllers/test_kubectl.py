@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.cluster.controllers.live import WEB, Cluster, running
+from tests.cluster.controllers.live import Cluster, running
 
 pytestmark = [
     pytest.mark.wall,
@@ -30,13 +30,15 @@ async def kubectl(cluster: Cluster, *arguments: str) -> str:
 
 
 async def test_undo_right_after_a_change() -> None:
+    """As soon as the controller has seen it, without waiting for any pod."""
     async with running() as cluster:
         await kubectl(cluster, "create", "deployment", "web", "--image=nginx")
         for value in ("one", "two", "three"):
             await kubectl(cluster, "set", "env", "deployment/web", f"NAME={value}")
+            await cluster.until_observed()
             said = await kubectl(cluster, "rollout", "undo", "deployment/web")
             assert said == "deployment.apps/web rolled back"
-            deployment = await cluster.ask("GET", WEB)
+            deployment = await cluster.until_observed()
             (container,) = deployment["spec"]["template"]["spec"]["containers"]
             assert "env" not in container
 
