@@ -39,6 +39,7 @@ class ColumnData(NamedTuple):
     type: str
     format: str
     priority: int
+    description: str
 
 
 class KindData(NamedTuple):
