@@ -6,9 +6,9 @@ The first three arguments are gzipped JSON files: every OpenAPI v3 schema by its
 (``schemas``), what a server serves by default with the columns of its tables (``resources``,
 ``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
 the served kinds lead to is kept. The others are gzipped lines of JSON, each a request and a real
-server's answer: their tables say what the columns are described as. Descriptions of fields come from the models of kubernetes-asyncio;
-those of object types, and of fields that hold one, from lightkube's. Both are generated from the
-same OpenAPI document (Apache License 2.0).
+server's answer: their tables say what the columns are described as. Descriptions of fields come
+from the models of kubernetes-asyncio; those of object types, and of fields that hold one, from
+lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
 """
 
 import gzip
@@ -212,7 +212,7 @@ def main(openapi: Path, discovery: Path, protobuf: Path, *recorded: Path) -> Non
 def column_descriptions(recorded: Iterable[Path]) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the description of each column of the tables in *recorded*, by plural and name."""
     for path in recorded:
-        for line in gzip.open(path):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
             said = json.loads(line)
             parsed, answer = parse_path(said["path"]), said["response"]
             events = answer.get("events") if isinstance(answer, dict) else ()
