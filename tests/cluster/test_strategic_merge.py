@@ -37,6 +37,12 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
             id="$patch: delete takes one out",
         ),
         pytest.param(
+            {"spec": {}},
+            containers({"name": "a", "$patch": "delete"}, B),
+            containers(B),
+            id="$patch: delete takes nothing out of what is not there",
+        ),
+        pytest.param(
             containers(A, B),
             containers({"$patch": "replace"}, C),
             containers(C),

@@ -205,7 +205,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "rbac.authorization.k8s.io/v1/roles": Behaviour(rbac.ROLE),
     "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(rbac.ROLE_BINDING, BINDING_CELLS),
     "storage.k8s.io/v1/csidrivers": ruled(
-        storage_cells.CSI_DRIVER_CELLS, default=storage.default_driver
+        storage_cells.CSI_DRIVER_CELLS,
+        default=storage.default_driver,
+        immutable={"spec.attachRequired": "spec.attachedRequired"},  # as upstream spells it
     ),
     "storage.k8s.io/v1/csinodes": ruled(storage_cells.CSI_NODE_CELLS),
     "storage.k8s.io/v1/csistoragecapacities": ruled(
@@ -215,6 +217,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         storage_cells.STORAGE_CLASS_CELLS,
         default=storage.default_class,
         required=("provisioner",),
+        # Recorded of the provisioner alone; the others are taken to be told in the same words.
+        immutable={
+            field: field
+            for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+        },
     ),
     "storage.k8s.io/v1/volumeattachments": ruled(
         storage_cells.VOLUME_ATTACHMENT_CELLS,
@@ -294,13 +301,19 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "generation": True,
         },
     ),
+    "apps/v1/controllerrevisions": ruled(immutable={"data": "data"}),
+    "node.k8s.io/v1/runtimeclasses": ruled(
+        check=inert.check_runtime_class, required=("handler",), immutable={"handler": "handler"}
+    ),
     "certificates.k8s.io/v1/certificatesigningrequests": ruled(
         prepare=certificates.prepare,
         check=certificates.check,
         check_status=certificates.check_status,
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
-        default=inert.default_endpoint_slice, generation=True
+        default=inert.default_endpoint_slice,
+        generation=True,
+        immutable={"addressType": "addressType"},
     ),
     "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
         default=inert.default_flow_schema, generation=True
@@ -308,7 +321,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
         default=inert.default_priority_level, generation=True
     ),
-    "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
+    "networking.k8s.io/v1/ingressclasses": ruled(
+        generation=True, immutable={"spec.controller": "spec.controller"}
+    ),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
     "v1/endpoints": Behaviour(

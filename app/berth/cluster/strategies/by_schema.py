@@ -1,7 +1,8 @@
 """Rules that the schema says: defaults and enums, for kinds that need few others."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from berth.cluster.resources import Object, Strategy
@@ -39,6 +40,7 @@ def of_schema(
     check_create: Check = _anything,
     check_update: Update = _any_change,
     check_status: Update = _any_change,
+    immutable: Mapping[str, str] = MappingProxyType({}),
     generation: bool = False,
     status: bool | Object = False,
     required: Iterable[str] = (),
@@ -49,10 +51,10 @@ def of_schema(
 
     *default* fills in what the schema does not say, *check* evaluates the object after that,
     *check_create* a new one besides, *check_update* what becomes of it, and *check_status* what
-    becomes of its status. With *generation* the
-    server counts the changes of what is wanted; with *status* a new object has that one, or an
-    empty one. What is *required* of the fields at the top may not be empty. *name* and *plain*
-    are for :func:`.metadata.validate`.
+    becomes of its status. The keys of *immutable* are paths that stay as they are, its values the
+    fields that are blamed. With *generation* the server counts the changes of what is wanted; with
+    *status* a new object has that one, or an empty one. What is *required* of the fields at the top
+    may not be empty. *name* and *plain* are for :func:`.metadata.validate`.
     """
 
     spec = schema.fields.get("spec")
@@ -82,7 +84,12 @@ def of_schema(
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         errors = [*_validate_metadata(new, old), *unsupported(schema, new), *check(new)]
         errors += [field_errors.required(each) for each in required if not new.get(each)]
-        return [*errors, *(check_create(new) if old is None else check_update(new, old))]
+        if old is None:
+            return errors + check_create(new)
+        for path, blamed in immutable.items():
+            if (value := _at(new, path)) != _at(old, path):
+                errors.append(field_errors.invalid(blamed, value, "field is immutable"))
+        return errors + check_update(new, old)
 
     def initial_status(_obj: Object) -> Object | None:
         if isinstance(status, dict):
@@ -96,6 +103,14 @@ def of_schema(
         validate_status=lambda new, old: [] if old is None else check_status(new, old),
         initial_status=initial_status,
     )
+
+
+def _at(obj: Object, path: str) -> Any:
+    """Return the value at a path; of what is not there, the empty text that Go would show."""
+    value: Any = obj
+    for name in path.split("."):
+        value = (value or {}).get(name)
+    return "" if value is None else value
 
 
 def immutable_spec(new: Object, old: Object) -> list[FieldError]:

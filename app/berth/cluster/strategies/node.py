@@ -3,7 +3,7 @@
 import msgspec
 
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import metadata, quantities
+from berth.cluster.strategies import metadata, quantities, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
@@ -15,6 +15,7 @@ from berth.kube.objects.quantity import Quantities
 
 class NodeSpec(Shape, frozen=True):
     unschedulable: bool | None = None
+    pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
     provider_id: str | None = msgspec.field(default=None, name="providerID")
     taints: list[Taint] | None = None
 
@@ -43,7 +44,12 @@ class NodeWithStatus(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    section(obj, "spec")
+    spec = section(obj, "spec")
+    if primary := spec.get("podCIDR"):  # of which the list is the newer form
+        if (spec.get("podCIDRs") or [""])[0] != primary:
+            spec["podCIDRs"] = [primary]
+    elif ranges := spec.get("podCIDRs"):
+        spec["podCIDR"] = ranges[0]
     status = section(obj, "status")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
@@ -53,7 +59,15 @@ def validate(new: Node, old: Node | None) -> list[FieldError]:
     errors = metadata.validate(new.metadata, old.metadata if old else None, namespaced=False)
     spec = new.spec or NodeSpec()
     errors += validate_taints(spec.taints or [], "spec.taints")
+    for index, value in enumerate(spec.pod_cidrs or ()):
+        errors += [
+            field_errors.invalid(f"spec.podCIDRs[{index}]", value, text)
+            for text in syntax.cidr(value)
+        ]
     before = old.spec if old else None
+    if before and before.pod_cidrs and spec.pod_cidrs != before.pod_cidrs:
+        why = 'node updates may not change podCIDR except from "" to valid'
+        errors.append(field_errors.forbidden("spec.podCIDRs", why))
     if before and before.provider_id and spec.provider_id != before.provider_id:
         errors.append(
             field_errors.forbidden("spec.providerID", "node updates may not change providerID")

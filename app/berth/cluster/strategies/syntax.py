@@ -5,6 +5,7 @@ Each rule returns the list of complaints, empty when the string is fine.
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Final
 
 Rule = Callable[[str], list[str]]
@@ -99,6 +100,19 @@ def qualified_name(value: str) -> list[str]:
     if not name:
         complaints.append("name part must be non-empty")
     return complaints + [f"name part {text}" for text in _name_part(name)]
+
+
+def cidr(value: str) -> list[str]:
+    """Evaluate a range of addresses; zeros before a number of IPv4 are taken, as of old."""
+    address, slash, bits = value.partition("/")
+    plain = ".".join(part.lstrip("0") or "0" for part in address.split("."))
+    try:
+        if slash and bits.isdecimal():
+            ip_network(f"{address if ':' in address else plain}/{bits}", strict=False)
+            return []
+    except ValueError:
+        pass
+    return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
 
 
 def path_segment(value: str) -> list[str]:

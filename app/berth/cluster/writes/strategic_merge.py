@@ -187,7 +187,7 @@ def _merge_list(
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
     if not isinstance(original, list):
-        merged = [_plain(item) for item in patch or ()]
+        merged = [_plain(item) for item in patch or () if not _is_deleted(item)]
     else:
         merged = _merge_elements(before, patch or [], place)
     if not before and arrangement is AS_IT_COMES:
@@ -247,6 +247,11 @@ def _identity(value: Json) -> Hashable:
         return msgspec.json.encode(value, order="deterministic")
     name: Hashable = value
     return name
+
+
+def _is_deleted(item: Json) -> bool:
+    """Tell whether an element of a patch is one that is to go."""
+    return isinstance(item, dict) and item.get(DIRECTIVE) == "delete"
 
 
 def _plain(item: Json) -> Json:
