@@ -235,7 +235,9 @@ def compared(line: Mapping[str, Any], answer: httpx.Response) -> Iterator[tuple[
         return
     actual = _decoded(answer)
     yield from _first(line["code"], line["response"], answer.status_code, actual)
-    expected_warnings = sorted(plain(line.get("warnings") or []))
+    # Of several in one answer, the recorder lost the codes.
+    recorded = ["299" + each.removeprefix("299") for each in line.get("warnings") or []]
+    expected_warnings = sorted(plain(recorded))
     if expected_warnings != (warnings := sorted(plain(_warnings(answer)))):
         yield "warnings", expected_warnings, warnings
 

@@ -31,6 +31,15 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
         ),
         pytest.param(containers(A), containers(B), containers(B, A), id="a new one comes first"),
         pytest.param(
+            {}, {"data": {"$patch": "bogus", "z": 1}}, {}, id="a directive for what is not there"
+        ),
+        pytest.param(
+            {},
+            containers({"image": "x"}),
+            containers({"image": "x"}),
+            id="a new list is taken without a look at its keys",
+        ),
+        pytest.param(
             containers(A, B),
             containers({"name": "a", "$patch": "delete"}),
             containers(B),

@@ -14,8 +14,7 @@ AGES = {"Age", "Last Seen", "First Seen"}
 OWN = [each for each in RESOURCES if not each.is_measured]
 """The recorded cluster has no metrics-server."""
 
-COMPARED = ("name", "type", "format", "priority")
-"""Of a column definition: descriptions are in our own words."""
+COMPARED = ("name", "type", "format", "priority", "description")
 
 
 def tables() -> list[Exchange]:

@@ -89,6 +89,7 @@ class Column:
     """``name`` for the name column."""
     priority: int = 0
     """0: always; 1: only with ``-o wide``."""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

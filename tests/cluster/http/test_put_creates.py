@@ -67,7 +67,7 @@ async def test_a_version_that_was_seen_before_does_not_matter(serving: Serving) 
         ),
         pytest.param(
             "/api/v1/namespaces/default/configmaps/c",
-            {"metadata": {"name": "c"}},
+            {"metadata": {"name": "c", "uid": "gone"}},
             404,
             'configmaps "c" not found',
             id="a kind that a PUT does not create",

@@ -59,7 +59,7 @@ def test_all_that_a_server_serves_by_default_is_served() -> None:
         resource = find(data.group, data.version, data.plural)
         assert (resource.kind, resource.verbs) == (data.kind, data.verbs)
         shown = [
-            (column.name, column.type, column.format, column.priority)
+            (column.name, column.type, column.format, column.priority, column.description)
             for column in resource.columns
         ]
         assert shown == [*data.columns]

@@ -53,8 +53,7 @@ class Reviews:
     def _whose(self, spec: Object, _user: User, _namespace: str) -> Object:
         text = spec.get("token")
         if not text:
-            missing = field_errors.required("spec.token")
-            raise errors.invalid(find(AUTHENTICATION, "v1", "tokenreviews"), "", [missing])
+            raise errors.bad_request("token is required for TokenReview in authentication")
         try:
             found = self._authenticator.authenticate(text, spec.get("audiences") or ())
         except InvalidTokenError as exc:

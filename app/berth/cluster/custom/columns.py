@@ -11,10 +11,12 @@ from berth.cluster.columns.cells import COMMON, Cell, Since
 from berth.cluster.custom.walk import Schema
 from berth.cluster.json_path import JsonPath
 from berth.cluster.resources import Column
+from berth.cluster.schemas import builtin
 from berth.cluster.times import seconds_of
 
-NAME: Final = Column("Name", "string", COMMON["Name"], format="name")
-AGE: Final = Column("Age", "date", COMMON["Age"])
+_OF_ANY: Final = {each.name: each.description for each in builtin.kinds()[0].columns}
+NAME: Final = Column("Name", "string", COMMON["Name"], format="name", description=_OF_ANY["Name"])
+AGE: Final = Column("Age", "date", COMMON["Age"], description=_OF_ANY["Age"])
 
 
 def columns(declared: list[Schema] | None) -> tuple[Column, ...]:
@@ -30,6 +32,8 @@ def columns(declared: list[Schema] | None) -> tuple[Column, ...]:
                 _cell(each["jsonPath"], each["type"]),
                 each.get("format") or "",
                 each.get("priority") or 0,
+                each.get("description")
+                or f"Custom resource definition column (in JSONPath format): {each['jsonPath']}",
             )
             for each in declared
         ),

@@ -89,9 +89,11 @@ class Call:
     ) -> tuple[WriteContext, Bodies]:
         """Return what a write knows beside the object, and what reads objects of *resource*.
 
-        422 for options that cannot be.
+        415 for a body that cannot be read, 422 for options that cannot be.
         """
         request = self.request
+        if request.method != "PATCH":
+            negotiation.check_readable(request.content_type)
         asked = options.write_options(
             request.query, request.user_agent, kind=OPTIONS[request.method], applies=applies
         )

@@ -158,13 +158,18 @@ _PLAIN = frozenset(
 """Media types as nearly everybody writes them: there is nothing to take apart."""
 
 
+def check_readable(content_type: str) -> None:
+    """Raise a 415 for a body that is none of what objects may be sent as."""
+    if media_type(content_type) not in SERVED:
+        raise errors.unsupported_media_type(SERVED)
+
+
 def as_json(content: bytes, content_type: str) -> bytes:
     """Return a JSON or YAML body as JSON. 400 for malformed YAML, 415 for other content types."""
     kind = media_type(content_type)
     if kind == JSON:
         return content
-    if kind != YAML:
-        raise errors.unsupported_media_type(SERVED)
+    check_readable(content_type)
     try:
         return msgspec.json.encode(documents.load(content))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:

@@ -163,7 +163,7 @@ class Renderer:
             case Shape.OBJECT:
                 return views.as_item(self._resource, stored)
             case Shape.PARTIAL:
-                return b'{"metadata":%b}' % views.metadata_json(self._resource, stored)
+                return views.as_partial(self._resource, stored, self._type["apiVersion"])
             case Shape.TABLE:
                 return self._row(stored)
 

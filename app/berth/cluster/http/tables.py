@@ -107,7 +107,7 @@ def definition(column: Column) -> Object:
         "name": column.name,
         "type": column.type,
         "format": column.format,
-        "description": "",
+        "description": column.description,
         "priority": column.priority,
     }
 

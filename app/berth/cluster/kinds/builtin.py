@@ -438,8 +438,8 @@ def _resource(data: KindData) -> ResourceType:
         needs_version=path in VERSION_NEEDED,
         returned_when_gone=path in RETURNED_WHEN_GONE,
         columns=tuple(
-            Column(column.name, column.type, cells[column.name], column.format, column.priority)
-            for column in data.columns
+            Column(name, type_, cells[name], format_, priority, description)
+            for name, type_, format_, priority, description in data.columns
         ),
         selectable_fields=behaviour.selectable_fields,
         **behaviour.more,

@@ -38,6 +38,7 @@ class ColumnData(NamedTuple):
     type: str
     format: str
     priority: int
+    description: str
 
 
 class KindData(NamedTuple):

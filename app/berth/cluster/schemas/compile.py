@@ -1,23 +1,27 @@
 """Compile the published description of Kubernetes' API into the data files of this package.
 
-    python -m berth.cluster.schemas.compile OPENAPI DISCOVERY PROTOBUF
+    python -m berth.cluster.schemas.compile OPENAPI DISCOVERY PROTOBUF RECORDED...
 
-The three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
+The first three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
 (``schemas``), what a server serves by default with the columns of its tables (``resources``,
 ``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
-the served kinds lead to is kept. Descriptions of fields come from the models of kubernetes-asyncio;
-those of object types, and of fields that hold one, from lightkube's. Both are generated from the
-same OpenAPI document (Apache License 2.0).
+the served kinds lead to is kept. The others are gzipped lines of JSON, each a request and a real
+server's answer: their tables say what the columns are described as. Descriptions of fields come
+from the models of kubernetes-asyncio; those of object types, and of fields that hold one, from
+lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
 """
 
 import gzip
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+from berth.cluster.resource_paths import parse_path
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 MORE_ROOTS: Final = ("DeleteOptions", "ListMeta", "Status", "WatchEvent")
@@ -190,7 +194,7 @@ NULL_TIMES: Final = frozenset(
 Json = dict[str, Any]
 
 
-def main(openapi: Path, discovery: Path, protobuf: Path) -> None:
+def main(openapi: Path, discovery: Path, protobuf: Path, *recorded: Path) -> None:
     """Write the data files beside this one."""
     published, served = _read(openapi), _read(discovery)
     here = Path(__file__).parent
@@ -199,10 +203,48 @@ def main(openapi: Path, discovery: Path, protobuf: Path) -> None:
         "release": published["release"],
         "schemas": schemas,
         "resources": served["resources"],
-        "columns": served["columns"],
+        "columns": described(served["columns"], dict(column_descriptions(recorded))),
     }
     _write(here / "kubernetes-1.36.json.gz", data)
     _write(here / "descriptions-1.36.json.gz", descriptions(schemas))
+
+
+def column_descriptions(recorded: Iterable[Path]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the description of each column of the tables in *recorded*, by plural and name."""
+    for path in recorded:
+        for line in gzip.decompress(path.read_bytes()).splitlines():
+            said = json.loads(line)
+            parsed, answer = parse_path(said["path"]), said["response"]
+            events = answer.get("events") if isinstance(answer, dict) else ()
+            for table in (answer, *(obj for _, obj in events or ())):
+                if parsed and isinstance(table, dict) and table.get("kind") == "Table":
+                    for column in table["columnDefinitions"] or ():
+                        yield (parsed.resource, column["name"]), column["description"]
+
+
+def described(columns: Json, texts: Mapping[tuple[str, str], str]) -> Json:
+    """Return *columns* with what each is described as.
+
+    The name, and when an object was made, are the same for all kinds. Columns of kinds that no
+    recording shows have no description.
+    """
+    common = {
+        name: Counter(text for (_, each), text in texts.items() if each == name).most_common(1)
+        for name in ("Name", "Age")
+    }
+    usual = {name: found[0][0] for name, found in common.items() if found}
+    usual["Created At"] = usual.get("Age", "")
+    return {
+        path: [
+            {
+                **each,
+                "description": texts.get((path.split("/")[-1], each["name"]))
+                or usual.get(each["name"], ""),
+            }
+            for each in of_kind
+        ]
+        for path, of_kind in columns.items()
+    }
 
 
 def compiled(schemas: Json, resources: Json, messages: Json) -> Json:

@@ -29,6 +29,7 @@ def default(obj: Object) -> None:
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
+    section(obj, "metadata", "annotations").setdefault(TEMPLATE_GENERATION, "0")
 
 
 def prepare(new: Object, old: Object | None) -> None:

@@ -37,7 +37,8 @@ def prepare(new: Object, old: Object | None) -> None:
 
 
 def deleting(obj: Object) -> None:
-    """Say that the namespace is being emptied."""
+    """Say that the namespace is being emptied, which takes as long as it does."""
+    obj["metadata"].pop("deletionGracePeriodSeconds", None)
     section(obj, "status")["phase"] = "Terminating"
 
 

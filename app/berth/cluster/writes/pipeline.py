@@ -123,10 +123,11 @@ class Writes:
         while True:
             there = self._find(resource, namespace, name)
             found = "" if there is None else there.uid
-            if uid and uid != found:
+            may_create = resource.created_by_put and not subresource
+            if uid and uid != found and (found or may_create):
                 why = errors.invalid_object(resource, namespace, name, uid, found)
                 raise errors.conflict(resource, name, why)
-            if there is not None or subresource or not resource.created_by_put:
+            if found or not may_create:
                 stored = await self._update(resource, namespace, name, change, context, subresource)
                 return stored, False
             creating()

@@ -117,14 +117,13 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
         if type(value) in PLAIN and not directives:
             merged[key] = value
         elif isinstance(value, dict):
+            before = merged.get(key)
             if value.get(DIRECTIVE) == "delete":
                 merged.pop(key, None)
-            else:
-                before = merged.get(key)
-                if isinstance(before, dict):
-                    merged[key] = _merge_object(before, value, place.below(key))
-                else:
-                    merged[key] = _merge_object({}, value, NEW)
+            elif isinstance(before, dict):
+                merged[key] = _merge_object(before, value, place.below(key))
+            elif DIRECTIVE not in value:  # else there is nothing to do it to
+                merged[key] = _merge_object({}, value, NEW)
         elif value is None:
             merged.pop(key, None)
         elif key in directives:

@@ -42,7 +42,7 @@ from berth.cluster.writes.managed_fields.nodes import (
     Struct,
 )
 
-OBJECTS: Final = frozenset({"FieldsV1", "RawExtension"})
+OBJECTS: Final = frozenset({"FieldsV1"})
 """Scalars that are JSON objects, each of whose fields has its own owner."""
 
 STRING, NUMERIC, BOOLEAN = Leaf("string"), Leaf("numeric"), Leaf("boolean")

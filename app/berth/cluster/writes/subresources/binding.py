@@ -49,11 +49,11 @@ class Binding:
         409 when the pod has a node, is being deleted, still has scheduling gates, or is another of
         the same name. The generation stays: it is not the user who changed the spec.
         """
+        target, metadata = _read_binding(body, name)
         try:
             stored = self._store.get(resource.storage_key, namespace, name)
         except NotFoundError:
             raise errors.not_found(resource, name) from None
-        target, metadata = _read_binding(body, name)
         pod = views.as_object(resource, stored)
         why = _why_not(pod, stored, metadata)
         if why:
@@ -92,8 +92,7 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
         raise errors.bad_request("Binding: target and metadata must be objects")
     if (metadata.get("name") or name) != name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    found = validate_labels(metadata.get("labels"), "metadata.labels")
-    found += validate_annotations(metadata.get("annotations"), "metadata.annotations")
+    found = []
     kind, node = target.get("kind") or "Node", target.get("name")
     if kind != "Node":
         text = f'Unsupported value: "{kind}": supported values: "Node", "<empty>"'
@@ -101,6 +100,11 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
     if not isinstance(node, str) or not node:
         found.append(FieldError("target.name", "FieldValueRequired", "Required value"))
         node = ""
+    if found:  # which the server takes for an error of its own
+        told = ", ".join(map(str, found))
+        raise errors.StatusError(500, "", told if len(found) == 1 else f"[{told}]")
+    found = validate_labels(metadata.get("labels"), "metadata.labels")
+    found += validate_annotations(metadata.get("annotations"), "metadata.annotations")
     if found:
         raise errors.invalid(BINDINGS, name, found)
     return node, metadata

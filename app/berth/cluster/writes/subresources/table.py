@@ -26,7 +26,7 @@ class Finalize(Part):
         finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
         return {
             **old,
-            "metadata": dict(old["metadata"]),  # it gets managed fields
+            "metadata": kept(new["metadata"], old["metadata"]),
             "spec": {**(old.get("spec") or {}), "finalizers": finalizers},
         }
 
