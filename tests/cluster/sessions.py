@@ -62,6 +62,7 @@ OWN_METADATA: Final = frozenset({"uid", "resourceVersion", "selfLink", "continue
 TIMES: Final = frozenset({"creationTimestamp", "deletionTimestamp", "time"})
 ALLOCATED: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 AGE = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?|<unknown>")
+GENERATED = re.compile(r"\bgn-[a-z0-9]{5}\b")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 VERSION = re.compile(r"(in record \(|, current: )\d+")
@@ -204,7 +205,8 @@ def plain(value: Any, *, inside: str = "") -> Any:
         case str():
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
-            return TIMESTAMP.sub("T", UUID.sub("UID", VERSION.sub(r"\1N", value)))
+            value = TIMESTAMP.sub("T", UUID.sub("UID", VERSION.sub(r"\1N", value)))
+            return GENERATED.sub("gn-R", value)
     return value
 
 
@@ -288,7 +290,11 @@ def _warnings(answer: httpx.Response) -> list[str]:
 
 
 def _events(events: list[Any]) -> list[Any]:
-    return sorted(([kind, plain(obj)] for kind, obj in events), key=json.dumps)
+    return sorted(([kind, plain(obj)] for kind, obj in events), key=_sorted_json)
+
+
+def _sorted_json(event: Any) -> str:
+    return json.dumps(event, sort_keys=True)
 
 
 def _watched(answer: httpx.Response) -> list[Any]:

@@ -173,6 +173,11 @@ def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> 
     return _invalid(resource.group, resource.kind, name, errors)
 
 
+def invalid_question(group: str, errors: Sequence[FieldError]) -> StatusError:
+    """422: what is asked is wrong; the server does not say the kind of the question."""
+    return _invalid(group, "", "", errors)
+
+
 def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     """422: the options of a request, of a *kind* in meta.k8s.io, are not such as may be."""
     return _invalid("meta.k8s.io", kind, "", errors)
@@ -184,14 +189,17 @@ def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> 
         {"reason": each.reason, "message": _cut(each.message), "field": _cut(each.field)}
         for each in told
     ]
-    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    # What is wrong twice is a cause twice, and told once.
+    said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes))
     if len(errors) > len(told):
         said.append(f"and {len(errors) - len(told)} more")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     details: Object = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details |= {"kind": kind, "causes": causes}
+    if kind:
+        details["kind"] = kind
+    details["causes"] = causes
     qualified = f"{kind}.{group}" if group else kind
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
 

@@ -35,7 +35,7 @@ def invalid(path: str, value: Any, detail: str) -> FieldError:
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {quoted(value)}: {detail}")
 
 
-def not_supported(path: str, value: str, supported: Iterable[str]) -> FieldError:
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """*supported* in the order the API server lists them."""
     listed = ", ".join(quoted(each) for each in supported)
     message = f"Unsupported value: {quoted(value)}: supported values: {listed}"

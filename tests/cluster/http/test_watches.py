@@ -112,6 +112,8 @@ async def test_the_end_of_the_initial_state_is_marked(serving: Serving) -> None:
                     "resourceVersion": "1",
                     "annotations": {"k8s.io/initial-events-end": "true"},
                 },
+                "spec": {"containers": None},
+                "status": {},
             },
         }
     ]

@@ -75,7 +75,7 @@ def test_what_v1_has_no_field_for_is_kept_in_an_annotation() -> None:
 def test_ports_of_endpoints_are_tcp() -> None:
     subset = {
         "addresses": [{"ip": "1.2.3.4"}],
-        "ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}],
+        "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 53, "protocol": "UDP"}],
     }
     [got] = defaulted("", "endpoints", subsets=[subset])["subsets"]
     assert [port["protocol"] for port in got["ports"]] == ["TCP", "UDP"]

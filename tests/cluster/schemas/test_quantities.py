@@ -6,6 +6,7 @@ import pytest
 
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.schemas import builtin
+from berth.cluster.schemas.checks import MALFORMED
 from berth.cluster.schemas.quantities import write_canonically
 from tests.cluster.every_kind import named
 from tests.cluster.planting import CREATED, planted
@@ -125,35 +126,29 @@ async def test_an_object_is_stored_so_however_it_comes(
 
 
 @pytest.mark.parametrize(
-    ("key", "path", "field"),
+    ("key", "path"),
     [
         (
             "autoscaling/v2/horizontalpodautoscalers",
             ("spec", "metrics", 1, "pods", "target", "averageValue"),
-            "spec.metrics[1].pods.target.averageValue",
         ),
-        ("v1/persistentvolumes", ("spec", "capacity", "storage"), "spec.capacity[storage]"),
-        ("storage.k8s.io/v1/csistoragecapacities", ("capacity",), "capacity"),
+        ("v1/persistentvolumes", ("spec", "capacity", "storage")),
+        ("storage.k8s.io/v1/csistoragecapacities", ("capacity",)),
         (
             "apps/v1/deployments",
             ("spec", "template", "spec", "volumes", 0, "emptyDir", "sizeLimit"),
-            "spec.template.spec.volumes[0].emptyDir.sizeLimit",
         ),
         (
             "resource.k8s.io/v1/resourceslices",
             ("spec", "devices", 0, "capacity", "memory", "value"),
-            "spec.devices[0].capacity[memory].value",
         ),
-        ("node.k8s.io/v1/runtimeclasses", ("overhead", "podFixed", "cpu"), "overhead.podFixed"),
+        ("node.k8s.io/v1/runtimeclasses", ("overhead", "podFixed", "cpu")),
     ],
 )
-async def test_what_is_no_quantity_is_refused(
-    key: str, path: tuple[str | int, ...], field: str
-) -> None:
+async def test_what_is_no_quantity_is_refused(key: str, path: tuple[str | int, ...]) -> None:
     serving = Serving(resources=RESOURCES)
     resource = CREATED[key]
     collection = resource.collection_path("default" if resource.namespaced else "")
     code, answer = await serving.request("POST", collection, planted(named(key), path, "much"))
-    assert code == 422, answer
-    assert f"{field}" in answer["message"]
-    assert '"much"' in answer["message"]
+    assert code == 400, answer
+    assert answer["message"].endswith(MALFORMED)

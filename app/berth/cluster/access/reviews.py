@@ -69,7 +69,7 @@ class Reviews:
     def _may_i(self, spec: Object, user: User, _namespace: str) -> Object:
         found = _check_attributes(spec)
         if found:
-            raise errors.invalid(SELF_ACCESS_REVIEWS, "", found)
+            raise errors.invalid_question(SELF_ACCESS_REVIEWS.group, found)
         return self._access(user, spec)
 
     def _may(self, spec: Object, _user: User, _namespace: str) -> Object:
@@ -87,7 +87,7 @@ class Reviews:
             found = [field_errors.invalid("spec.resourceAttributes.namespace", where, why)]
         else:
             return self._access(subject, spec)
-        raise errors.invalid(LOCAL_ACCESS_REVIEWS, "", found)
+        raise errors.invalid_question(LOCAL_ACCESS_REVIEWS.group, found)
 
     def _what_may_i(self, spec: Object, user: User, _namespace: str) -> Object:
         namespace = spec.get("namespace")
@@ -116,7 +116,7 @@ def _subject(spec: Object, resource: ResourceType) -> User:
         why = "at least one of user or group must be specified"
         found.append(field_errors.invalid("spec.user", name, why))
     if found:
-        raise errors.invalid(resource, "", found)
+        raise errors.invalid_question(resource.group, found)
     return User(name, tuple(groups), spec.get("uid") or "")
 
 

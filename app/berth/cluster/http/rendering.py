@@ -10,6 +10,7 @@ from berth.cluster.http.reads import Portion
 from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, protobuf
+from berth.cluster.schemas.presence import complete
 from berth.cluster.schemas.types import Field, Schema
 from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import Clock
@@ -20,7 +21,6 @@ PARTIAL = Schema(
 )
 """The metadata of an object of any kind."""
 
-NO_ROWS: Object = {"columnDefinitions": None, "rows": []}
 
 END = b"]}"
 """How lists and tables end: with their items, or rows."""
@@ -177,15 +177,21 @@ class Renderer:
 
     def bookmark(self, metadata: Object) -> bytes:
         """Return the object of a bookmark."""
+        empty = {"metadata": metadata}
         match self._form.shape:
             case Shape.OBJECT:
-                bookmark = {**views.type_of(self._resource), "metadata": metadata}
-                return self.other(bookmark, self._resource.schema)
+                if self._resource.structural is None:
+                    complete(self._resource.schema, empty)
+                typed = {**views.type_of(self._resource), **empty}
+                return self.other(typed, self._resource.schema)
             case Shape.PARTIAL:
                 return self.other({**self._type, "metadata": metadata}, PARTIAL)
             case Shape.TABLE:
-                table = {**self._type, "metadata": metadata, **NO_ROWS}
-                return msgspec.json.encode(table)
+                if self._resource.structural is None:
+                    complete(self._resource.schema, empty)
+                version, body = int(metadata["resourceVersion"]), msgspec.json.encode(empty)
+                stored = Stored.of_parts(("", ""), "", version, {}, body)
+                return self._table_of(stored, with_columns=not self._columns_said)
 
     def _table_of(self, stored: Stored, *, with_columns: bool) -> bytes:
         """Return the JSON of a table of one object."""

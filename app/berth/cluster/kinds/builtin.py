@@ -144,7 +144,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         storage_cells.PERSISTENT_VOLUME_CELLS,
         default=storage.default_volume,
         check=storage.check_volume,
-        status={"phase": "Pending"},
+        status=storage.pending_volume,
     ),
     "v1/persistentvolumeclaims": ruled(
         storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
@@ -186,7 +186,6 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "networking.k8s.io/v1/networkpolicies": ruled(
         NETWORK_POLICY_CELLS,
         default=network_policy.default,
-        check=network_policy.check,
         generation=True,
     ),
     "policy/v1/poddisruptionbudgets": ruled(
@@ -210,13 +209,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_update=storage.check_driver_update,
     ),
     "storage.k8s.io/v1/csinodes": ruled(storage_cells.CSI_NODE_CELLS),
-    "storage.k8s.io/v1/csistoragecapacities": ruled(
-        storage_cells.CSI_STORAGE_CAPACITY_CELLS, required=("storageClassName",)
-    ),
+    "storage.k8s.io/v1/csistoragecapacities": ruled(storage_cells.CSI_STORAGE_CAPACITY_CELLS),
     "storage.k8s.io/v1/storageclasses": ruled(
         storage_cells.STORAGE_CLASS_CELLS,
         default=storage.default_class,
-        required=("provisioner",),
         # Recorded of the provisioner alone; the others are taken to be told in the same words.
         immutable=("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
     ),
@@ -299,9 +295,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         },
     ),
     "apps/v1/controllerrevisions": ruled(immutable=("data",)),
-    "node.k8s.io/v1/runtimeclasses": ruled(
-        check=inert.check_runtime_class, required=("handler",), immutable=("handler",)
-    ),
+    "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
     "certificates.k8s.io/v1/certificatesigningrequests": ruled(
         prepare=certificates.prepare,
         check=certificates.check,
@@ -318,7 +312,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
         default=inert.default_priority_level, generation=True
     ),
-    "networking.k8s.io/v1/ingressclasses": ruled(generation=True, immutable=("spec.controller",)),
+    "networking.k8s.io/v1/ingressclasses": ruled(
+        default=inert.default_ingress_class,
+        generation=True,
+        immutable=("spec.controller",),
+        immutable_first=True,
+    ),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
     "v1/endpoints": Behaviour(

@@ -1,14 +1,16 @@
 """Checks of a body against its schema: wrong types, unknown fields, misplaced nulls."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from berth.cluster.go_text import kind_of
-from berth.cluster.schemas.structs import TIME, struct_type
+from berth.cluster.schemas.structs import BASE64, TIME, struct_type
 from berth.cluster.schemas.types import ANYTHING, TIMES, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.warnings import quoted
+from berth.kube.objects.quantity import LONGEST, NOTATION
 
 MOST_UNKNOWN = 100
 """Unknown fields that are told of, as in the API server's decoder."""
@@ -37,6 +39,10 @@ GO_NAMES = {
     "IntOrString": "intstr.IntOrString",
     "Quantity": "resource.Quantity",
 }
+MALFORMED = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+"""What quantities have to be."""
 BITS = {"int32": 32, "IntOrString": 32}
 """Of numbers that have fewer than 64."""
 
@@ -143,6 +149,13 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[Misf
             if not _is_time(value):
                 why = f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
                 yield Misfit(why, why)
+        case Scalar("Quantity") if isinstance(value, str):
+            if NOTATION.fullmatch(value) is None or len(value) > LONGEST:
+                yield Misfit(MALFORMED, MALFORMED)
+        case Scalar("bytes") if isinstance(value, str):
+            if (at := _not_base64(value)) is not None:
+                why = f"illegal base64 data at input byte {at}"
+                yield Misfit(why, why)
         case Scalar(name) if name in ANYTHING:
             pass
         case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value, name):
@@ -166,6 +179,15 @@ def _unrestored(expected: Type, value: Any, why: str) -> str:
             return f"cannot restore map from {kind_of(value)}"
     # Quantities and the like decode themselves.
     return f"unrecognized type: {go_type(expected)}" if expected.name in PLAIN else why
+
+
+def _not_base64(text: str) -> int | None:
+    """Return where Go stops reading a text as base64; None: it is base64."""
+    text = text.replace("\r", "").replace("\n", "")
+    if re.fullmatch(BASE64, text):
+        return None
+    wrong = re.search("[^A-Za-z0-9+/]", text)
+    return wrong.start() if wrong and text[wrong.start()] != "=" else len(text) // 4 * 4
 
 
 def _is_time(text: str) -> bool:

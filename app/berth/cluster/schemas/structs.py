@@ -6,7 +6,7 @@ walking the body, thirty times slower, for the few that do not fit.
 
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -21,23 +21,29 @@ from berth.cluster.schemas.types import (
     object_of,
     reachable,
 )
+from berth.kube.objects.quantity import LONGEST, NOTATION
 
 TIME: Any = Annotated[datetime, msgspec.Meta(tz=True)]
 """RFC 3339, as columns and controllers read it."""
+BASE64: Final = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+QUANTITY: Any = Annotated[
+    str, msgspec.Meta(pattern=rf"\A(?:{NOTATION.pattern})\Z", max_length=LONGEST)
+]
+"""Those that are written as a text."""
 
 INT32: Any = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 INT64: Any = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 SCALARS: dict[str, Any] = {
     "boolean": bool,
-    "bytes": str,
+    "bytes": Annotated[str, msgspec.Meta(pattern=rf"\A(?:{BASE64})\Z")],
     "int32": INT32,
     "int64": INT64,
     "number": float | INT64,
     "string": str,
     "IntOrString": INT32 | str,
     "MicroTime": TIME,
-    "Quantity": INT64 | float | str,
+    "Quantity": INT64 | float | QUANTITY,
     "Time": TIME,
     **dict.fromkeys(ANYTHING, bool | int | float | str | list[Any] | dict[str, Any]),
 }

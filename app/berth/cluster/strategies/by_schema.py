@@ -7,6 +7,7 @@ from typing import Any
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.metadata import AnyObject
 from berth.cluster.strategies.shape import validated
 from berth.kube import field_errors
@@ -41,8 +42,8 @@ def of_schema(
     check_status: Update = _any_change,
     immutable: Iterable[str] = (),
     generation: bool = False,
-    status: bool | Object = False,
-    required: Iterable[str] = (),
+    status: bool | Object | Callable[[Object], Object] = False,
+    immutable_first: bool = False,
     name: syntax.Rule = syntax.dns1123_subdomain,
     plain: bool = False,
 ) -> Strategy:
@@ -51,8 +52,9 @@ def of_schema(
     *default* fills in what the schema does not say, *check* evaluates the object after that,
     *check_create* a new one besides, *check_update* what becomes of it, and *check_status* what
     becomes of its status. *immutable* are paths that stay as they are. With *generation* the server
-    counts the changes of what is wanted; with *status* a new object has that one, or an empty one.
-    What is *required* of the fields at the top may not be empty. *name* and *plain* are for
+    counts the changes of what is wanted; with *status* a new object has that one, or what it makes
+    of the object, or an empty one.
+    With *immutable_first* what may not change is told first. *name* and *plain* are for
     :func:`.metadata.validate`.
     """
 
@@ -81,14 +83,27 @@ def of_schema(
     _validate_metadata = validated(AnyObject, validate_metadata)
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
-        errors = [*_validate_metadata(new, old), *unsupported(schema, new), *check(new)]
-        errors += [field_errors.required(each) for each in required if not new.get(each)]
+        errors = _validate_metadata(new, old)
         if old is None:
-            return errors + check_create(new)
+            return [*errors, *evaluate(new), *check_create(new)]
         kept = [error for path in immutable for error in unchanged(new, old, path)]
-        return errors + kept + check_update(new, old)
+        found = evaluate(new)
+        in_order = kept + found if immutable_first else found + kept
+        return [*errors, *in_order, *check_update(new, old)]
 
-    def initial_status(_obj: Object) -> Object | None:
+    def evaluate(obj: Object) -> list[FieldError]:
+        wanted = {key: value for key, value in obj.items() if key != "status"}
+        return [*CONSTRAINTS.violations(schema, wanted), *check(obj)]
+
+    def validate_status(new: Object, old: Object | None) -> list[FieldError]:
+        if old is None:
+            return []
+        reported = {"status": new.get("status")}
+        return [*CONSTRAINTS.violations(schema, reported), *check_status(new, old)]
+
+    def initial_status(obj: Object) -> Object | None:
+        if callable(status):
+            return status(obj)
         if isinstance(status, dict):
             return {**status}
         return {} if status else None
@@ -97,7 +112,7 @@ def of_schema(
         default=default_all,
         prepare=prepare_all,
         validate=validate,
-        validate_status=lambda new, old: [] if old is None else check_status(new, old),
+        validate_status=validate_status,
         initial_status=initial_status,
     )
 
@@ -132,33 +147,10 @@ def fill_defaults(schema: Schema, obj: Object) -> None:
                 fill_defaults(below, child)
 
 
-def unsupported(schema: Schema, obj: Object) -> list[FieldError]:
-    """Return the errors of values that are not among those that their fields may have."""
-    return list(_unsupported(schema, obj, ""))
-
-
-def _unsupported(schema: Schema, obj: Object, path: str) -> Iterator[FieldError]:
-    for name, field in _with_enums(schema).items():
-        value = obj.get(name)
-        here = f"{path}.{name}" if path else name
-        if field.enum:
-            if isinstance(value, str) and value and value not in field.enum:
-                yield field_errors.not_supported(here, value, field.enum)
-        elif value is not None:
-            for index, (below, child) in enumerate(_objects_in(field.type, value)):
-                place = f"{here}[{index}]" if isinstance(field.type, ListOf) else here
-                yield from _unsupported(below, child, place)
-
-
 @cache
 def _with_defaults(schema: Schema) -> dict[str, Field]:
     """Return the fields of a type that have a default, or something in them has."""
     return _leading_to(schema, lambda field: field.default is not None)
-
-
-@cache
-def _with_enums(schema: Schema) -> dict[str, Field]:
-    return _leading_to(schema, lambda field: bool(field.enum))
 
 
 def _leading_to(schema: Schema, wanted: Callable[[Field], bool]) -> dict[str, Field]:

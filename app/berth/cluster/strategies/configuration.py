@@ -1,8 +1,7 @@
 """ConfigMaps and Secrets: named texts and bytes, which can be frozen."""
 
-import binascii
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
@@ -54,7 +53,6 @@ def _validate_config_map(new: ConfigMap, old: ConfigMap | None) -> list[FieldErr
         for key in data
         if key in binary
     ]
-    errors += _validate_bytes(binary, "binaryData")
     if sum(len(text.encode()) for text in data.values()) + _size(binary) > SIZE_LIMIT:
         errors.append(field_errors.too_long("", SIZE_LIMIT))
     if old is not None and old.immutable:
@@ -73,7 +71,6 @@ def _validate_secret(new: Secret, old: Secret | None) -> list[FieldError]:
     data = new.data or {}
     for key in data:
         errors += [field_errors.invalid(f"data[{key}]", key, text) for text in _key(key)]
-    errors += _validate_bytes(data, "data")
     if _size(data) > SIZE_LIMIT:
         errors.append(field_errors.too_long("data", SIZE_LIMIT))
     if old is None:
@@ -106,16 +103,6 @@ def _key(key: str) -> list[str]:
     if key == "." or key.startswith(".."):
         return [f"must not be {key!r}" if key in (".", "..") else "must not start with '..'"]
     return []
-
-
-def _validate_bytes(data: dict[str, str], path: str) -> list[FieldError]:
-    errors = []
-    for key, text in data.items():
-        try:
-            b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
-            errors.append(field_errors.invalid(f"{path}[{key}]", text, "illegal base64 data"))
-    return errors
 
 
 def _size(data: dict[str, str]) -> int:

@@ -3,6 +3,7 @@
 from berth.cluster import percent
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.constraint_table import validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
@@ -139,6 +140,6 @@ DEPLOYMENT = Strategy(
     default=default,
     prepare=prepare,
     validate=validated(Deployment, validate),
-    validate_status=validated(workload.Status, workload.validate_status),
+    validate_status=validate_status("apps", "v1", "Deployment"),
     initial_status=lambda _obj: {},
 )

@@ -1,10 +1,7 @@
 """Kinds that nothing acts on here: what the API server fills in when they are stored."""
 
 from berth.cluster.resources import Object
-from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import section
-from berth.kube import field_errors
-from berth.kube.field_errors import FieldError
 from berth.kube.objects import pod_defaults
 
 
@@ -20,6 +17,12 @@ def default_endpoint_slice(obj: Object) -> None:
     for port in obj.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
+
+
+def default_ingress_class(obj: Object) -> None:
+    parameters = obj["spec"].get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")
 
 
 def default_pod_template(obj: Object) -> None:
@@ -47,10 +50,3 @@ def default_priority_level(obj: Object) -> None:
         for key, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
             if not queuing.get(key):
                 queuing[key] = value
-
-
-def check_runtime_class(obj: Object) -> list[FieldError]:
-    handler = obj.get("handler")
-    if not handler:
-        return []
-    return [field_errors.invalid("handler", handler, why) for why in syntax.dns1123_label(handler)]

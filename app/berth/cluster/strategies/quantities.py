@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.checks import MALFORMED
 from berth.cluster.schemas.quantities import unreadable
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Shape
@@ -10,9 +11,6 @@ from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.quantity import NANO, Quantities, Quantity, parse
 
-MALFORMED = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
 CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 STANDARD_RESOURCES = (*CONTAINER_RESOURCES, "storage", "pods")
 FRACTIONAL_RESOURCES = (*CONTAINER_RESOURCES, "storage")

@@ -2,6 +2,7 @@
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.constraint_table import validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
@@ -33,6 +34,6 @@ REPLICA_SET = Strategy(
     default=default,
     prepare=prepare,
     validate=validated(ReplicaSet, validate),
-    validate_status=validated(workload.Status, workload.validate_status),
+    validate_status=validate_status("apps", "v1", "ReplicaSet"),
     initial_status=lambda _obj: {"replicas": 0},
 )

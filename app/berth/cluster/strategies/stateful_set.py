@@ -2,6 +2,7 @@
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.constraint_table import validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.storage import FILESYSTEM
@@ -62,6 +63,6 @@ STATEFUL_SET = Strategy(
     default=default,
     prepare=prepare,
     validate=validated(StatefulSet, validate),
-    validate_status=validated(workload.Status, workload.validate_status),
+    validate_status=validate_status("apps", "v1", "StatefulSet"),
     initial_status=lambda _obj: {"replicas": 0},
 )

@@ -29,6 +29,12 @@ def check_volume(obj: Object) -> list[FieldError]:
     return errors
 
 
+def pending_volume(obj: Object) -> Object:
+    """Return the status of a new volume."""
+    since = obj["metadata"]["creationTimestamp"]
+    return {"phase": "Pending", "lastPhaseTransitionTime": since}
+
+
 def default_claim(obj: Object) -> None:
     spec = obj["spec"]
     spec.setdefault("volumeMode", FILESYSTEM)

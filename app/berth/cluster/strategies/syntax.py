@@ -59,6 +59,14 @@ dns1123_subdomain = _rule(
     "'-' or '.', and must start and end with an alphanumeric character",
     examples=("example.com",),
 )
+wildcard_dns1123_subdomain = _rule(
+    rf"\*\.{_SUBDOMAIN}",
+    limit=253,
+    complaint="a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS "
+    "subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with "
+    "an alphanumeric character",
+    examples=("*.example.com",),
+)
 dns1035_label = _rule(
     _DNS_1035,
     limit=63,

@@ -4,7 +4,6 @@ Source: ``pkg/apis/admissionregistration/validation`` of kube-apiserver.
 """
 
 import base64
-import binascii
 import ssl
 from collections.abc import Iterator
 from typing import Final
@@ -158,7 +157,7 @@ def _check_client(config: Object, path: str) -> Iterator[FieldError]:
         try:
             authority = base64.b64decode(bundle, validate=True).decode("ascii")
             ssl.create_default_context(cadata=authority)
-        except (binascii.Error, UnicodeDecodeError, ssl.SSLError) as exc:
+        except (ValueError, ssl.SSLError) as exc:
             yield field_errors.invalid(
                 f"{path}.caBundle", bundle, f"unable to load root certificates: {exc}"
             )

@@ -8,7 +8,7 @@ from berth.cluster.strategies import metadata, pod_spec, selectors
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Int32, Int64, Shape, section
+from berth.cluster.strategies.shape import Int32, Shape, section
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects import pod_defaults
@@ -24,20 +24,6 @@ class WorkloadSpec(Shape, frozen=True):
     selector: LabelSelector | None = None
     template: PodTemplate | None = None
     min_ready_seconds: Int32 | None = None
-
-
-class WorkloadStatus(Shape, frozen=True):
-    replicas: Int32 | None = None
-    ready_replicas: Int32 | None = None
-    available_replicas: Int32 | None = None
-    updated_replicas: Int32 | None = None
-    unavailable_replicas: Int32 | None = None
-    fully_labeled_replicas: Int32 | None = None
-    observed_generation: Int64 | None = None
-
-
-class Status(Shape, frozen=True):
-    status: WorkloadStatus | None = None
 
 
 SpecT = TypeVar("SpecT", bound=WorkloadSpec)
@@ -79,23 +65,6 @@ def validate_spec(
     if old is not None and new.selector != old.selector:
         errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))
     return errors
-
-
-def validate_status(new: Status, _old: Status | None) -> list[FieldError]:
-    status = new.status or WorkloadStatus()
-    return [
-        error
-        for field, count in (
-            ("replicas", status.replicas),
-            ("readyReplicas", status.ready_replicas),
-            ("availableReplicas", status.available_replicas),
-            ("updatedReplicas", status.updated_replicas),
-            ("unavailableReplicas", status.unavailable_replicas),
-            ("fullyLabeledReplicas", status.fully_labeled_replicas),
-            ("observedGeneration", status.observed_generation),
-        )
-        for error in _not_negative(count, f"status.{field}")
-    ]
 
 
 def _not_negative(count: int | None, path: str) -> list[FieldError]:

@@ -183,6 +183,12 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
     if why := schema_checks.misfit(resource.schema, new):
         named = _named(applied, resource)
         said = f"failed to convert new typed object ({named}) to object: {why.json}"
+        if why.json == schema_checks.MALFORMED:
+            kind = named.partition("; ")[2]
+            said = (
+                f"failed to convert new object ({named}) to proper version: "
+                f"unable to convert unstructured object to {kind}: {why.json}"
+            )
         raise errors.StatusError(500, "", said)
     complete(resource.schema, new)
     quantities.write_canonically(resource.schema, new)

@@ -20,7 +20,7 @@ MAX_INT64: Final = 2**63 - 1
 _NANO_DIGITS: Final = 9
 _MAX_NANOS: Final = MAX_INT64 * NANO
 _NANOS_CAP_DIGITS: Final = len(str(_MAX_NANOS))
-_LONGEST: Final = 256
+LONGEST: Final = 256
 """Characters: far beyond sense. What was read before is kept by its text, so this bounds it."""
 
 _DECIMAL_SUFFIXES: Final = {
@@ -38,7 +38,7 @@ _DECIMAL_SUFFIXES: Final = {
 _BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 # An exponent needs a digit, which tells 1E (exa) from 1E3.
-_NOTATION: Final = re.compile(
+NOTATION: Final = re.compile(
     r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
 )
@@ -54,9 +54,9 @@ def parse(quantity: Quantity) -> int:
     Raises ``ValueError`` naming the value, also if it is longer than 256 characters.
     """
     text = quantity if isinstance(quantity, str) else repr(quantity)
-    if len(text) > _LONGEST:
-        raise ValueError(f"quantity {text[:40]!r}...: longer than {_LONGEST} characters")
-    match = _NOTATION.fullmatch(text.strip())
+    if len(text) > LONGEST:
+        raise ValueError(f"quantity {text[:40]!r}...: longer than {LONGEST} characters")
+    match = NOTATION.fullmatch(text.strip())
     if match is None:
         raise ValueError(
             f"quantity {quantity!r}: want a number with an optional suffix, as in 500m, 1.5 or 2Gi"

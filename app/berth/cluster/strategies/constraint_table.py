@@ -1,0 +1,500 @@
+"""The constraints of kinds that have no code of their own for them: object type → field → rules.
+
+Sentences and order are those that a real API server was recorded to answer with; those of
+namespaces, users, TLS hosts and resource rules, which no recording shows, follow them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
+from berth.cluster.strategies import syntax
+from berth.cluster.strategies.constraints import (
+    ITSELF,
+    Constraints,
+    all_or_some,
+    among,
+    at_least,
+    between,
+    counted,
+    ip,
+    is_ip,
+    of_each,
+    one_of,
+    port,
+    present,
+    required,
+    said,
+    selector,
+    text,
+)
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
+
+HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+VERBS: Final = (
+    "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
+)  # fmt: skip
+SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
+STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
+UNCLEAN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
+
+Errors = Iterator[FieldError]
+
+
+def _flow_distinguisher(method: Object, path: str) -> Errors:
+    kind, supported = method.get("type") or "", ("ByNamespace", "ByUser")
+    if kind not in supported:  # upstream shows the whole object, as Go calls its fields
+        yield field_errors.not_supported(f"{path}.type", {"Type": kind}, supported)
+
+
+def _flow_rule(rule: Object, path: str) -> Errors:
+    if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
+        detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        yield field_errors.required(path, detail)
+
+
+def _flow_subject(subject: Object, path: str) -> Errors:
+    kind = subject.get("kind") or ""
+    if kind not in SUBJECTS:
+        yield field_errors.not_supported(f"{path}.kind", kind, SUBJECTS)
+        return
+    field = SUBJECTS[kind]
+    if subject.get(field) is None:
+        detail = f"{field} is required when subject kind is '{kind}'"
+        yield field_errors.required(f"{path}.{field}", detail)
+    for other, its_field in SUBJECTS.items():
+        if other != kind and subject.get(its_field) is not None:
+            detail = f"{its_field} is forbidden when subject kind is not '{other}'"
+            yield field_errors.forbidden(f"{path}.{its_field}", detail)
+
+
+def _flow_namespaces(rule: Object, path: str) -> Errors:
+    if not rule.get("namespaces") and not rule.get("clusterScope"):
+        detail = "resource rules that are not cluster scoped must supply at least one namespace"
+        yield field_errors.required(f"{path}.namespaces", detail)
+
+
+def _url_path(url: str, path: str) -> Errors:
+    if url == "*":
+        return
+    if not url.startswith("/"):
+        yield field_errors.invalid(path, url, "must start with slash")
+    elif " " in url:
+        yield field_errors.invalid(path, url, "must not contain white-space")
+    elif "//" in url:
+        yield field_errors.invalid(path, url, "must not contain double slash")
+    elif "*" in url and (url.count("*") > 1 or not url.endswith("/*")):
+        detail = "wildcard can only do suffix matching, and must be after the last slash"
+        yield field_errors.invalid(path, url, detail)
+
+
+def _namespace(name: str, path: str) -> Errors:
+    if name != "*":
+        yield from said(syntax.dns1123_label)(name, path)
+
+
+def _endpoint_subset(subset: Object, path: str) -> Errors:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield field_errors.required(path, "must specify `addresses` or `notReadyAddresses`")
+    ports = subset.get("ports") or ()
+    for index, each in enumerate(ports if len(ports) > 1 else ()):
+        if not each.get("name"):
+            yield field_errors.required(f"{path}.ports[{index}].name")
+
+
+def _endpoint_ip(address: Object, path: str) -> Errors:
+    if not is_ip(value := address.get("ip") or ""):
+        yield field_errors.invalid(f"{path}.ip", value, "must be a valid IP address")
+
+
+def _slice_addresses(endpoint_slice: Object, _path: str) -> Errors:
+    rule = text(syntax.dns1123_subdomain) if endpoint_slice.get("addressType") == "FQDN" else ip
+    for index, endpoint in enumerate(endpoint_slice.get("endpoints") or ()):
+        path = f"endpoints[{index}].addresses"
+        yield from required("must contain at least 1 address")(endpoint.get("addresses"), path)
+        if endpoint_slice.get("addressType") in ("FQDN", "IPv4", "IPv6"):
+            yield from of_each(rule)(endpoint.get("addresses"), path)
+
+
+def _ingress_spec(spec: Object, path: str) -> Errors:
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        detail = "either `defaultBackend` or `rules` must be specified"
+        yield field_errors.invalid(path, spec.get("rules"), detail)
+
+
+def _dns_host(host: str | None, path: str) -> Errors:
+    if not host:
+        return
+    if is_ip(host):
+        yield field_errors.invalid(path, host, "must be a DNS name, not an IP address")
+    elif "*" not in host:
+        yield from said(syntax.dns1123_subdomain)(host, path)
+    else:
+        yield from said(syntax.wildcard_dns1123_subdomain)(host, path)
+
+
+def _ingress_path(http_path: Object, path: str) -> Errors:
+    kind, value = http_path.get("pathType"), http_path.get("path") or ""
+    if kind is None:
+        yield field_errors.required(f"{path}.pathType", "pathType must be specified")
+        return
+    path_at = f"{path}.path"
+    if (value or kind != "ImplementationSpecific") and not value.startswith("/"):
+        yield field_errors.invalid(path_at, value, "must be an absolute path")
+    if kind in ("Exact", "Prefix"):
+        for unclean in UNCLEAN_PATHS:
+            if unclean in value:
+                yield field_errors.invalid(path_at, value, f"must not contain '{unclean}'")
+        for unclean in ("/..", "/."):
+            if value.endswith(unclean):
+                yield field_errors.invalid(path_at, value, f"cannot end with '{unclean}'")
+
+
+def _ingress_backend(backend: Object, path: str) -> Errors:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        yield field_errors.invalid(path, "", "cannot set both resource and service backends")
+    elif service is not None:
+        yield from required()(service.get("name"), f"{path}.service.name")
+        yield from text(syntax.dns1035_label)(service.get("name"), f"{path}.service.name")
+        yield from _backend_port(service.get("port") or {}, path)
+    elif resource is not None:
+        yield from _local_reference(resource, f"{path}.resource")
+    else:
+        yield field_errors.invalid(path, "", "resource or service backend is required")
+
+
+def _backend_port(its_port: Object, path: str) -> Errors:
+    name, number = its_port.get("name"), its_port.get("number")
+    if not name and not number:
+        yield field_errors.required(path, "port name or number is required")
+    elif name and number:
+        yield field_errors.invalid(path, "", "cannot set both port name & port number")
+    elif name:
+        yield from port(name, f"{path}.service.port.name")
+    else:
+        yield from port(number, f"{path}.service.port.number")
+
+
+def _local_reference(reference: Object, path: str) -> Errors:
+    yield from text(syntax.dns1123_subdomain)(reference.get("apiGroup"), f"{path}.apiGroup")
+    for field in ("kind", "name"):
+        value = reference.get(field)
+        yield from required()(value, f"{path}.{field}")
+        yield from text(syntax.path_segment)(value, f"{path}.{field}")
+
+
+def _domain_prefixed_path(value: str | None, path: str) -> Errors:
+    if not value:
+        yield field_errors.required(path)
+        return
+    host, _, rest = value.partition("/")
+    if not host or not rest:
+        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        yield field_errors.invalid(path, value, detail)
+        return
+    yield from said(syntax.dns1123_subdomain)(host, path)
+    if HTTP_PATH.fullmatch(rest) is None:
+        detail = f"Invalid path (regex used for validation is '{HTTP_PATH.pattern}')"
+        yield field_errors.invalid(path, rest, detail)
+
+
+def _class_parameters(parameters: Object, path: str) -> Errors:
+    yield from _local_reference(parameters, path)
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    at = f"{path}.namespace"
+    if scope is None:
+        yield field_errors.required(f"{path}.scope")
+    elif scope == "Cluster":
+        if namespace is not None:
+            yield field_errors.forbidden(at, "`parameters.scope` is set to 'Cluster'")
+    elif scope != "Namespace":
+        yield field_errors.not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
+    elif namespace is None:
+        yield field_errors.required(at, "`parameters.scope` is set to 'Namespace'")
+    else:
+        yield from said(syntax.dns1123_label)(namespace, at)
+
+
+def _limit_type(kind: str | None, path: str) -> Errors:
+    complaints = list(said(syntax.qualified_name)(kind or "", path))
+    yield from complaints
+    if not complaints and "/" not in (kind or "") and kind not in STANDARD_LIMITS:
+        yield field_errors.invalid(path, kind, "must be a standard limit type or fully qualified")
+
+
+def _network_peer(peer: Object, path: str) -> Errors:
+    selects = [peer[field] for field in ("podSelector", "namespaceSelector") if field in peer]
+    block = peer.get("ipBlock")
+    if not selects and block is None:
+        yield field_errors.required(path, "must specify a peer")
+    elif selects and block is not None:
+        yield field_errors.forbidden(path, "may not specify both ipBlock and another peer")
+
+
+def _driver_tokens(spec: Object, path: str) -> Errors:
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield field_errors.invalid(f"{path}.serviceAccountTokenInSecrets", in_secrets, detail)
+
+
+def _driver_modes(modes: list[str] | None, path: str) -> Errors:
+    supported = ("Persistent", "Ephemeral")
+    for mode in modes or ():
+        if mode not in supported:
+            yield field_errors.not_supported(path, mode, supported)
+
+
+def _attached_source(source: Object, path: str) -> Errors:
+    inline, volume = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
+    detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+    if inline is None and not volume:
+        yield field_errors.required(path, detail)
+    elif inline is not None and volume is not None:
+        yield field_errors.forbidden(path, detail)
+    elif inline is None:
+        yield from said(syntax.dns1123_subdomain)(volume, f"{path}.persistentVolumeName")
+    else:
+        yield from _inline_volume(inline, f"{path}.inlineVolumeSpec")
+
+
+def _inline_volume(spec: Object, path: str) -> Errors:
+    if spec.get("csi") is None:
+        detail = "has to be specified in the context of inline volumes"
+        yield field_errors.required(f"{path}.csi", detail)
+    yield from required()(spec.get("accessModes"), f"{path}.accessModes")
+    if spec.get("csi") is None:
+        yield field_errors.required(path, "must specify a volume type")
+
+
+def _lowered(rule: syntax.Rule) -> syntax.Rule:
+    return lambda value: rule(value.lower())
+
+
+def _verbs() -> tuple[Any, ...]:
+    return (
+        required("verbs must contain at least one value"),
+        all_or_some("verbs"),
+        among(*VERBS),
+    )
+
+
+_REPLICA_SET_STATUS: Final = counted(
+    "replicas",
+    "fullyLabeledReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "terminatingReplicas",
+    "observedGeneration",
+    most={
+        "fullyLabeledReplicas readyReplicas availableReplicas": ("replicas", "status.replicas"),
+        "availableReplicas": ("readyReplicas", "readyReplicas"),
+    },
+)
+
+CONSTRAINTS: Final = Constraints(
+    {
+        "apps.v1.DaemonSetStatus": {
+            ITSELF: (
+                counted(
+                    "currentNumberScheduled",
+                    "numberMisscheduled",
+                    "desiredNumberScheduled",
+                    "numberReady",
+                    "observedGeneration",
+                    "updatedNumberScheduled",
+                    "numberAvailable",
+                    "numberUnavailable",
+                    "collisionCount",
+                    most={},
+                ),
+            ),
+        },
+        "apps.v1.DeploymentStatus": {
+            ITSELF: (
+                counted(
+                    "observedGeneration",
+                    "replicas",
+                    "updatedReplicas",
+                    "readyReplicas",
+                    "availableReplicas",
+                    "unavailableReplicas",
+                    "terminatingReplicas",
+                    "collisionCount",
+                    most={
+                        "updatedReplicas readyReplicas availableReplicas": (
+                            "replicas",
+                            "status.replicas",
+                        ),
+                        "availableReplicas": ("readyReplicas", "readyReplicas"),
+                    },
+                ),
+            ),
+        },
+        "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
+        "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
+        "apps.v1.StatefulSetStatus": {
+            ITSELF: (
+                counted(
+                    "replicas",
+                    "readyReplicas",
+                    "currentReplicas",
+                    "updatedReplicas",
+                    "availableReplicas",
+                    "observedGeneration",
+                    "collisionCount",
+                    most={
+                        "readyReplicas currentReplicas updatedReplicas availableReplicas": (
+                            "replicas",
+                            "status.replicas",
+                        ),
+                        "availableReplicas": ("readyReplicas", "status.readyReplicas"),
+                    },
+                ),
+            ),
+        },
+        "apps.v1.ControllerRevision": {
+            "data": (present("data is mandatory"),),
+            "revision": (at_least(0),),
+        },
+        "core.v1.EndpointSubset": {ITSELF: (_endpoint_subset,)},
+        "core.v1.EndpointAddress": {
+            "ip": (lambda value, path: ip(value or "", path),),
+            "hostname": (text(syntax.dns1123_label),),
+            "nodeName": (said(syntax.dns1123_subdomain),),
+            ITSELF: (_endpoint_ip,),
+        },
+        "core.v1.EndpointPort": {
+            "name": (text(syntax.dns1123_label),),
+            "port": (lambda value, path: port(value or 0, path),),
+            "appProtocol": (said(syntax.qualified_name),),
+        },
+        "core.v1.LimitRangeItem": {"type": (_limit_type,)},
+        "discovery.v1.EndpointSlice": {
+            "addressType": (required(),),
+            ITSELF: (_slice_addresses,),
+        },
+        "discovery.v1.EndpointPort": {
+            "name": (text(syntax.dns1123_label),),
+            "appProtocol": (said(syntax.qualified_name),),
+        },
+        "flowcontrol.v1.FlowSchemaSpec": {
+            "matchingPrecedence": (
+                between(
+                    1,
+                    10_000,
+                    low="must be a positive value",
+                    high="must not be greater than 10000",
+                ),
+            ),
+        },
+        "flowcontrol.v1.FlowDistinguisherMethod": {ITSELF: (_flow_distinguisher,)},
+        "flowcontrol.v1.PriorityLevelConfigurationReference": {
+            "name": (
+                required("must reference a priority level"),
+                text(syntax.dns1123_subdomain),
+            ),
+        },
+        "flowcontrol.v1.PolicyRulesWithSubjects": {
+            "subjects": (required("subjects must contain at least one value"),),
+            ITSELF: (_flow_rule,),
+        },
+        "flowcontrol.v1.Subject": {ITSELF: (_flow_subject,)},
+        "flowcontrol.v1.UserSubject": {"name": (required(),)},
+        "flowcontrol.v1.GroupSubject": {"name": (required(),)},
+        "flowcontrol.v1.ServiceAccountSubject": {
+            "name": (required(),),
+            "namespace": (
+                required("must specify namespace for service account"),
+                text(syntax.dns1123_label),
+            ),
+        },
+        "flowcontrol.v1.ResourcePolicyRule": {
+            "verbs": _verbs(),
+            "apiGroups": (
+                required("resource rules must supply at least one api group"),
+                all_or_some("api groups"),
+            ),
+            "resources": (
+                required("resource rules must supply at least one resource"),
+                all_or_some("resources"),
+            ),
+            ITSELF: (_flow_namespaces,),
+            "namespaces": (all_or_some("namespaces"), of_each(_namespace)),
+        },
+        "flowcontrol.v1.NonResourcePolicyRule": {
+            "verbs": _verbs(),
+            "nonResourceURLs": (
+                required("nonResourceURLs must contain at least one value"),
+                all_or_some("non-resource URLs"),
+                lambda urls, path: () if urls and "*" in urls else of_each(_url_path)(urls, path),
+            ),
+        },
+        "flowcontrol.v1.FlowSchemaCondition": {"type": (required(),)},
+        "networking.v1.IngressSpec": {
+            ITSELF: (_ingress_spec,),
+            "defaultBackend": (),
+            "rules": (),
+            "tls": (),
+            "ingressClassName": (said(syntax.dns1123_subdomain),),
+        },
+        "networking.v1.IngressRule": {"host": (_dns_host,)},
+        "networking.v1.HTTPIngressRuleValue": {"paths": (required(),)},
+        "networking.v1.HTTPIngressPath": {ITSELF: (_ingress_path,)},
+        "networking.v1.IngressBackend": {ITSELF: (_ingress_backend,)},
+        "networking.v1.IngressTLS": {"hosts": (of_each(_dns_host),)},
+        "networking.v1.IngressClassSpec": {"controller": (_domain_prefixed_path,)},
+        "networking.v1.IngressClassParametersReference": {ITSELF: (_class_parameters,)},
+        "networking.v1.NetworkPolicySpec": {
+            "podSelector": (selector,),
+            "ingress": (),
+            "egress": (),
+            "policyTypes": (of_each(one_of("Ingress", "Egress")),),
+        },
+        "networking.v1.NetworkPolicyPort": {
+            "port": (port,),
+        },
+        "networking.v1.NetworkPolicyPeer": {
+            "podSelector": (selector,),
+            "namespaceSelector": (selector,),
+            "ipBlock": (),
+            ITSELF: (_network_peer,),
+        },
+        "networking.v1.IPBlock": {
+            "cidr": (required(), text(syntax.cidr)),
+            "except": (of_each(said(syntax.cidr)),),
+        },
+        "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
+        "storage.v1.CSIDriverSpec": {
+            "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
+            "volumeLifecycleModes": (_driver_modes,),
+            "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
+            ITSELF: (_driver_tokens,),
+        },
+        "storage.v1.CSIStorageCapacity": {"storageClassName": (required(),)},
+        "storage.v1.StorageClass": {
+            "provisioner": (required(), text(_lowered(syntax.qualified_name))),
+            "reclaimPolicy": (one_of("Delete", "Retain"),),
+        },
+        "storage.v1.VolumeAttachmentSpec": {
+            "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
+            "source": (),
+            "nodeName": (lambda value, path: said(syntax.dns1123_subdomain)(value or "", path),),
+        },
+        "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
+    }
+)
+
+
+def validate_status(
+    group: str, version: str, kind: str
+) -> Callable[[Object, Object | None], list[FieldError]]:
+    """Return what evaluates writes to the status of a kind."""
+    schema = builtin.schema_of(group, version, kind)
+    if schema is None:
+        raise LookupError(f"{group} {version} {kind} has no schema")
+    return lambda new, _old: list(CONSTRAINTS.violations(schema, {"status": new.get("status")}))
