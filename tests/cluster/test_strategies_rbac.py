@@ -154,7 +154,7 @@ def test_a_cluster_role_binding_cannot_name_a_role() -> None:
 def test_the_role_of_a_binding_stays() -> None:
     new = binding(roleRef={**EDIT, "name": "admin"})
     want = (
-        f'roleRef: Invalid value: {{"apiGroup":"{GROUP}","kind":"ClusterRole","name":"admin"}}: '
+        f'roleRef: Invalid value: {{"APIGroup":"{GROUP}","Kind":"ClusterRole","Name":"admin"}}: '
         "cannot change roleRef"
     )
     assert evaluated(ROLE_BINDING, new, binding()) == [want]

@@ -160,7 +160,10 @@ def test_defaults_of_a_storage_class() -> None:
         pytest.param(
             PERSISTENT_VOLUME,
             {"metadata": {"name": "x"}, "spec": {"capacity": {"storage": "1"}}},
-            ["spec.accessModes: Required value"],
+            [
+                "spec.accessModes: Required value",
+                "spec: Required value: must specify a volume type",
+            ],
             id="a volume that cannot be mounted",
         ),
         pytest.param(

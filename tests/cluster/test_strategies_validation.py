@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
-from berth.cluster.strategies.lease import LEASE
 from berth.cluster.strategies.namespace import NAMESPACE
 from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
@@ -17,6 +17,7 @@ from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
 from tests.cluster.bodies import CONTAINER, complaints, node, pod, workload
 
+LEASE = find("coordination.k8s.io", "v1", "leases").strategy
 QUANTITIES = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -263,7 +264,15 @@ def test_a_bad_label_is_explained() -> None:
             ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
             id="a selector of all pods",
         ),
-        pytest.param(workload(selector=None), ["spec.selector: Required value"], id="no selector"),
+        pytest.param(
+            workload(selector=None),
+            [
+                "spec.selector: Required value",
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+                "`selector` does not match template `labels`",
+            ],
+            id="no selector",
+        ),
         pytest.param(
             workload(replicas=-1),
             ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"],
@@ -346,8 +355,8 @@ def test_a_status_of_nonsense_is_refused_too() -> None:
          "metadata.name"),
         (PRIORITY_CLASS, {"metadata": {"name": "p"}, "value": 2_000_000_000}, "value"),
         (PRIORITY_CLASS, {"metadata": {"name": "system-mine"}, "value": 1}, "metadata.name"),
-        (LEASE, {"metadata": {"name": "l", "namespace": "d"}, "spec": {"renewTime": "now"}},
-         "spec.renewTime"),
+        (LEASE, {"metadata": {"name": "l", "namespace": "d"}, "spec": {"leaseTransitions": -1}},
+         "spec.leaseTransitions"),
         (EVENT, {"metadata": {"name": "e", "namespace": "d"}, "involvedObject": {}},
          "involvedObject.namespace"),
     ],

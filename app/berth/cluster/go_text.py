@@ -26,6 +26,46 @@ def not_unmarshalled(value: Any, wanted: str) -> str:
     return f"json: cannot unmarshal {found} into Go value of type {wanted}"
 
 
+_LAYOUT: Final = (
+    ("2006", r"\d{4}"),
+    ("-", "-"),
+    ("01", r"\d\d"),
+    ("-", "-"),
+    ("02", r"\d\d"),
+    ("T", "T"),
+    ("15", r"\d\d"),
+    (":", ":"),
+    ("04", r"\d\d"),
+    (":", ":"),
+    ("05", r"\d\d(?:[.,]\d+)?"),
+    ("Z07:00", r"Z|[+-]\d\d:\d\d"),
+)
+"""RFC 3339, as Go names its parts and looks for them."""
+_BOUNDS: Final = (
+    ("month", "01", range(1, 13)),
+    ("hour", "15", range(24)),
+    ("minute", "04", range(60)),
+    ("second", "05", range(60)),
+)
+
+
+def time_error(text: str) -> str:
+    """Return what Go says of a text that is no time of RFC 3339."""
+    layout = "".join(part for part, _ in _LAYOUT)
+    said = f"parsing time {json.dumps(text, ensure_ascii=False)} as {json.dumps(layout)}"
+    rest, parts = text, {}
+    for part, pattern in _LAYOUT:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
+            left = json.dumps(rest, ensure_ascii=False)
+            return f"{said}: cannot parse {left} as {json.dumps(part)}"
+        parts[part], rest = match[0], rest[match.end() :]
+    if rest:
+        return f"{said}: extra text: {json.dumps(rest, ensure_ascii=False)}"
+    wrong = next((name for name, part, bounds in _BOUNDS if int(parts[part][:2]) not in bounds), "")
+    return f"{said.rpartition(' as ')[0]}: {wrong or 'day'} out of range"
+
+
 def kind_of(value: Any) -> str:
     """Return what Go decodes such a JSON value to."""
     kinds = {

@@ -141,7 +141,7 @@ def _manager_errors(said: str) -> Iterator[FieldError]:
         yield field_errors.too_long("fieldManager", MOST_FIELD_MANAGER)
     position = next((i for i, each in enumerate(said) if not each.isprintable()), None)
     if position is not None:
-        why = f"should only contain printable characters (at position {position})"
+        why = f"invalid character U+{ord(said[position]):04X} (at position {position})"
         yield field_errors.invalid("fieldManager", said, why)
 
 

@@ -32,7 +32,9 @@ def required(path: str, detail: str = "") -> FieldError:
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError(path, "FieldValueInvalid", f"Invalid value: {quoted(value)}: {detail}")
+    return FieldError(
+        path, "FieldValueInvalid", _message(f"Invalid value: {quoted(value)}", detail)
+    )
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:

@@ -194,8 +194,7 @@ def test_what_is_applied_to_an_object_of_a_uid_needs_that_object() -> None:
         ),
         pytest.param(
             "tab%09",
-            r'fieldManager: Invalid value: "tab\t": should only contain printable characters '
-            "(at position 3)",
+            r'fieldManager: Invalid value: "tab\t": invalid character U+0009 (at position 3)',
             id="not printable",
         ),
     ],

@@ -58,7 +58,6 @@ from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
-from berth.cluster.strategies.lease import LEASE
 from berth.cluster.strategies.namespace import NAMESPACE
 from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
@@ -143,13 +142,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/persistentvolumes": ruled(
         storage_cells.PERSISTENT_VOLUME_CELLS,
         default=storage.default_volume,
-        check=storage.check_volume,
+        check_update=storage.check_volume_update,
         status=storage.pending_volume,
     ),
     "v1/persistentvolumeclaims": ruled(
         storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
         default=storage.default_claim,
-        check=storage.check_claim,
         check_update=storage.check_claim_update,
         status={"phase": "Pending"},
     ),
@@ -222,7 +220,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         status={"attached": False},
     ),
     "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, PRIORITY_CLASS_CELLS),
-    "coordination.k8s.io/v1/leases": Behaviour(LEASE, LEASE_CELLS),
+    "coordination.k8s.io/v1/leases": ruled(LEASE_CELLS, prepare=inert.prepare_lease),
     "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
     "resource.k8s.io/v1/resourceclaims": Behaviour(devices.resource_claim(), RESOURCE_CLAIM_CELLS),
     "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),

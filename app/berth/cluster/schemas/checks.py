@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.cluster.go_text import kind_of
+from berth.cluster.go_text import kind_of, time_error
 from berth.cluster.schemas.structs import BASE64, TIME, struct_type
 from berth.cluster.schemas.types import ANYTHING, TIMES, ListOf, MapOf, Scalar, Schema, Type
-from berth.cluster.warnings import quoted
 from berth.kube.objects.quantity import LONGEST, NOTATION
 
 MOST_UNKNOWN = 100
@@ -147,7 +146,7 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[Misf
                 yield from _misfits(item, child, owner, path)
         case Scalar(name) if name in TIMES and isinstance(value, str):
             if not _is_time(value):
-                why = f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
+                why = time_error(value[:100])
                 yield Misfit(why, why)
         case Scalar("Quantity") if isinstance(value, str):
             if NOTATION.fullmatch(value) is None or len(value) > LONGEST:

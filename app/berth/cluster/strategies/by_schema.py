@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from berth.cluster.resources import Object, Strategy
+from berth.cluster.schemas.go_value import go_value
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.constraint_table import CONSTRAINTS
@@ -86,7 +87,7 @@ def of_schema(
         errors = _validate_metadata(new, old)
         if old is None:
             return [*errors, *evaluate(new), *check_create(new)]
-        kept = [error for path in immutable for error in unchanged(new, old, path)]
+        kept = [error for path in immutable for error in unchanged(new, old, path, schema=schema)]
         found = evaluate(new)
         in_order = kept + found if immutable_first else found + kept
         return [*errors, *in_order, *check_update(new, old)]
@@ -117,10 +118,17 @@ def of_schema(
     )
 
 
-def unchanged(new: Object, old: Object, path: str, *, blamed: str = "") -> list[FieldError]:
-    """Refuse a change of the value at *path*, where *blamed* is its name if it is another."""
+def unchanged(
+    new: Object, old: Object, path: str, *, blamed: str = "", schema: Schema | None = None
+) -> list[FieldError]:
+    """Refuse a change of the value at *path*, where *blamed* is its name if it is another.
+
+    With the *schema* a whole spec is shown as Go has it.
+    """
     if (value := _at(new, path)) == _at(old, path):
         return []
+    if schema is not None and path == "spec":
+        value = go_value(schema.fields[path].type, value)
     return [field_errors.invalid(blamed or path, value, "field is immutable")]
 
 

@@ -14,11 +14,13 @@ from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
+    above,
     all_or_some,
     among,
     at_least,
     between,
     counted,
+    enumerated,
     ip,
     is_ip,
     of_each,
@@ -30,18 +32,61 @@ from berth.cluster.strategies.constraints import (
     selector,
     text,
 )
+from berth.cluster.strategies.quantities import validate_quantity
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import parse
 
 HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_SOURCES: Final = (
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd",
+    "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
+    "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
+)  # fmt: skip
+"""Of volumes, in the order in which upstream looks for them."""
 SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
 UNCLEAN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 
 Errors = Iterator[FieldError]
+
+
+def _access_modes(modes: list[str] | None, path: str) -> Errors:
+    for mode in modes or ():
+        if mode not in ACCESS_MODES:
+            yield field_errors.not_supported(path, mode, ACCESS_MODES)
+    if "ReadWriteOncePod" in (modes or ()) and len(modes or ()) > 1:
+        detail = "may not use ReadWriteOncePod with other access modes"
+        yield field_errors.forbidden(path, detail)
+
+
+def _storage_only(capacity: Object | None, path: str) -> Errors:
+    if not capacity or list(capacity) != ["storage"]:
+        yield field_errors.not_supported(path, capacity, ("storage",))
+    for name, quantity in (capacity or {}).items():
+        if parse(quantity) <= 0:
+            why = "must be greater than zero"
+            yield field_errors.invalid(f"{path}[{name}]", quantity, why)
+
+
+def _one_source(spec: Object, path: str) -> Errors:
+    sources = [name for name in VOLUME_SOURCES if spec.get(name) is not None]
+    for name in sources[1:]:
+        yield field_errors.forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
+    if not sources:
+        yield field_errors.required(path, "must specify a volume type")
+
+
+def _asks_for_storage(spec: Object, path: str) -> Errors:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    if "storage" not in requests:
+        yield field_errors.required(f"{path}.resources[storage]")
+    for name, quantity in requests.items():
+        yield from validate_quantity(quantity, f"{path}.resources.requests[{name}]")
 
 
 def _flow_distinguisher(method: Object, path: str) -> Errors:
@@ -361,6 +406,27 @@ CONSTRAINTS: Final = Constraints(
             "data": (present("data is mandatory"),),
             "revision": (at_least(0),),
         },
+        "coordination.v1.LeaseSpec": {
+            "leaseDurationSeconds": (above(0),),
+            "leaseTransitions": (at_least(0),),
+        },
+        "core.v1.PersistentVolumeSpec": {
+            "accessModes": (required(), _access_modes),
+            "capacity": (required(), _storage_only),
+            "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
+            ITSELF: (_one_source,),
+            "storageClassName": (text(syntax.dns1123_subdomain),),
+            "volumeMode": (enumerated("Block", "Filesystem"),),
+        },
+        "core.v1.HostPathVolumeSource": {"path": (required(),)},
+        "core.v1.PersistentVolumeClaimSpec": {
+            "selector": (selector,),
+            "accessModes": (required("at least 1 access mode is required"), _access_modes),
+            ITSELF: (_asks_for_storage,),
+            "storageClassName": (text(syntax.dns1123_subdomain),),
+            "volumeMode": (enumerated("Block", "Filesystem"),),
+            "volumeAttributesClassName": (text(syntax.dns1123_subdomain),),
+        },
         "core.v1.EndpointSubset": {ITSELF: (_endpoint_subset,)},
         "core.v1.EndpointAddress": {
             "ip": (lambda value, path: ip(value or "", path),),
@@ -375,7 +441,7 @@ CONSTRAINTS: Final = Constraints(
         },
         "core.v1.LimitRangeItem": {"type": (_limit_type,)},
         "discovery.v1.EndpointSlice": {
-            "addressType": (required(),),
+            "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
             ITSELF: (_slice_addresses,),
         },
         "discovery.v1.EndpointPort": {

@@ -149,6 +149,14 @@ def at_least(least: int, unit: str = "") -> Rule:
     )
 
 
+def above(most: int) -> Rule:
+    """Refuse a number that is not greater than *most*."""
+    detail = f"must be greater than {most}"
+    return lambda value, path: (
+        [] if value is None or value > most else [field_errors.invalid(path, value, detail)]
+    )
+
+
 def of_each(*rules: Rule) -> Rule:
     """Evaluate the items of a list."""
 

@@ -119,11 +119,7 @@ def _validate_rolling(rolling: RollingUpdate, path: str) -> list[FieldError]:
 
 def _validate_amount(amount: int | str | None, path: str) -> list[FieldError]:
     if isinstance(amount, str) and not percent.is_percent(amount):
-        detail = (
-            "a valid percent string must be a numeric string followed by an ending '%' "
-            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
-        )
-        return [field_errors.invalid(path, amount, detail)]
+        return [field_errors.invalid(path, amount, percent.WANTED)]
     if isinstance(amount, int) and amount < 0:
         return [_negative(path, amount)]
     return []

@@ -25,6 +25,12 @@ def default_ingress_class(obj: Object) -> None:
         parameters.setdefault("scope", "Cluster")
 
 
+def prepare_lease(new: Object, _old: Object | None) -> None:
+    """Drop what only coordinated leader election has, which is switched off."""
+    for field in ("preferredHolder", "strategy"):
+        new["spec"].pop(field, None)
+
+
 def default_pod_template(obj: Object) -> None:
     pod_defaults.default_template(section(obj, "template", "spec"))
     section(obj, "template", "metadata")

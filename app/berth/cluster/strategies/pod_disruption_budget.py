@@ -29,8 +29,7 @@ def check(obj: Object) -> list[FieldError]:
 def _check_amount(amount: int | str, path: str) -> list[FieldError]:
     if isinstance(amount, str):
         if not percent.is_percent(amount):
-            detail = "a valid percent string must be a numeric string followed by an ending '%'"
-            return [field_errors.invalid(path, amount, detail)]
+            return [field_errors.invalid(path, amount, percent.WANTED)]
         if percent.number_of(amount) > 100:
             return [field_errors.invalid(path, amount, "must not be greater than 100%")]
         return []

@@ -124,7 +124,12 @@ def _validate_binding(new: Binding, old: Binding | None, *, namespaced: bool) ->
     for index, subject in enumerate(new.subjects or []):
         errors += _validate_subject(subject, f"subjects[{index}]", namespaced=namespaced)
     if old is not None and new.role_ref != old.role_ref:
-        errors.append(field_errors.invalid("roleRef", reference, "cannot change roleRef"))
+        shown = {
+            "APIGroup": reference.api_group or "",
+            "Kind": reference.kind or "",
+            "Name": reference.name or "",
+        }
+        errors.append(field_errors.invalid("roleRef", shown, "cannot change roleRef"))
     return errors
 
 

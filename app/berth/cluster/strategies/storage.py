@@ -2,7 +2,7 @@
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies.by_schema import unchanged
-from berth.cluster.strategies.quantities import validate_quantity
+from berth.cluster.strategies.constraint_table import VOLUME_SOURCES
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.volume_defaults import default_source
@@ -17,16 +17,17 @@ def default_volume(obj: Object) -> None:
     default_source(spec)
 
 
-def check_volume(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors = [
-        field_errors.required(f"spec.{field}")
-        for field in ("accessModes", "capacity")
-        if not spec.get(field)
-    ]
-    for name, quantity in (spec.get("capacity") or {}).items():
-        errors += validate_quantity(quantity, f"spec.capacity[{name}]")
-    return errors
+def check_volume_update(new: Object, old: Object) -> list[FieldError]:
+    """Refuse another source; upstream tells the difference as well."""
+    errors = []
+    after, before = ({key: obj["spec"].get(key) for key in VOLUME_SOURCES} for obj in (new, old))
+    if before["csi"] and after["csi"] and not before["csi"].get("controllerExpandSecretRef"):
+        after["csi"] = {**after["csi"]}
+        after["csi"].pop("controllerExpandSecretRef", None)  # which may come later
+    if after != before:
+        detail = "spec.persistentvolumesource is immutable after creation"
+        errors.append(field_errors.forbidden("spec.persistentvolumesource", detail))
+    return errors + unchanged(new, old, "spec.volumeMode", blamed="volumeMode")
 
 
 def pending_volume(obj: Object) -> Object:
@@ -43,20 +44,6 @@ def default_claim(obj: Object) -> None:
         spec["dataSourceRef"] = dict(old)
     elif new and not old and not new.get("namespace"):
         spec["dataSource"] = {name: each for name, each in new.items() if name != "namespace"}
-
-
-def check_claim(obj: Object) -> list[FieldError]:
-    spec, errors = obj.get("spec") or {}, []
-    if not spec.get("accessModes"):
-        errors.append(
-            field_errors.required("spec.accessModes", "at least 1 access mode is required")
-        )
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    if "storage" not in requests:
-        errors.append(field_errors.required("spec.resources[storage]"))
-    for name, quantity in requests.items():
-        errors += validate_quantity(quantity, f"spec.resources.requests[{name}]")
-    return errors
 
 
 def check_claim_update(obj: Object, old_obj: Object) -> list[FieldError]:

@@ -38,16 +38,24 @@ def default(obj: Object) -> None:
 
 
 def validate_spec(
-    new: SpecT, old: SpecT | None, *, kind: str, claimed_volumes: Collection[str] = ()
+    new: SpecT,
+    old: SpecT | None,
+    *,
+    kind: str,
+    unreadable: str = "invalid label selector",
+    claimed_volumes: Collection[str] = (),
 ) -> list[FieldError]:
     """Evaluate the shared part of ``spec``; *kind* is how messages name the workload.
 
+    *unreadable* is what they say of a selector that cannot be used, and whose template is not
+    evaluated.
     *claimed_volumes* are those that the workload adds to each pod.
     """
     errors = _not_negative(new.replicas, "spec.replicas")
     errors += _not_negative(new.min_ready_seconds, "spec.minReadySeconds")
     template = new.template or PodTemplate()
-    labels = (template.metadata or metadata.NO_METADATA).labels or {}
+    labels = (template.metadata or metadata.NO_METADATA).labels
+    is_readable = True
     if new.selector is None:
         errors.append(field_errors.required("spec.selector"))
     else:
@@ -55,12 +63,17 @@ def validate_spec(
         if new.selector.is_empty:
             detail = f"empty selector is invalid for {kind}"
             complaints.append(field_errors.invalid("spec.selector", new.selector, detail))
-        elif not complaints and not selectors.matches(new.selector, labels):
+        elif complaints:
+            is_readable = False
+            complaints.append(field_errors.invalid("spec.selector", new.selector, unreadable))
+        errors += complaints
+    if is_readable:
+        # What is not there selects nothing, and what is empty everything.
+        if new.selector is None or not selectors.matches(new.selector, labels or {}):
             path = "spec.template.metadata.labels"
             detail = "`selector` does not match template `labels`"
-            complaints.append(field_errors.invalid(path, labels, detail))
-        errors += complaints
-    errors += validate_template(template, "spec.template", claimed_volumes=claimed_volumes)
+            errors.append(field_errors.invalid(path, labels, detail))
+        errors += validate_template(template, "spec.template", claimed_volumes=claimed_volumes)
     errors += _validate_endless(template.spec or NO_SPEC)
     if old is not None and new.selector != old.selector:
         errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))

@@ -51,6 +51,8 @@ class _Place:
     key: str = ""
     """What identifies an element; empty: the list is atomic or a set."""
     is_set: bool = False
+    is_replaced: bool = False
+    """Whether an object is taken as the patch has it."""
     known: dict[str, "_Place"] = field(default_factory=dict)
     """The places below, as far as anybody went there."""
 
@@ -70,7 +72,8 @@ class _Place:
             return NOWHERE
         key = found.merge_key if found.merges else ""
         is_set = found.merges and not key
-        place = self.known[name] = _Place(found.type, key, is_set)
+        is_replaced = found.patch_strategy == "replace"
+        place = self.known[name] = _Place(found.type, key, is_set, is_replaced)
         return place
 
 
@@ -120,8 +123,8 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
             before = merged.get(key)
             if value.get(DIRECTIVE) == "delete":
                 merged.pop(key, None)
-            elif isinstance(before, dict):
-                merged[key] = _merge_object(before, value, place.below(key))
+            elif isinstance(before, dict) and not (below := place.below(key)).is_replaced:
+                merged[key] = _merge_object(before, value, below)
             elif DIRECTIVE not in value:  # else there is nothing to do it to
                 merged[key] = _merge_object({}, value, NEW)
         elif value is None:

@@ -43,6 +43,8 @@ def default_template(spec: Object) -> None:
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in (*_containers(spec), *(spec.get("ephemeralContainers") or ())):
         container.setdefault("resources", {})
         container.setdefault("terminationMessagePath", "/dev/termination-log")

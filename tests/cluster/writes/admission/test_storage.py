@@ -32,7 +32,11 @@ def sized(storage: str) -> Object:
 def test_claims_and_volumes_are_held(cluster: Booted) -> None:
     volume = {
         "metadata": {"name": "v", "finalizers": ["example.com/mine"]},
-        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/tmp"},
+        },
     }
     assert cluster.create(CLAIMS, claim())["metadata"]["finalizers"] == [
         "kubernetes.io/pvc-protection"
