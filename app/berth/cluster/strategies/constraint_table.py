@@ -280,6 +280,24 @@ def _network_peer(peer: Object, path: str) -> Errors:
         yield field_errors.forbidden(path, "may not specify both ipBlock and another peer")
 
 
+def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
+    known: list[dict[str, set[str]]] = []
+    for index, term in enumerate(terms or ()):
+        asked = {
+            each.get("key") or "": set(each.get("values") or ())
+            for each in term.get("matchLabelExpressions") or ()
+        }
+        if asked in known:
+            yield field_errors.duplicate(f"{path}[{index}].matchLabelExpressions", "")
+        known.append(asked)
+
+
+def _distinct_values(values: list[str] | None, path: str) -> Errors:
+    for index, value in enumerate(values or ()):
+        if value in (values or [])[:index]:
+            yield field_errors.duplicate(f"{path}[{index}]", value)
+
+
 def _driver_tokens(spec: Object, path: str) -> Errors:
     in_secrets = spec.get("serviceAccountTokenInSecrets")
     if in_secrets and not spec.get("tokenRequests"):
@@ -440,6 +458,10 @@ CONSTRAINTS: Final = Constraints(
             "appProtocol": (said(syntax.qualified_name),),
         },
         "core.v1.LimitRangeItem": {"type": (_limit_type,)},
+        "core.v1.TopologySelectorLabelRequirement": {
+            "values": (required(), _distinct_values),
+            "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
+        },
         "discovery.v1.EndpointSlice": {
             "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
             ITSELF: (_slice_addresses,),
@@ -545,6 +567,7 @@ CONSTRAINTS: Final = Constraints(
         "storage.v1.StorageClass": {
             "provisioner": (required(), text(_lowered(syntax.qualified_name))),
             "reclaimPolicy": (one_of("Delete", "Retain"),),
+            "allowedTopologies": (_distinct_terms,),
         },
         "storage.v1.VolumeAttachmentSpec": {
             "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
