@@ -377,7 +377,8 @@ def test_other_kinds(strategy: Strategy, obj: Object, field: str) -> None:
     ],
 )
 def test_mounts_of_claim_templates(strategy: Strategy, want: list[str]) -> None:
-    body = workload(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {}}])
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = workload(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": asked}])
     mount = {"name": "data", "mountPath": "/var/lib/data"}
     body["spec"]["template"]["spec"]["containers"] = [{**CONTAINER, "volumeMounts": [mount]}]
     assert complaints(strategy, body) == want

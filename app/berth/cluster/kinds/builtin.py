@@ -329,7 +329,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/resourcequotas": ruled(
         check=resource_quota.check, check_update=resource_quota.check_update
     ),
-    "v1/podtemplates": ruled(default=inert.default_pod_template, generation=True),
+    "v1/podtemplates": ruled(
+        default=inert.default_pod_template, check=inert.check_pod_template, generation=True
+    ),
 }
 """By group, version and plural. Of kinds that are not here the schema says all."""
 

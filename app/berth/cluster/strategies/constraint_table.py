@@ -10,14 +10,18 @@ from typing import Any, Final
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
+    Rule,
+    Table,
     above,
     all_or_some,
     among,
     at_least,
+    at_most,
     between,
     counted,
     enumerated,
@@ -53,6 +57,7 @@ STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
 UNCLEAN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 
 Errors = Iterator[FieldError]
+Hook = Callable[[Object, Object | None], list[FieldError]]
 
 
 def _access_modes(modes: list[str] | None, path: str) -> Errors:
@@ -87,6 +92,61 @@ def _asks_for_storage(spec: Object, path: str) -> Errors:
         yield field_errors.required(f"{path}.resources[storage]")
     for name, quantity in requests.items():
         yield from validate_quantity(quantity, f"{path}.resources.requests[{name}]")
+
+
+def _dns_policy(spec: Object, path: str) -> Errors:
+    if spec.get("dnsPolicy") != "None":
+        return
+    servers, at = (spec.get("dnsConfig") or {}).get("nameservers"), f"{path}.dnsConfig"
+    if spec.get("dnsConfig") is None:
+        detail = "must provide `dnsConfig` when `dnsPolicy` is None"
+        yield field_errors.required(at, detail)
+    elif not servers:
+        detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield field_errors.required(f"{at}.nameservers", detail)
+
+
+def _operating_system(os: Object | None, path: str) -> Errors:
+    if os is None:
+        return
+    name = os.get("name")
+    if not name:
+        yield field_errors.required(f"{path}.name", "cannot be empty")
+    elif name not in ("linux", "windows"):
+        yield field_errors.not_supported(path, name, ("linux", "windows"))
+
+
+def _one_volume_source(volume: Object, path: str) -> Errors:
+    sources = [field for field, value in volume.items() if field != "name" and value is not None]
+    for field in sources[1:]:
+        yield field_errors.forbidden(f"{path}.{field}", "may not specify more than 1 volume type")
+
+
+def _one_handler(*handlers: str) -> Rule:
+    def rule(obj: Object, path: str) -> Errors:
+        given = [name for name in handlers if obj.get(name) is not None]
+        if not given:
+            yield field_errors.required(path, "must specify a handler type")
+        for name in given[1:]:
+            detail = "may not specify more than 1 handler type"
+            yield field_errors.forbidden(f"{path}.{name}", detail)
+
+    return rule
+
+
+def _environment_source(source: Object, path: str) -> Errors:
+    given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
+    if not given:
+        detail = "must specify one of: `configMapRef` or `secretRef`"
+        yield field_errors.invalid(path, "", detail)
+    elif len(given) > 1:
+        detail = "may not have more than one field specified at a time"
+        yield field_errors.invalid(path, "", detail)
+
+
+def _host_names(names: list[str] | None, path: str) -> Errors:
+    for name in names or ():
+        yield from said(syntax.dns1123_subdomain)(name, path)
 
 
 def _flow_distinguisher(method: Object, path: str) -> Errors:
@@ -359,231 +419,302 @@ _REPLICA_SET_STATUS: Final = counted(
     },
 )
 
-CONSTRAINTS: Final = Constraints(
-    {
-        "apps.v1.DaemonSetStatus": {
-            ITSELF: (
-                counted(
-                    "currentNumberScheduled",
-                    "numberMisscheduled",
-                    "desiredNumberScheduled",
-                    "numberReady",
-                    "observedGeneration",
-                    "updatedNumberScheduled",
-                    "numberAvailable",
-                    "numberUnavailable",
-                    "collisionCount",
-                    most={},
-                ),
+_RANGE: Final = "must be between 0 and 2147483647, inclusive"
+_IDENTITY: Final = between(0, 2**31 - 1, low=_RANGE, high=_RANGE)
+
+TABLE: Final[Table] = {
+    "apps.v1.DaemonSetStatus": {
+        ITSELF: (
+            counted(
+                "currentNumberScheduled",
+                "numberMisscheduled",
+                "desiredNumberScheduled",
+                "numberReady",
+                "observedGeneration",
+                "updatedNumberScheduled",
+                "numberAvailable",
+                "numberUnavailable",
+                "collisionCount",
+                most={},
             ),
-        },
-        "apps.v1.DeploymentStatus": {
-            ITSELF: (
-                counted(
-                    "observedGeneration",
-                    "replicas",
-                    "updatedReplicas",
-                    "readyReplicas",
-                    "availableReplicas",
-                    "unavailableReplicas",
-                    "terminatingReplicas",
-                    "collisionCount",
-                    most={
-                        "updatedReplicas readyReplicas availableReplicas": (
-                            "replicas",
-                            "status.replicas",
-                        ),
-                        "availableReplicas": ("readyReplicas", "readyReplicas"),
-                    },
-                ),
+        ),
+    },
+    "apps.v1.DeploymentStatus": {
+        ITSELF: (
+            counted(
+                "observedGeneration",
+                "replicas",
+                "updatedReplicas",
+                "readyReplicas",
+                "availableReplicas",
+                "unavailableReplicas",
+                "terminatingReplicas",
+                "collisionCount",
+                most={
+                    "updatedReplicas readyReplicas availableReplicas": (
+                        "replicas",
+                        "status.replicas",
+                    ),
+                    "availableReplicas": ("readyReplicas", "readyReplicas"),
+                },
             ),
-        },
-        "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-        "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-        "apps.v1.StatefulSetStatus": {
-            ITSELF: (
-                counted(
-                    "replicas",
-                    "readyReplicas",
-                    "currentReplicas",
-                    "updatedReplicas",
-                    "availableReplicas",
-                    "observedGeneration",
-                    "collisionCount",
-                    most={
-                        "readyReplicas currentReplicas updatedReplicas availableReplicas": (
-                            "replicas",
-                            "status.replicas",
-                        ),
-                        "availableReplicas": ("readyReplicas", "status.readyReplicas"),
-                    },
-                ),
+        ),
+    },
+    "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
+    "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
+    "apps.v1.StatefulSetStatus": {
+        ITSELF: (
+            counted(
+                "replicas",
+                "readyReplicas",
+                "currentReplicas",
+                "updatedReplicas",
+                "availableReplicas",
+                "observedGeneration",
+                "collisionCount",
+                most={
+                    "readyReplicas currentReplicas updatedReplicas availableReplicas": (
+                        "replicas",
+                        "status.replicas",
+                    ),
+                    "availableReplicas": ("readyReplicas", "status.readyReplicas"),
+                },
             ),
-        },
-        "apps.v1.ControllerRevision": {
-            "data": (present("data is mandatory"),),
-            "revision": (at_least(0),),
-        },
-        "coordination.v1.LeaseSpec": {
-            "leaseDurationSeconds": (above(0),),
-            "leaseTransitions": (at_least(0),),
-        },
-        "core.v1.PersistentVolumeSpec": {
-            "accessModes": (required(), _access_modes),
-            "capacity": (required(), _storage_only),
-            "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
-            ITSELF: (_one_source,),
-            "storageClassName": (text(syntax.dns1123_subdomain),),
-            "volumeMode": (enumerated("Block", "Filesystem"),),
-        },
-        "core.v1.HostPathVolumeSource": {"path": (required(),)},
-        "core.v1.PersistentVolumeClaimSpec": {
-            "selector": (selector,),
-            "accessModes": (required("at least 1 access mode is required"), _access_modes),
-            ITSELF: (_asks_for_storage,),
-            "storageClassName": (text(syntax.dns1123_subdomain),),
-            "volumeMode": (enumerated("Block", "Filesystem"),),
-            "volumeAttributesClassName": (text(syntax.dns1123_subdomain),),
-        },
-        "core.v1.EndpointSubset": {ITSELF: (_endpoint_subset,)},
-        "core.v1.EndpointAddress": {
-            "ip": (lambda value, path: ip(value or "", path),),
-            "hostname": (text(syntax.dns1123_label),),
-            "nodeName": (said(syntax.dns1123_subdomain),),
-            ITSELF: (_endpoint_ip,),
-        },
-        "core.v1.EndpointPort": {
-            "name": (text(syntax.dns1123_label),),
-            "port": (lambda value, path: port(value or 0, path),),
-            "appProtocol": (said(syntax.qualified_name),),
-        },
-        "core.v1.LimitRangeItem": {"type": (_limit_type,)},
-        "core.v1.TopologySelectorLabelRequirement": {
-            "values": (required(), _distinct_values),
-            "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
-        },
-        "discovery.v1.EndpointSlice": {
-            "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
-            ITSELF: (_slice_addresses,),
-        },
-        "discovery.v1.EndpointPort": {
-            "name": (text(syntax.dns1123_label),),
-            "appProtocol": (said(syntax.qualified_name),),
-        },
-        "flowcontrol.v1.FlowSchemaSpec": {
-            "matchingPrecedence": (
-                between(
-                    1,
-                    10_000,
-                    low="must be a positive value",
-                    high="must not be greater than 10000",
-                ),
+        ),
+    },
+    "apps.v1.ControllerRevision": {
+        "data": (present("data is mandatory"),),
+        "revision": (at_least(0),),
+    },
+    "coordination.v1.LeaseSpec": {
+        "leaseDurationSeconds": (above(0),),
+        "leaseTransitions": (at_least(0),),
+    },
+    "core.v1.PersistentVolumeSpec": {
+        "accessModes": (required(), _access_modes),
+        "capacity": (required(), _storage_only),
+        "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
+        ITSELF: (_one_source,),
+        "storageClassName": (text(syntax.dns1123_subdomain),),
+        "volumeMode": (enumerated("Block", "Filesystem"),),
+    },
+    "core.v1.HostPathVolumeSource": {"path": (required(),)},
+    "core.v1.PersistentVolumeClaimSpec": {
+        "selector": (selector,),
+        "accessModes": (required("at least 1 access mode is required"), _access_modes),
+        ITSELF: (_asks_for_storage,),
+        "storageClassName": (text(syntax.dns1123_subdomain),),
+        "volumeMode": (enumerated("Block", "Filesystem"),),
+        "volumeAttributesClassName": (text(syntax.dns1123_subdomain),),
+    },
+    "core.v1.EndpointSubset": {ITSELF: (_endpoint_subset,)},
+    "core.v1.EndpointAddress": {
+        "ip": (lambda value, path: ip(value or "", path),),
+        "hostname": (text(syntax.dns1123_label),),
+        "nodeName": (said(syntax.dns1123_subdomain),),
+        ITSELF: (_endpoint_ip,),
+    },
+    "core.v1.EndpointPort": {
+        "name": (text(syntax.dns1123_label),),
+        "port": (lambda value, path: port(value or 0, path),),
+        "appProtocol": (said(syntax.qualified_name),),
+    },
+    "core.v1.LimitRangeItem": {"type": (_limit_type,)},
+    "core.v1.PodSpec": {
+        "volumes": (),
+        "initContainers": (),
+        "containers": (),
+        "serviceAccountName": (text(syntax.dns1123_subdomain),),
+        "securityContext": (),
+        "hostname": (text(syntax.dns1123_label),),
+        "subdomain": (text(syntax.dns1123_label),),
+        "hostAliases": (),
+        ITSELF: (_dns_policy,),
+        "runtimeClassName": (said(syntax.dns1123_subdomain),),
+        "os": (_operating_system,),
+    },
+    "core.v1.Volume": {ITSELF: (_one_volume_source,)},
+    "core.v1.PersistentVolumeClaimVolumeSource": {"claimName": (required(),)},
+    "core.v1.SecretVolumeSource": {"secretName": (required(),)},
+    "core.v1.ConfigMapVolumeSource": {"name": (required(),)},
+    "core.v1.LifecycleHandler": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "sleep"),)},
+    "core.v1.Probe": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "grpc"),)},
+    "core.v1.ExecAction": {"command": (required(),)},
+    "core.v1.HTTPGetAction": {"path": (required(),), "port": (port,)},
+    "core.v1.TCPSocketAction": {"port": (port,)},
+    "core.v1.GRPCAction": {"port": (port,)},
+    "core.v1.EnvFromSource": {ITSELF: (_environment_source,)},
+    "core.v1.ConfigMapEnvSource": {"name": (required(),)},
+    "core.v1.SecretEnvSource": {"name": (required(),)},
+    "core.v1.HostAlias": {
+        "ip": (lambda value, path: ip(value or "", path),),
+        "hostnames": (_host_names,),
+    },
+    "core.v1.PodReadinessGate": {
+        "conditionType": (lambda value, path: said(syntax.qualified_name)(value or "", path),),
+    },
+    "core.v1.PodDNSConfig": {
+        "nameservers": (of_each(ip), at_most(3, "must not have more than 3 nameservers")),
+        "searches": (at_most(32, "must not have more than 32 search paths"),),
+    },
+    "core.v1.PodDNSConfigOption": {"name": (required("must not be empty"),)},
+    "core.v1.PodSecurityContext": {
+        "runAsUser": (_IDENTITY,),
+        "runAsGroup": (_IDENTITY,),
+        "fsGroup": (_IDENTITY,),
+        "supplementalGroups": (of_each(_IDENTITY),),
+    },
+    "core.v1.SecurityContext": {"runAsUser": (_IDENTITY,), "runAsGroup": (_IDENTITY,)},
+    "core.v1.VolumeNodeAffinity": {
+        "required": (required("must specify required node constraints"),)
+    },
+    "core.v1.NodeSelector": {
+        "nodeSelectorTerms": (required("must have at least one node selector term"),)
+    },
+    "core.v1.TopologySelectorLabelRequirement": {
+        "values": (required(), _distinct_values),
+        "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
+    },
+    "discovery.v1.EndpointSlice": {
+        "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
+        ITSELF: (_slice_addresses,),
+    },
+    "discovery.v1.EndpointPort": {
+        "name": (text(syntax.dns1123_label),),
+        "appProtocol": (said(syntax.qualified_name),),
+    },
+    "flowcontrol.v1.FlowSchemaSpec": {
+        "matchingPrecedence": (
+            between(
+                1,
+                10_000,
+                low="must be a positive value",
+                high="must not be greater than 10000",
             ),
-        },
-        "flowcontrol.v1.FlowDistinguisherMethod": {ITSELF: (_flow_distinguisher,)},
-        "flowcontrol.v1.PriorityLevelConfigurationReference": {
-            "name": (
-                required("must reference a priority level"),
-                text(syntax.dns1123_subdomain),
-            ),
-        },
-        "flowcontrol.v1.PolicyRulesWithSubjects": {
-            "subjects": (required("subjects must contain at least one value"),),
-            ITSELF: (_flow_rule,),
-        },
-        "flowcontrol.v1.Subject": {ITSELF: (_flow_subject,)},
-        "flowcontrol.v1.UserSubject": {"name": (required(),)},
-        "flowcontrol.v1.GroupSubject": {"name": (required(),)},
-        "flowcontrol.v1.ServiceAccountSubject": {
-            "name": (required(),),
-            "namespace": (
-                required("must specify namespace for service account"),
-                text(syntax.dns1123_label),
-            ),
-        },
-        "flowcontrol.v1.ResourcePolicyRule": {
-            "verbs": _verbs(),
-            "apiGroups": (
-                required("resource rules must supply at least one api group"),
-                all_or_some("api groups"),
-            ),
-            "resources": (
-                required("resource rules must supply at least one resource"),
-                all_or_some("resources"),
-            ),
-            ITSELF: (_flow_namespaces,),
-            "namespaces": (all_or_some("namespaces"), of_each(_namespace)),
-        },
-        "flowcontrol.v1.NonResourcePolicyRule": {
-            "verbs": _verbs(),
-            "nonResourceURLs": (
-                required("nonResourceURLs must contain at least one value"),
-                all_or_some("non-resource URLs"),
-                lambda urls, path: () if urls and "*" in urls else of_each(_url_path)(urls, path),
-            ),
-        },
-        "flowcontrol.v1.FlowSchemaCondition": {"type": (required(),)},
-        "networking.v1.IngressSpec": {
-            ITSELF: (_ingress_spec,),
-            "defaultBackend": (),
-            "rules": (),
-            "tls": (),
-            "ingressClassName": (said(syntax.dns1123_subdomain),),
-        },
-        "networking.v1.IngressRule": {"host": (_dns_host,)},
-        "networking.v1.HTTPIngressRuleValue": {"paths": (required(),)},
-        "networking.v1.HTTPIngressPath": {ITSELF: (_ingress_path,)},
-        "networking.v1.IngressBackend": {ITSELF: (_ingress_backend,)},
-        "networking.v1.IngressTLS": {"hosts": (of_each(_dns_host),)},
-        "networking.v1.IngressClassSpec": {"controller": (_domain_prefixed_path,)},
-        "networking.v1.IngressClassParametersReference": {ITSELF: (_class_parameters,)},
-        "networking.v1.NetworkPolicySpec": {
-            "podSelector": (selector,),
-            "ingress": (),
-            "egress": (),
-            "policyTypes": (of_each(one_of("Ingress", "Egress")),),
-        },
-        "networking.v1.NetworkPolicyPort": {
-            "port": (port,),
-        },
-        "networking.v1.NetworkPolicyPeer": {
-            "podSelector": (selector,),
-            "namespaceSelector": (selector,),
-            "ipBlock": (),
-            ITSELF: (_network_peer,),
-        },
-        "networking.v1.IPBlock": {
-            "cidr": (required(), text(syntax.cidr)),
-            "except": (of_each(said(syntax.cidr)),),
-        },
-        "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
-        "storage.v1.CSIDriverSpec": {
-            "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
-            "volumeLifecycleModes": (_driver_modes,),
-            "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
-            ITSELF: (_driver_tokens,),
-        },
-        "storage.v1.CSIStorageCapacity": {"storageClassName": (required(),)},
-        "storage.v1.StorageClass": {
-            "provisioner": (required(), text(_lowered(syntax.qualified_name))),
-            "reclaimPolicy": (one_of("Delete", "Retain"),),
-            "allowedTopologies": (_distinct_terms,),
-        },
-        "storage.v1.VolumeAttachmentSpec": {
-            "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
-            "source": (),
-            "nodeName": (lambda value, path: said(syntax.dns1123_subdomain)(value or "", path),),
-        },
-        "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
-    }
-)
+        ),
+    },
+    "flowcontrol.v1.FlowDistinguisherMethod": {ITSELF: (_flow_distinguisher,)},
+    "flowcontrol.v1.PriorityLevelConfigurationReference": {
+        "name": (
+            required("must reference a priority level"),
+            text(syntax.dns1123_subdomain),
+        ),
+    },
+    "flowcontrol.v1.PolicyRulesWithSubjects": {
+        "subjects": (required("subjects must contain at least one value"),),
+        ITSELF: (_flow_rule,),
+    },
+    "flowcontrol.v1.Subject": {ITSELF: (_flow_subject,)},
+    "flowcontrol.v1.UserSubject": {"name": (required(),)},
+    "flowcontrol.v1.GroupSubject": {"name": (required(),)},
+    "flowcontrol.v1.ServiceAccountSubject": {
+        "name": (required(),),
+        "namespace": (
+            required("must specify namespace for service account"),
+            text(syntax.dns1123_label),
+        ),
+    },
+    "flowcontrol.v1.ResourcePolicyRule": {
+        "verbs": _verbs(),
+        "apiGroups": (
+            required("resource rules must supply at least one api group"),
+            all_or_some("api groups"),
+        ),
+        "resources": (
+            required("resource rules must supply at least one resource"),
+            all_or_some("resources"),
+        ),
+        ITSELF: (_flow_namespaces,),
+        "namespaces": (all_or_some("namespaces"), of_each(_namespace)),
+    },
+    "flowcontrol.v1.NonResourcePolicyRule": {
+        "verbs": _verbs(),
+        "nonResourceURLs": (
+            required("nonResourceURLs must contain at least one value"),
+            all_or_some("non-resource URLs"),
+            lambda urls, path: () if urls and "*" in urls else of_each(_url_path)(urls, path),
+        ),
+    },
+    "flowcontrol.v1.FlowSchemaCondition": {"type": (required(),)},
+    "networking.v1.IngressSpec": {
+        ITSELF: (_ingress_spec,),
+        "defaultBackend": (),
+        "rules": (),
+        "tls": (),
+        "ingressClassName": (said(syntax.dns1123_subdomain),),
+    },
+    "networking.v1.IngressRule": {"host": (_dns_host,)},
+    "networking.v1.HTTPIngressRuleValue": {"paths": (required(),)},
+    "networking.v1.HTTPIngressPath": {ITSELF: (_ingress_path,)},
+    "networking.v1.IngressBackend": {ITSELF: (_ingress_backend,)},
+    "networking.v1.IngressTLS": {"hosts": (of_each(_dns_host),)},
+    "networking.v1.IngressClassSpec": {"controller": (_domain_prefixed_path,)},
+    "networking.v1.IngressClassParametersReference": {ITSELF: (_class_parameters,)},
+    "networking.v1.NetworkPolicySpec": {
+        "podSelector": (selector,),
+        "ingress": (),
+        "egress": (),
+        "policyTypes": (of_each(one_of("Ingress", "Egress")),),
+    },
+    "networking.v1.NetworkPolicyPort": {
+        "port": (port,),
+    },
+    "networking.v1.NetworkPolicyPeer": {
+        "podSelector": (selector,),
+        "namespaceSelector": (selector,),
+        "ipBlock": (),
+        ITSELF: (_network_peer,),
+    },
+    "networking.v1.IPBlock": {
+        "cidr": (required(), text(syntax.cidr)),
+        "except": (of_each(said(syntax.cidr)),),
+    },
+    "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
+    "storage.v1.CSIDriverSpec": {
+        "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
+        "volumeLifecycleModes": (_driver_modes,),
+        "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
+        ITSELF: (_driver_tokens,),
+    },
+    "storage.v1.CSIStorageCapacity": {"storageClassName": (required(),)},
+    "storage.v1.StorageClass": {
+        "provisioner": (required(), text(_lowered(syntax.qualified_name))),
+        "reclaimPolicy": (one_of("Delete", "Retain"),),
+        "allowedTopologies": (_distinct_terms,),
+    },
+    "storage.v1.VolumeAttachmentSpec": {
+        "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
+        "source": (),
+        "nodeName": (lambda value, path: said(syntax.dns1123_subdomain)(value or "", path),),
+    },
+    "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
+}
+CONSTRAINTS: Final = Constraints(TABLE)
+_BEYOND_ENUMS: Final = Constraints(TABLE, enums=False)
 
 
-def validate_status(
-    group: str, version: str, kind: str
-) -> Callable[[Object, Object | None], list[FieldError]]:
+def constrained(group: str, version: str, kind: str, validate: Hook) -> Hook:
+    """Return *validate* of a kind that has more rules, with those of its spec, each told once."""
+    schema = _schema(group, version, kind)
+
+    def validate_all(new: Object, old: Object | None) -> list[FieldError]:
+        errors = validate(new, old)
+        if old is not None and new.get("spec") == old.get("spec"):
+            return errors
+        found = _BEYOND_ENUMS.violations(schema, {"spec": new.get("spec")})
+        return [*errors, *(error for error in found if error not in errors)]
+
+    return validate_all
+
+
+def validate_status(group: str, version: str, kind: str) -> Hook:
     """Return what evaluates writes to the status of a kind."""
+    schema = _schema(group, version, kind)
+    return lambda new, _old: list(CONSTRAINTS.violations(schema, {"status": new.get("status")}))
+
+
+def _schema(group: str, version: str, kind: str) -> Schema:
     schema = builtin.schema_of(group, version, kind)
     if schema is None:
         raise LookupError(f"{group} {version} {kind} has no schema")
-    return lambda new, _old: list(CONSTRAINTS.violations(schema, {"status": new.get("status")}))
+    return schema

@@ -33,8 +33,10 @@ class Constraints:
     Fields that it does not speak of may have the values that the schema lists, or be empty.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, enums: bool = True) -> None:
+        """*enums*: the values that the schema lists are evaluated, too."""
         self._table = table
+        self._enums = enums
         self._plans: dict[Schema, list[tuple[str, Field | None, tuple[Rule, ...]]]] = {}
 
     def violations(self, schema: Schema, obj: Object, path: str = "") -> Iterator[FieldError]:
@@ -57,13 +59,16 @@ class Constraints:
             rules = self._of(schema)
             plan = [(name, schema.fields[name] if name else None, rules[name]) for name in rules]
             plan += [
-                (name, field, (enumerated(*field.enum),) if field.enum else ())
+                (name, field, (enumerated(*field.enum),) if self._lists(field) else ())
                 for name, field in schema.fields.items()
                 if name not in rules
-                and (field.enum or self._leads_on(object_of(field.type), {schema}))
+                and (self._lists(field) or self._leads_on(object_of(field.type), {schema}))
             ]
             self._plans[schema] = plan
         return plan
+
+    def _lists(self, field: Field) -> bool:
+        return self._enums and bool(field.enum)
 
     def _of(self, schema: Schema) -> Mapping[str, tuple[Rule, ...]]:
         return self._table.get(schema.name.removeprefix("io.k8s.api."), {})
@@ -73,7 +78,7 @@ class Constraints:
             return False
         seen.add(schema)
         return bool(self._of(schema)) or any(
-            field.enum or self._leads_on(object_of(field.type), seen)
+            self._lists(field) or self._leads_on(object_of(field.type), seen)
             for field in schema.fields.values()
         )
 
@@ -154,6 +159,13 @@ def above(most: int) -> Rule:
     detail = f"must be greater than {most}"
     return lambda value, path: (
         [] if value is None or value > most else [field_errors.invalid(path, value, detail)]
+    )
+
+
+def at_most(most: int, detail: str) -> Rule:
+    """Refuse a list of more items than *most*."""
+    return lambda values, path: (
+        [field_errors.invalid(path, values, detail)] if len(values or ()) > most else []
     )
 
 

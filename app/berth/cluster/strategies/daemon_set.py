@@ -4,7 +4,7 @@ from typing import Final
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
-from berth.cluster.strategies.constraint_table import validate_status
+from berth.cluster.strategies.constraint_table import constrained, validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
@@ -66,7 +66,7 @@ STATUS_COUNTS = (
 DAEMON_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=validated(DaemonSet, validate),
+    validate=constrained("apps", "v1", "DaemonSet", validated(DaemonSet, validate)),
     validate_status=validate_status("apps", "v1", "DaemonSet"),
     initial_status=lambda _obj: dict.fromkeys(STATUS_COUNTS, 0),
 )

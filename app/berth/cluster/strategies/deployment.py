@@ -3,7 +3,7 @@
 from berth.cluster import percent
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
-from berth.cluster.strategies.constraint_table import validate_status
+from berth.cluster.strategies.constraint_table import constrained, validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
@@ -135,7 +135,7 @@ def _leading_number(amount: int | str | None) -> int:
 DEPLOYMENT = Strategy(
     default=default,
     prepare=prepare,
-    validate=validated(Deployment, validate),
+    validate=constrained("apps", "v1", "Deployment", validated(Deployment, validate)),
     validate_status=validate_status("apps", "v1", "Deployment"),
     initial_status=lambda _obj: {},
 )

@@ -1,7 +1,11 @@
 """Kinds that nothing acts on here: what the API server fills in when they are stored."""
 
+import msgspec
+
 from berth.cluster.resources import Object
 from berth.cluster.strategies.shape import section
+from berth.cluster.strategies.workload import PodTemplate, validate_template
+from berth.kube.field_errors import FieldError
 from berth.kube.objects import pod_defaults
 
 
@@ -56,3 +60,8 @@ def default_priority_level(obj: Object) -> None:
         for key, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
             if not queuing.get(key):
                 queuing[key] = value
+
+
+def check_pod_template(obj: Object) -> list[FieldError]:
+    template = msgspec.convert(obj.get("template") or {}, PodTemplate)
+    return validate_template(template, "template")

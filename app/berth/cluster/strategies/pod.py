@@ -2,6 +2,7 @@
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, pod_spec
+from berth.cluster.strategies.constraint_table import constrained
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
@@ -97,7 +98,7 @@ def _validate_pod(new: Pod, old: Pod | None) -> list[FieldError]:
     return errors + pod_spec.validate(new.spec or NO_SPEC, "spec")
 
 
-_validate = validated(Pod, _validate_pod)
+_validate = constrained("", "v1", "Pod", validated(Pod, _validate_pod))
 
 
 def validate_whole(new: Object) -> list[FieldError]:

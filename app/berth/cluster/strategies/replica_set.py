@@ -2,7 +2,7 @@
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
-from berth.cluster.strategies.constraint_table import validate_status
+from berth.cluster.strategies.constraint_table import constrained, validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
@@ -33,7 +33,7 @@ def validate(new: ReplicaSet, old: ReplicaSet | None) -> list[FieldError]:
 REPLICA_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=validated(ReplicaSet, validate),
+    validate=constrained("apps", "v1", "ReplicaSet", validated(ReplicaSet, validate)),
     validate_status=validate_status("apps", "v1", "ReplicaSet"),
     initial_status=lambda _obj: {"replicas": 0},
 )

@@ -2,7 +2,7 @@
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
-from berth.cluster.strategies.constraint_table import validate_status
+from berth.cluster.strategies.constraint_table import constrained, validate_status
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
@@ -54,7 +54,9 @@ def validate(new: ReplicationController, old: ReplicationController | None) -> l
 REPLICATION_CONTROLLER = Strategy(
     default=default,
     prepare=prepare,
-    validate=validated(ReplicationController, validate),
+    validate=constrained(
+        "", "v1", "ReplicationController", validated(ReplicationController, validate)
+    ),
     validate_status=validate_status("", "v1", "ReplicationController"),
     initial_status=lambda _obj: {"replicas": 0},
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax, workload
-from berth.cluster.strategies.constraint_table import validate_status
+from berth.cluster.strategies.constraint_table import constrained, validate_status
 from berth.cluster.strategies.constraints import at_least, one_of, text
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
@@ -131,7 +131,7 @@ def _policies(spec: Object) -> Iterator[FieldError]:
 STATEFUL_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=validate_all,
+    validate=constrained("apps", "v1", "StatefulSet", validate_all),
     validate_status=validate_status("apps", "v1", "StatefulSet"),
     initial_status=lambda _obj: {"replicas": 0},
 )

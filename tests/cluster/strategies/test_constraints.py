@@ -1,0 +1,175 @@
+"""The engine of constraints, and what the table refuses, in the API server's words."""
+
+from typing import Any
+
+import pytest
+
+from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.resources import Object
+from berth.cluster.schemas.types import Schema, object_of
+from berth.cluster.strategies import syntax
+from berth.cluster.strategies.constraint_table import TABLE
+from berth.cluster.strategies.constraints import ITSELF, Constraints, at_least, required, said
+
+META = {"name": "x"}
+SPACED = {**META, "namespace": "d"}
+
+
+def reachable(schema: Schema | None, known: dict[str, Schema]) -> dict[str, Schema]:
+    if schema is not None and schema.name not in known:
+        known[schema.name] = schema
+        for field in schema.fields.values():
+            reachable(object_of(field.type), known)
+    return known
+
+
+def test_the_table_speaks_of_fields_that_there_are() -> None:
+    known: dict[str, Schema] = {}
+    for resource in RESOURCES:
+        reachable(resource.schema, known)
+    types = {name.removeprefix("io.k8s.api."): schema for name, schema in known.items()}
+    for name, fields in TABLE.items():
+        assert set(fields) - {ITSELF} <= types[name].fields.keys(), name
+
+
+def test_a_constraint_holds_wherever_its_type_is() -> None:
+    constraints = Constraints(
+        {"core.v1.ContainerPort": {"containerPort": (at_least(1),), "name": (required(),)}}
+    )
+    container = {"name": "c", "image": "i", "ports": [{"containerPort": 0, "name": "a"}, {}]}
+    spec = {"containers": [container], "initContainers": [container], "restartPolicy": "Sometimes"}
+    found = constraints.violations(find("", "v1", "pods").schema, {"spec": spec})
+    assert [str(error) for error in found] == [
+        "spec.containers[0].ports[0].containerPort: Invalid value: 0: "
+        "must be greater than or equal to 1",
+        "spec.containers[0].ports[1].name: Required value",
+        "spec.initContainers[0].ports[0].containerPort: Invalid value: 0: "
+        "must be greater than or equal to 1",
+        "spec.initContainers[0].ports[1].name: Required value",
+        'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", '
+        '"OnFailure"',
+    ]
+
+
+def test_the_table_comes_before_the_enums_unless_they_are_left_out() -> None:
+    table = {"core.v1.PodSpec": {"hostname": (said(syntax.dns1123_label),)}}
+    schema, obj = find("", "v1", "pods").schema, {"spec": {"dnsPolicy": "x", "hostname": "X"}}
+    fields = [error.field for error in Constraints(table).violations(schema, obj)]
+    assert fields == ["spec.hostname", "spec.dnsPolicy"]
+    alone = Constraints(table, enums=False).violations(schema, obj)
+    assert [error.field for error in alone] == ["spec.hostname"]
+
+
+FLOW = {"priorityLevelConfiguration": {"name": "global-default"}}
+PATHS = {"backend": {"service": {"name": "s", "port": {"number": 80}}}, "pathType": "Prefix"}
+
+
+def ingress(**path: Any) -> Object:
+    rule = {"host": "a.example.com", "http": {"paths": [{**PATHS, "path": "/", **path}]}}
+    return {"metadata": SPACED, "spec": {"rules": [rule]}}
+
+
+@pytest.mark.parametrize(
+    ("key", "obj", "found"),
+    [
+        (("networking.k8s.io", "v1", "ingresses"), ingress(), []),
+        (
+            ("networking.k8s.io", "v1", "ingresses"),
+            ingress(path="a"),
+            ['spec.rules[0].http.paths[0].path: Invalid value: "a": must be an absolute path'],
+        ),
+        (
+            ("networking.k8s.io", "v1", "ingresses"),
+            ingress(backend={}),
+            [
+                'spec.rules[0].http.paths[0].backend: Invalid value: "": '
+                "resource or service backend is required"
+            ],
+        ),
+        (
+            ("networking.k8s.io", "v1", "ingresses"),
+            {"metadata": SPACED, "spec": {}},
+            ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
+        ),
+        (
+            ("networking.k8s.io", "v1", "ingressclasses"),
+            {"metadata": META, "spec": {"controller": "nginx"}},
+            [
+                'spec.controller: Invalid value: "nginx": must be a domain-prefixed path '
+                '(such as "acme.io/foo")'
+            ],
+        ),
+        (
+            ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas"),
+            {"metadata": META, "spec": {**FLOW, "matchingPrecedence": 70000, "rules": [{}]}},
+            [
+                "spec.matchingPrecedence: Invalid value: 70000: must not be greater than 10000",
+                "spec.rules[0].subjects: Required value: subjects must contain at least one value",
+                "spec.rules[0]: Required value: at least one of resourceRules and "
+                "nonResourceRules has to be non-empty",
+            ],
+        ),
+        (
+            ("", "v1", "persistentvolumes"),
+            {
+                "metadata": META,
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "capacity": {"storage": "1Gi"},
+                    "hostPath": {"path": "/a"},
+                    "nfs": {"server": "s", "path": "/"},
+                },
+            },
+            ["spec.nfs: Forbidden: may not specify more than 1 volume type"],
+        ),
+        (
+            ("", "v1", "endpoints"),
+            {"metadata": SPACED, "subsets": [{"ports": [{"port": 70000}]}]},
+            [
+                "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`",
+                "subsets[0].ports[0].port: Invalid value: 70000: "
+                "must be between 1 and 65535, inclusive",
+            ],
+        ),
+        (
+            ("", "v1", "podtemplates"),
+            {
+                "metadata": SPACED,
+                "template": {
+                    "spec": {
+                        "os": {"name": "plan9"},
+                        "hostname": "A",
+                        "restartPolicy": "Always",
+                        "dnsPolicy": "ClusterFirst",
+                        "containers": [
+                            {
+                                "name": "c",
+                                "image": "i",
+                                "imagePullPolicy": "Always",
+                                "envFrom": [{}],
+                                "lifecycle": {"preStop": {}},
+                                "securityContext": {"runAsUser": -1},
+                            }
+                        ],
+                    }
+                },
+            },
+            [
+                'template.spec.containers[0].envFrom[0]: Invalid value: "": must specify one of: '
+                "`configMapRef` or `secretRef`",
+                "template.spec.containers[0].lifecycle.preStop: Required value: "
+                "must specify a handler type",
+                "template.spec.containers[0].securityContext.runAsUser: Invalid value: -1: "
+                "must be between 0 and 2147483647, inclusive",
+                'template.spec.hostname: Invalid value: "A": a lowercase RFC 1123 label must '
+                "consist of lower case alphanumeric characters or '-', and must start and end "
+                "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+                "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+                'template.spec.os: Unsupported value: "plan9": supported values: "linux", '
+                '"windows"',
+            ],
+        ),
+    ],
+)
+def test_what_is_refused(key: tuple[str, str, str], obj: Object, found: list[str]) -> None:
+    assert [str(error) for error in find(*key).strategy.validate(obj, None)] == found
