@@ -16,6 +16,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.step import AsyncStep
+from berth.cluster.writes.admission.steps import MakeAdmission
 from berth.kube.field_errors import FieldError
 from berth.runtime.clock import FakeClock
 
@@ -150,6 +151,7 @@ class Serving:
         clock: FakeClock | None = None,
         store: Store | None = None,
         resources: Sequence[ResourceType] = RESOURCES,
+        admission: MakeAdmission | None = None,
     ) -> None:
         self.clock = clock or FakeClock(NOW)
         self.store = store or Store(log_capacity=log_capacity)
@@ -157,7 +159,7 @@ class Serving:
         self.server = ApiServer(
             self.registry,
             self.store,
-            admission=open_door,
+            admission=admission or open_door,
             clock=self.clock,
             rng=random.Random(1),
         )

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -36,6 +37,7 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.steps import standard_admission
 from berth.kube.client.api_client import ApiClient
 from berth.kube.client.connect import Endpoint, client_of
 from berth.kube.kubeconfig import Access, write_kubeconfig
@@ -69,6 +71,7 @@ class EmbeddedCluster:
         limits: InFlightLimits = DEFAULT,
         controller_options: ControllerOptions = DEFAULTS,
         features: Collection[str] = DEFAULT_FEATURES,
+        disabled_admission_plugins: Collection[str] = (),
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -77,7 +80,8 @@ class EmbeddedCluster:
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
         every decision about a request, and *limits* are for requests in progress. *features* are
-        the feature gates that are on.
+        the feature gates that are on, and *disabled_admission_plugins* of those that
+        :data:`.admission.steps.PLUGINS` lists.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
         the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
@@ -105,6 +109,7 @@ class EmbeddedCluster:
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
+            admission=partial(standard_admission, disabled=disabled_admission_plugins),
             signing_key=self._signing_key,
             observer=observer,
             limits=limits,

@@ -82,10 +82,23 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         " Gate=true or Gate=false. GenericWorkload serves PodGroups and Workloads",
     )
     parser.add_argument(
+        "--disable-admission-plugins", type=_plugins, default=frozenset(), metavar="NAMES",
+        help="admission plugins of kube-apiserver that are not to run, with commas between them",
+    )  # fmt: skip
+    parser.add_argument(
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
     add_controller_flags(parser)
+
+
+def _plugins(text: str) -> frozenset[str]:
+    from berth.cluster.writes.admission.steps import read_plugins  # takes long to load
+
+    try:
+        return read_plugins(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def embedded_cluster(
@@ -129,6 +142,7 @@ def embedded_cluster(
         limits=limits,
         controller_options=options or controller_options(given),
         features=enabled_features(gates),
+        disabled_admission_plugins=given.disable_admission_plugins,
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

@@ -9,7 +9,7 @@ from berth.runtime.duration import Duration
 
 
 class _Flag(NamedTuple):
-    read: Callable[[str], float | int]
+    read: Callable[[str], float | int | tuple[str, ...]]
     metavar: str
     help: str
 
@@ -20,6 +20,8 @@ def add_controller_flags(parser: argparse.ArgumentParser) -> None:
     for field, flag in _FLAGS.items():
         default = getattr(DEFAULTS, field)
         shown = Duration.of(default) if flag.read is _duration else default
+        if flag.read is _controllers:
+            shown = ",".join(default)
         group.add_argument(
             f"--{field.replace('_', '-')}",
             type=flag.read,
@@ -32,6 +34,15 @@ def add_controller_flags(parser: argparse.ArgumentParser) -> None:
 def controller_options(given: argparse.Namespace) -> ControllerOptions:
     """Return what the flags of :func:`add_controller_flags` ask for."""
     return ControllerOptions(**{field: getattr(given, field) for field in _FLAGS})
+
+
+def _controllers(text: str) -> tuple[str, ...]:
+    from berth.cluster.controllers.run import read_controllers  # takes long to load
+
+    try:
+        return read_controllers(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def _duration(text: str) -> float:
@@ -72,6 +83,11 @@ def _count(text: str) -> int:
 
 
 _FLAGS: Final = {
+    "controllers": _Flag(
+        _controllers, "NAMES",
+        "controllers to run: * for all, a name for one, -name for all but this one; empty for"
+        " none, as beside a kube-controller-manager",
+    ),
     "node_monitor_period": _Flag(
         _duration, "DURATION", "look at the heartbeats of all nodes this often"
     ),

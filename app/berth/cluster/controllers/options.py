@@ -24,6 +24,8 @@ class ControllerOptions:
     """The share of a zone's nodes that must be unhealthy to count as many; at least three nodes."""
     terminated_pod_gc_threshold: int = 12_500
     """How many pods that have ended may stay; 0: any number."""
+    controllers: tuple[str, ...] = ("*",)
+    """Which of them run, see :func:`.run.is_enabled`."""
 
 
 DEFAULTS: Final = ControllerOptions()

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from berth.cluster.access.signing_key import SigningKey
@@ -54,42 +54,134 @@ from berth.runtime.tasks import forever
 CONCURRENCY: Final = 48
 """Requests under way at a time, of all controllers together."""
 
-CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] = (
-    deployment.new_controller,
-    replica_set.new_controller,
-    replica_set.new_replication_controller,
-    stateful_set.new_controller,
-    daemon_set.new_controller,
-    job.new_controller,
-    cron_job.new_controller,
-    horizontal_pod_autoscaler.new_controller,
-    endpoints.new_controller,
-    endpoint_slice.new_controller,
-    ttl_after_finished.new_controller,
-    disruption.new_controller,
-    node_lifecycle.new_controller,
-    stale_disruption.new_controller,
-    taint_eviction.new_controller,
-    pod_garbage_collector.new_controller,
-    persistent_volume.new_controller,
-    resource_claim.new_controller,
-    ephemeral_volume.new_controller,
-    garbage_collector.new_controller,
-    namespace.new_controller,
-    service_account.new_controller,
-    service_account_token.new_controller,
-    root_ca.new_controller,
-    resource_quota.new_controller,
-    pod_group_protection.new_controller,
-    volume_protection.new_claim_controller,
-    volume_protection.new_volume_controller,
-    cluster_role_aggregation.new_controller,
-    certificate_approving.new_controller,
-    certificate_signing.new_controller,
-    policy_type_checking.new_controller,
-    flow_schema.new_controller,
+NewController = Callable[[ControllerContext], Controller | None]
+"""Makes a controller, and asks for the tables that it reads. None: there is nothing to do."""
+
+CONTROLLERS: Final[Mapping[str, Sequence[NewController]]] = {
+    "deployment-controller": (deployment.new_controller,),
+    "replicaset-controller": (replica_set.new_controller,),
+    "replicationcontroller-controller": (replica_set.new_replication_controller,),
+    "statefulset-controller": (stateful_set.new_controller,),
+    "daemonset-controller": (daemon_set.new_controller,),
+    "job-controller": (job.new_controller,),
+    "cronjob-controller": (cron_job.new_controller,),
+    "horizontal-pod-autoscaler-controller": (horizontal_pod_autoscaler.new_controller,),
+    "endpoints-controller": (endpoints.new_controller,),
+    "endpointslice-controller": (endpoint_slice.new_controller,),
+    "ttl-after-finished-controller": (ttl_after_finished.new_controller,),
+    "disruption-controller": (disruption.new_controller, stale_disruption.new_controller),
+    "node-lifecycle-controller": (node_lifecycle.new_controller,),
+    "taint-eviction-controller": (taint_eviction.new_controller,),
+    "pod-garbage-collector-controller": (pod_garbage_collector.new_controller,),
+    "persistentvolume-binder-controller": (persistent_volume.new_controller,),
+    "resourceclaim-controller": (resource_claim.new_controller,),
+    "ephemeral-volume-controller": (ephemeral_volume.new_controller,),
+    "garbage-collector-controller": (garbage_collector.new_controller,),
+    "namespace-controller": (namespace.new_controller,),
+    "serviceaccount-controller": (service_account.new_controller,),
+    "serviceaccount-token-controller": (service_account_token.new_controller,),
+    "root-ca-certificate-publisher-controller": (root_ca.new_controller,),
+    "resourcequota-controller": (resource_quota.new_controller,),
+    "podgroup-protection-controller": (pod_group_protection.new_controller,),
+    "persistentvolumeclaim-protection-controller": (volume_protection.new_claim_controller,),
+    "persistentvolume-protection-controller": (volume_protection.new_volume_controller,),
+    "clusterrole-aggregation-controller": (cluster_role_aggregation.new_controller,),
+    "certificatesigningrequest-approving-controller": (certificate_approving.new_controller,),
+    "certificatesigningrequest-signing-controller": (certificate_signing.new_controller,),
+    "validatingadmissionpolicy-status-controller": (policy_type_checking.new_controller,),
+}
+"""By the name that kube-controller-manager has for it."""
+
+OF_API_SERVER: Final[Sequence[NewController]] = (flow_schema.new_controller,)
+"""Run by kube-apiserver in a real cluster, so that nobody else does their work."""
+
+NOT_HERE: Final = frozenset(
+    {
+        "bootstrap-signer-controller",
+        "certificatesigningrequest-cleaner-controller",
+        "cloud-node-lifecycle-controller",
+        "device-taint-eviction-controller",
+        "endpointslice-mirroring-controller",
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "legacy-serviceaccount-token-cleaner-controller",
+        "node-ipam-controller",
+        "node-route-controller",
+        "persistentvolume-attach-detach-controller",
+        "persistentvolume-expander-controller",
+        "selinux-warning-controller",
+        "service-cidr-controller",
+        "service-lb-controller",
+        "storage-version-migrator-controller",
+        "storageversion-garbage-collector-controller",
+        "token-cleaner-controller",
+        "ttl-controller",
+    }
 )
-"""Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
+"""Further controllers of kube-controller-manager, which may be named, too."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "attachdetach": "persistentvolume-attach-detach-controller",
+    "bootstrapsigner": "bootstrap-signer-controller",
+    "clusterrole-aggregation": "clusterrole-aggregation-controller",
+    "cronjob": "cronjob-controller",
+    "csrapproving": "certificatesigningrequest-approving-controller",
+    "csrcleaner": "certificatesigningrequest-cleaner-controller",
+    "csrsigning": "certificatesigningrequest-signing-controller",
+    "daemonset": "daemonset-controller",
+    "deployment": "deployment-controller",
+    "disruption": "disruption-controller",
+    "endpoint": "endpoints-controller",
+    "endpointslice": "endpointslice-controller",
+    "endpointslicemirroring": "endpointslice-mirroring-controller",
+    "ephemeral-volume": "ephemeral-volume-controller",
+    "garbagecollector": "garbage-collector-controller",
+    "horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
+    "job": "job-controller",
+    "namespace": "namespace-controller",
+    "nodeipam": "node-ipam-controller",
+    "nodelifecycle": "node-lifecycle-controller",
+    "persistentvolume-binder": "persistentvolume-binder-controller",
+    "persistentvolume-expander": "persistentvolume-expander-controller",
+    "podgc": "pod-garbage-collector-controller",
+    "pv-protection": "persistentvolume-protection-controller",
+    "pvc-protection": "persistentvolumeclaim-protection-controller",
+    "replicaset": "replicaset-controller",
+    "replicationcontroller": "replicationcontroller-controller",
+    "resource-claim-controller": "resourceclaim-controller",
+    "resourcequota": "resourcequota-controller",
+    "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
+    "route": "node-route-controller",
+    "service": "service-lb-controller",
+    "serviceaccount": "serviceaccount-controller",
+    "serviceaccount-token": "serviceaccount-token-controller",
+    "statefulset": "statefulset-controller",
+    "storage-version-gc": "storageversion-garbage-collector-controller",
+    "tokencleaner": "token-cleaner-controller",
+    "ttl": "ttl-controller",
+    "ttl-after-finished": "ttl-after-finished-controller",
+}
+"""What kube-controller-manager called them before 1.28, and still understands."""
+
+
+def read_controllers(text: str) -> tuple[str, ...]:
+    """Read ``--controllers``, as in ``*,-job-controller``; ValueError for an unknown name."""
+    said = [each.strip() for each in text.split(",") if each.strip()]
+    read = []
+    for each in said:
+        sign, name = ("-", each[1:]) if each.startswith("-") else ("", each)
+        name = ALIASES.get(name, name)
+        if each != "*" and name not in CONTROLLERS and name not in NOT_HERE:
+            raise ValueError(f"{name!r} is not in the list of known controllers")
+        read.append(f"{sign}{name}")
+    return tuple(read)
+
+
+def is_enabled(name: str, controllers: Sequence[str]) -> bool:
+    """Whether a controller runs: what names it first decides, and ``*`` is all others."""
+    for each in controllers:
+        if each.removeprefix("-") == name:
+            return each == name
+    return "*" in controllers
 
 
 class Controllers:
@@ -134,7 +226,13 @@ class Controllers:
             features,
         )
         slots = asyncio.Semaphore(CONCURRENCY)
-        made = [new_controller(context) for new_controller in CONTROLLERS]
+        enabled = [
+            new_controller
+            for name, of_name in CONTROLLERS.items()
+            if is_enabled(name, options.controllers)
+            for new_controller in of_name
+        ]
+        made = [new_controller(context) for new_controller in (*enabled, *OF_API_SERVER)]
         self._loops = [
             Loop(controller, client, clock=clock, slots=slots)
             for controller in made

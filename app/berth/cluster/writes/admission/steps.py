@@ -4,7 +4,7 @@ That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``
 """
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.features import DEFAULT_FEATURES
@@ -51,6 +51,34 @@ from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesBy
 from berth.cluster.writes.identities import Identities
 from berth.runtime.clock import Clock
 
+PLUGINS: Final = (
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "LimitRanger",
+    "NamespaceLifecycle",
+    "PersistentVolumeClaimResize",
+    "PodSecurity",
+    "Priority",
+    "ResourceQuota",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+)
+"""Admission plugins of kube-apiserver that can be disabled here."""
+
+
+def read_plugins(text: str) -> frozenset[str]:
+    """Read names of plugins with commas between; ValueError for an unknown one."""
+    names = frozenset(filter(None, map(str.strip, text.split(","))))
+    if unknown := sorted(names.difference(PLUGINS)):
+        raise ValueError(f'admission-control plugin "{unknown[0]}" is unknown, or always enabled')
+    return names
+
 
 class MakeAdmission(Protocol):
     """Returns the admission of a server that is being made."""
@@ -80,7 +108,7 @@ def standard_admission(
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others.
 
-    *disabled* are names of plugins, as kube-apiserver's ``--disable-admission-plugins`` has them.
+    *disabled* are of :data:`PLUGINS`, as in kube-apiserver's ``--disable-admission-plugins``.
     """
     service_account = ServiceAccount(store, identities=identities)
     awaited = AwaitServiceAccount(service_account, clock=clock)
@@ -116,5 +144,5 @@ def standard_admission(
     return Admission(
         [step for step in steps if type(step).__name__ not in disabled],
         async_steps=async_steps if "ServiceAccount" in disabled else (awaited, *async_steps),
-        last=(ResourceQuota(store, clock=clock),),
+        last=() if "ResourceQuota" in disabled else (ResourceQuota(store, clock=clock),),
     )
