@@ -136,6 +136,15 @@ QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
 RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
+FAITHFUL = (
+    "failed to create typed patch object",
+    "failed to convert new object",
+    "failed to convert new typed object",
+    "does not contain declared merge key",
+)
+"""What the API server answers with a 500, too: what is applied or merged does not fit its kind."""
+
+
 def open_door(_store: Store, *, async_steps: Sequence[AsyncStep], **_: Any) -> Admission:
     """Let everything pass that no webhook stops."""
     return Admission(async_steps=async_steps)

@@ -205,7 +205,7 @@ def plain(value: Any, *, inside: str = "") -> Any:
         case str():
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
-            value = TIMESTAMP.sub("T", UUID.sub("UID", VERSION.sub(r"\1N", value)))
+            value = TIMESTAMP.sub("T", VERSION.sub(r"\1N", UUID.sub("UID", value)))
             return GENERATED.sub("gn-R", value)
     return value
 

@@ -11,13 +11,7 @@ from tests.cluster.at_once import at_once
 from tests.cluster.every_kind import EVERY_KIND
 from tests.cluster.every_status import STATUSES
 from tests.cluster.planting import CREATED, WAYS, Planting, World
-
-FAITHFUL = (
-    "failed to create typed patch object",
-    "failed to convert new typed object",
-    "does not contain declared merge key",
-)
-"""What the API server answers with a 500, too: what is applied or merged does not fit its kind."""
+from tests.cluster.serving import FAITHFUL
 
 
 @cache

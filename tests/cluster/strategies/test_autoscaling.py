@@ -71,7 +71,7 @@ def test_what_is_well(spec: Any) -> None:
         pytest.param(
             {"maxReplicas": 0},
             [
-                "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+                "spec.maxReplicas: Required value: must be set and greater than 0",
                 "spec.maxReplicas: Invalid value: 0: must be greater than or equal to "
                 "`minReplicas`",
             ],

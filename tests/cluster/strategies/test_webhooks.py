@@ -56,7 +56,7 @@ def configuration(*hooks: Object) -> Object:
             hook(clientConfig={"url": "http://example.com"}),
             [
                 "webhooks[0].clientConfig.url: Invalid value: \"http\": 'https' is the only "
-                "allowed URL scheme; desired format: https://host[:port]/path"
+                "allowed URL scheme; desired format: https://host[/path]"
             ],
             id="plain HTTP",
         ),

@@ -43,7 +43,9 @@ def _bounds(spec: Object) -> Iterator[FieldError]:
     if least is not None and least < 1:
         detail = "must be greater than or equal to 1"
         yield field_errors.invalid("spec.minReplicas", least, detail)
-    if most < 1:
+    if not most:
+        yield field_errors.required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
         yield field_errors.invalid("spec.maxReplicas", most, "must be greater than 0")
     if least is not None and most < least:
         detail = "must be greater than or equal to `minReplicas`"

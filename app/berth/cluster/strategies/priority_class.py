@@ -44,16 +44,15 @@ def prepare(new: Object, old: Object | None) -> None:
 
 
 def validate(new: PriorityClass, old: PriorityClass | None) -> list[FieldError]:
-    errors = metadata.validate(new.metadata, old.metadata if old else None, namespaced=False)
-    errors += _validate_value(new)
-    if new.preemption_policy not in PREEMPTION_POLICIES:
-        errors.append(
-            field_errors.not_supported(
-                "preemptionPolicy", new.preemption_policy or "", PREEMPTION_POLICIES
-            )
-        )
     if old is None:
+        errors = metadata.validate(new.metadata, None, namespaced=False) + _validate_value(new)
+        policy = new.preemption_policy or ""
+        if policy not in PREEMPTION_POLICIES:
+            errors.append(
+                field_errors.not_supported("preemptionPolicy", policy, PREEMPTION_POLICIES)
+            )
         return errors
+    errors = []
     if new.value != old.value:
         errors.append(field_errors.forbidden("value", "may not be changed in an update."))
     if new.preemption_policy != old.preemption_policy:

@@ -7,6 +7,7 @@ from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
+from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
 
@@ -24,6 +25,9 @@ class ReplicationController(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     """Select by the template's labels, and be labelled like it, if nothing else is said."""
+    if section(obj, "spec").get("template") is None:
+        obj["spec"].setdefault("replicas", 1)
+        return
     workload.default(obj)
     labels = section(obj, "spec", "template", "metadata").get("labels")
     if labels:
@@ -41,6 +45,12 @@ def prepare(new: Object, old: Object | None) -> None:
 def validate(new: ReplicationController, old: ReplicationController | None) -> list[FieldError]:
     errors = metadata.validate(new.metadata, old.metadata if old else None)
     spec = new.spec or ReplicationControllerSpec()
+    if not spec.selector:
+        errors.append(field_errors.required("spec.selector"))
+    if spec.template is None:
+        errors.append(field_errors.required("spec.template"))
+    if not spec.selector or spec.template is None:
+        return errors
     modern = WorkloadSpec(
         replicas=spec.replicas,
         selector=LabelSelector(match_labels=spec.selector),

@@ -22,7 +22,7 @@ VERSIONS: Final = ("v1", "v1beta1")
 SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT", "*")
 SCOPES: Final = ("*", "Cluster", "Namespaced")
-URL_FORM: Final = "desired format: https://host[:port]/path"
+URL_FORM: Final = "desired format: https://host[/path]"
 SECONDS: Final = range(1, 31)
 PORTS: Final = range(1, 65536)
 
