@@ -112,6 +112,7 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             "ports": [{"name": "http", "port": 80, "targetPort": "http"}],
             "externalIPs": ["1.2.3.4"],
             "sessionAffinityConfig": {},
+            "type": "LoadBalancer",
         }
     },
     "apiregistration.k8s.io/v1/apiservices": {

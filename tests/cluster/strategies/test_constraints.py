@@ -123,6 +123,40 @@ def ingress(**path: Any) -> Object:
             ["spec.nfs: Forbidden: may not specify more than 1 volume type"],
         ),
         (
+            ("storage.k8s.io", "v1", "volumeattachments"),
+            {
+                "metadata": META,
+                "spec": {
+                    "attacher": "example.com",
+                    "nodeName": "n",
+                    "source": {
+                        "inlineVolumeSpec": {
+                            "accessModes": ["ReadWriteOnce"],
+                            "csi": {"driver": "example.com", "volumeHandle": "v"},
+                        }
+                    },
+                },
+            },
+            [],
+        ),
+        (
+            ("storage.k8s.io", "v1", "volumeattachments"),
+            {
+                "metadata": META,
+                "spec": {
+                    "attacher": "example.com",
+                    "nodeName": "n",
+                    "source": {"inlineVolumeSpec": {}},
+                },
+            },
+            [
+                "spec.source.inlineVolumeSpec.csi: Required value: "
+                "has to be specified in the context of inline volumes",
+                "spec.source.inlineVolumeSpec.accessModes: Required value",
+                "spec.source.inlineVolumeSpec: Required value: must specify a volume type",
+            ],
+        ),
+        (
             ("", "v1", "endpoints"),
             {"metadata": SPACED, "subsets": [{"ports": [{"port": 70000}]}]},
             [

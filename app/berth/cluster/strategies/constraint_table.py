@@ -36,7 +36,7 @@ from berth.cluster.strategies.constraints import (
     selector,
     text,
 )
-from berth.cluster.strategies.quantities import validate_quantity
+from berth.cluster.strategies.quantities import is_extended, validate_quantity
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.quantity import parse
@@ -69,7 +69,10 @@ def _access_modes(modes: list[str] | None, path: str) -> Errors:
         yield field_errors.forbidden(path, detail)
 
 
-def _storage_only(capacity: Object | None, path: str) -> Errors:
+def _capacity(capacity: Object | None, path: str) -> Errors:
+    if path.endswith("inlineVolumeSpec.capacity"):  # of an attachment, which needs none
+        return
+    yield from required()(capacity, path)
     if not capacity or list(capacity) != ["storage"]:
         yield field_errors.not_supported(path, capacity, ("storage",))
     for name, quantity in (capacity or {}).items():
@@ -104,6 +107,11 @@ def _dns_policy(spec: Object, path: str) -> Errors:
     elif not servers:
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
         yield field_errors.required(f"{at}.nameservers", detail)
+
+
+def _dns_option(option: Object, path: str) -> Errors:
+    if not option.get("name"):
+        yield field_errors.required(path, "must not be empty")
 
 
 def _operating_system(os: Object | None, path: str) -> Errors:
@@ -340,6 +348,11 @@ def _network_peer(peer: Object, path: str) -> Errors:
         yield field_errors.forbidden(path, "may not specify both ipBlock and another peer")
 
 
+def _extended_resource(name: str | None, path: str) -> Errors:
+    if name is not None and (not is_extended(name) or syntax.qualified_name(name)):
+        yield field_errors.invalid(path, name, "must be a valid extended resource name")
+
+
 def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
     known: list[dict[str, set[str]]] = []
     for index, term in enumerate(terms or ()):
@@ -381,17 +394,9 @@ def _attached_source(source: Object, path: str) -> Errors:
         yield field_errors.forbidden(path, detail)
     elif inline is None:
         yield from said(syntax.dns1123_subdomain)(volume, f"{path}.persistentVolumeName")
-    else:
-        yield from _inline_volume(inline, f"{path}.inlineVolumeSpec")
-
-
-def _inline_volume(spec: Object, path: str) -> Errors:
-    if spec.get("csi") is None:
+    elif inline.get("csi") is None:
         detail = "has to be specified in the context of inline volumes"
-        yield field_errors.required(f"{path}.csi", detail)
-    yield from required()(spec.get("accessModes"), f"{path}.accessModes")
-    if spec.get("csi") is None:
-        yield field_errors.required(path, "must specify a volume type")
+        yield field_errors.required(f"{path}.inlineVolumeSpec.csi", detail)
 
 
 def _lowered(rule: syntax.Rule) -> syntax.Rule:
@@ -492,7 +497,7 @@ TABLE: Final[Table] = {
     },
     "core.v1.PersistentVolumeSpec": {
         "accessModes": (required(), _access_modes),
-        "capacity": (required(), _storage_only),
+        "capacity": (_capacity,),
         "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
         ITSELF: (_one_source,),
         "storageClassName": (text(syntax.dns1123_subdomain),),
@@ -557,7 +562,7 @@ TABLE: Final[Table] = {
         "nameservers": (of_each(ip), at_most(3, "must not have more than 3 nameservers")),
         "searches": (at_most(32, "must not have more than 32 search paths"),),
     },
-    "core.v1.PodDNSConfigOption": {"name": (required("must not be empty"),)},
+    "core.v1.PodDNSConfigOption": {ITSELF: (_dns_option,)},
     "core.v1.PodSecurityContext": {
         "runAsUser": (_IDENTITY,),
         "runAsGroup": (_IDENTITY,),
@@ -670,6 +675,12 @@ TABLE: Final[Table] = {
         "except": (of_each(said(syntax.cidr)),),
     },
     "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
+    "resource.v1.DeviceClaimConfiguration": {"opaque": (required(),)},
+    "resource.v1.DeviceClassConfiguration": {"opaque": (required(),)},
+    "resource.v1.DeviceClassSpec": {"extendedResourceName": (_extended_resource,)},
+    "resource.v1.DeviceRequest": {
+        "name": (lambda value, path: said(syntax.dns1123_label)(value or "", path),)
+    },
     "storage.v1.CSIDriverSpec": {
         "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
         "volumeLifecycleModes": (_driver_modes,),

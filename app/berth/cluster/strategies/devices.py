@@ -102,8 +102,6 @@ def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
 
 
 def _check_request(request: Object, path: str, features: Features) -> Iterator[FieldError]:
-    if not request.get("name"):
-        yield field_errors.required(f"{path}.name")
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
     if exactly:
         if not exactly.get("deviceClassName"):

@@ -4,6 +4,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, section, validated
+from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -55,10 +56,22 @@ def validate(new: Namespace, old: Namespace | None) -> list[FieldError]:
     ]
 
 
+def validate_status(new: Object, _old: Object | None) -> list[FieldError]:
+    phase = (new.get("status") or {}).get("phase")
+    is_deleted = bool(new["metadata"].get("deletionTimestamp"))
+    if phase == ("Terminating" if is_deleted else "Active"):
+        return []
+    detail = "may only be 'Active' if `deletionTimestamp` is empty"
+    if is_deleted:
+        detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+    return [field_errors.invalid("status.Phase", phase, detail)]
+
+
 NAMESPACE = Strategy(
     default=default,
     prepare=prepare,
     validate=validated(Namespace, validate),
+    validate_status=validate_status,
     initial_status=lambda _obj: {"phase": "Active"},
     deleting=deleting,
 )

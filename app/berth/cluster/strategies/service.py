@@ -190,9 +190,18 @@ def _validate_ports(ports: list[ServicePort]) -> list[FieldError]:
     return errors
 
 
+def validate_status(new: Object, _old: Object | None) -> list[FieldError]:
+    balancer = (new.get("status") or {}).get("loadBalancer") or {}
+    if not balancer.get("ingress") or (new.get("spec") or {}).get("type") == "LoadBalancer":
+        return []
+    detail = "may only be used when `spec.type` is 'LoadBalancer'"
+    return [field_errors.forbidden("status.loadBalancer.ingress", detail)]
+
+
 SERVICE = Strategy(
     default=default,
     prepare=prepare,
     validate=validated(Service, validate),
+    validate_status=validate_status,
     initial_status=lambda _obj: {"loadBalancer": {}},
 )

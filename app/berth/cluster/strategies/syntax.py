@@ -45,7 +45,7 @@ def _rule(pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...]
     return rule
 
 
-dns1123_label = _rule(
+_dns1123_label = _rule(
     _LABEL,
     limit=63,
     complaint="a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
@@ -88,6 +88,14 @@ _name_part = _rule(
     "with an alphanumeric character",
     examples=("MyName", "my.name", "123-abc"),
 )
+
+
+def dns1123_label(value: str) -> list[str]:
+    """Evaluate a label, of which a subdomain has several."""
+    complaints = _dns1123_label(value)
+    if complaints and len(value) <= 63 and not dns1123_subdomain(value):
+        return ["must not contain dots"]
+    return complaints
 
 
 def qualified_name(value: str) -> list[str]:
