@@ -146,3 +146,18 @@ def object_of(each: Type) -> Schema | None:
             return object_of(inner)
         case _:
             return None
+
+
+def objects_in(
+    type_: Type, value: Any, path: str = ""
+) -> Iterator[tuple[Schema, dict[str, Any], str]]:
+    """Yield the objects nearest in a value of a type, itself if it is one, each with its path."""
+    match type_:
+        case Schema() if isinstance(value, dict):
+            yield type_, value, path
+        case ListOf(item):
+            for index, child in enumerate(value):
+                yield from objects_in(item, child, f"{path}[{index}]")
+        case MapOf(item):
+            for key, child in value.items():
+                yield from objects_in(item, child, f"{path}[{key}]")

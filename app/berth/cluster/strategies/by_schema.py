@@ -1,12 +1,12 @@
 """Rules that the schema says: defaults and enums, for kinds that need few others."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.go_value import go_value
-from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
+from berth.cluster.schemas.types import Field, Schema, object_of, objects_in
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.metadata import AnyObject
@@ -151,7 +151,7 @@ def fill_defaults(schema: Schema, obj: Object) -> None:
         if field.default is not None and (value is None or (field.by_value and not value)):
             obj[name] = field.default
         elif value is not None:
-            for below, child in _objects_in(field.type, value):
+            for below, child, _ in objects_in(field.type, value):
                 fill_defaults(below, child)
 
 
@@ -177,15 +177,3 @@ def _leads_to(schema: Schema | None, wanted: Callable[[Field], bool], seen: set[
         wanted(field) or _leads_to(object_of(field.type), wanted, seen)
         for field in schema.fields.values()
     )
-
-
-def _objects_in(each: Type, value: Any) -> Iterator[tuple[Schema, Object]]:
-    match each:
-        case Schema():
-            yield each, value
-        case ListOf(item):
-            for child in value:
-                yield from _objects_in(item, child)
-        case MapOf(item):
-            for child in value.values():
-                yield from _objects_in(item, child)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.resources import Object
-from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
+from berth.cluster.schemas.types import Field, Schema, object_of, objects_in
 from berth.cluster.strategies import selectors, syntax
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.kube import field_errors
@@ -50,7 +50,7 @@ class Constraints:
             for rule in rules:
                 yield from rule(value, here)
             if value is not None:
-                for below, child, place in _objects_in(field.type, value, here):
+                for below, child, place in objects_in(field.type, value, here):
                     yield from self.violations(below, child, place)
 
     def _plan(self, schema: Schema) -> list[tuple[str, Field | None, tuple[Rule, ...]]]:
@@ -81,18 +81,6 @@ class Constraints:
             self._lists(field) or self._leads_on(object_of(field.type), seen)
             for field in schema.fields.values()
         )
-
-
-def _objects_in(type_: Type, value: Any, path: str) -> Iterator[tuple[Schema, Object, str]]:
-    match type_:
-        case Schema() if isinstance(value, dict):
-            yield type_, value, path
-        case ListOf(item):
-            for index, child in enumerate(value):
-                yield from _objects_in(item, child, f"{path}[{index}]")
-        case MapOf(item):
-            for key, child in value.items():
-                yield from _objects_in(item, child, f"{path}[{key}]")
 
 
 # Rules. Those that are not about presence say nothing of a missing value.
