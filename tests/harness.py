@@ -19,7 +19,7 @@ from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup
 from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.runtime.clock import Clock, FakeClock
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.in_memory_api import InMemoryApi
@@ -223,7 +223,7 @@ class Harness:
             transport=network,
         )
         self.listers = listers()
-        read_pod = pod_reader(enabled_features(loaded.feature_gates))
+        read_pod = pod_reader(features_of(loaded))
         self.cluster = FakeCluster(self.clock, self.listers, read_pod=read_pod)
         self.core = SchedulerCore(
             loaded,

@@ -116,7 +116,7 @@ def test_explain_names_what_is_wrong(
     [
         pytest.param(["version"], 0, "berth 0.1.0", id="version"),
         pytest.param(["--version"], 0, "berth 0.1.0", id="version as a flag"),
-        pytest.param(["--version", "--raw"], 0, "(kube-scheduler 1.36", id="version, all of it"),
+        pytest.param(["--version", "--raw"], 0, "(kube-scheduler 1.37", id="version, all of it"),
         pytest.param(["-h"], 0, "usage: berth COMMAND", id="help in short"),
         pytest.param(["help"], 0, "usage: berth COMMAND", id="help as a command"),
         pytest.param(["help", "--help"], 0, "usage: berth COMMAND", id="help about help"),

@@ -69,7 +69,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, capsys: pytest.CaptureFixt
     ("flag", "has"),
     [
         pytest.param("--version", "berth ", id="the version"),
-        pytest.param("--version=raw", "(kube-scheduler 1.36; ", id="all of it"),
+        pytest.param("--version=raw", "(kube-scheduler 1.37; ", id="all of it"),
     ],
 )
 def test_version(flag: str, has: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_gates_that_cannot_be_had_are_refused(capsys: pytest.CaptureFixture[str]
         "berth run: --feature-gates: cannot set feature gate SchedulerQueueingHints to false,"
         " feature is locked to true\n"
     )
-    assert cli.main(["run", "--feature-gates=GangScheduling=true"]) == 2
+    assert cli.main(["run", "--feature-gates=TopologyAwareWorkloadScheduling=true"]) == 2
     assert capsys.readouterr().err == (
         "berth run: --feature-gates: GangScheduling is enabled, but depends on features that are"
         " disabled: [GenericWorkload]\n"

@@ -21,7 +21,8 @@ import berth.scheduler.metrics
 from berth.kube.client.connect import Endpoint, client_of
 from berth.runtime.clock import FakeClock
 from berth.runtime.metrics import Family
-from berth.scheduler.config.feature_gates import CONSULTED, KNOWN, OWN, TURNABLE
+from berth.runtime.release import RELEASES, EffectiveVersion
+from berth.scheduler.config.feature_gates import CONSULTED, OWN, TURNABLE, default_gates
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.config.options import flag_fields
 from berth.scheduler.config.types import KubeSchedulerConfiguration, PluginSet
@@ -164,12 +165,20 @@ def test_plugin_arguments() -> None:
 
 def test_feature_gates() -> None:
     stages = {"ALPHA": "alpha", "BETA": "beta", "": "GA", "BERTH": "berth"}
+    releases = [default_gates(EffectiveVersion.of(release)) for release in RELEASES]
     wanted = {}
     for name in CONSULTED | TURNABLE:
-        gate = KNOWN[name]
-        same = gate.locked or name in TURNABLE
+        gates = [release.get(name) for release in releases]
+        cells = [
+            "-"
+            if gate is None
+            else f"{stages[gate.stage]}, {'on' if gate.enabled else 'off'}"
+            + (", locked" if gate.locked else "")
+            for gate in gates
+        ]
+        same = name in TURNABLE or all(gate.locked for gate in gates if gate is not None)
         state = "own" if name in OWN else "same" if same else "differs"
-        wanted[name] = [stages[gate.stage], "on" if gate.enabled else "off", state]
+        wanted[name] = [*cells, state]
     assert {name: rest[:3] for name, rest in listed("Feature gates").items()} == wanted
 
 

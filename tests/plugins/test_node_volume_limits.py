@@ -15,6 +15,7 @@ from berth.kube.objects.pod import (
     Volume,
 )
 from berth.kube.objects.storage import CSISource, VolumeAttachment
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.node_table import NodeTable
@@ -345,7 +346,7 @@ def evaluate_scaling(
 ) -> dict[str, Status | None]:
     """Return what Filter says of two nodes, with the gate on."""
     nodes = table(node("n1"), node("n2"), pods=pods)
-    features = frozenset({VOLUME_LIMIT_SCALING})
+    features = Features.of(VOLUME_LIMIT_SCALING)
     tested = NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects), features=features))
     state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
     assert tested.pre_filter(state, info, nodes) is None

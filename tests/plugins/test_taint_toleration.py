@@ -5,6 +5,7 @@ import pytest
 from berth.kube.objects.node import Node, Taint
 from berth.kube.objects.pod import Pod, Toleration
 from berth.kube.objects.taints import COMPARISONS
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import QueueingHint
 from berth.scheduler.framework.handle import Handle
@@ -68,7 +69,7 @@ def test_comparisons_with_their_gate(
     operator: str, bound: str, value: str, want: Status | None
 ) -> None:
     nodes = table(node("n", taints=[taint("gpu-count", value)]))
-    plugin = TaintToleration(None, Handle(nodes, features=frozenset({COMPARISONS})))
+    plugin = TaintToleration(None, Handle(nodes, features=Features.of(COMPARISONS)))
     a_pod = pod(tolerations=[toleration("gpu-count", bound, operator=operator)])
     assert verdicts(plugin, a_pod, nodes) == {"n": want}
     soft = table(node("n", taints=[taint("gpu-count", value, effect="PreferNoSchedule")]))

@@ -19,6 +19,7 @@ from berth.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
@@ -172,7 +173,7 @@ def test_events_of_node_volume_limits() -> None:
 
 
 def test_with_volume_limit_scaling_a_new_driver_wakes() -> None:
-    features = frozenset({VOLUME_LIMIT_SCALING})
+    features = Features.of(VOLUME_LIMIT_SCALING)
     plugin = NodeVolumeLimits(None, Handle(table(), features=features))
     update = on(EventResource.CSI_NODE, ActionType.UPDATE, after_driver_installation)
     assert update in plugin.events_to_register()

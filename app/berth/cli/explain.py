@@ -18,6 +18,7 @@ from berth.cli.flags.running_scheduler import (
     config_flags,
     scheduler,
 )
+from berth.cli.flags.versions import add_emulated_version
 from berth.insight.explain.workload import POD, POD_GROUP, WORKLOADS, Workload, kind_named
 from berth.runtime import log
 from berth.runtime.errors import UserError
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         help="write the decisions for all scenarios to this file, as JSON lines",
     )  # fmt: skip
     parser.add_argument("--id", help="explain this scenario only")
+    add_emulated_version(parser)
     parser.add_argument("--output", choices=["table", "json"], help="output format; default: table")
     parser.add_argument(
         "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
@@ -142,11 +144,15 @@ def run(given: argparse.Namespace) -> int:
     with importing():
         from berth.insight.offline.explain import explain
         from berth.insight.offline.files import answer_all
+        from berth.scheduler.config.load import emulating
 
     log.setup(logging.ERROR)
     if given.target is not None:
         registry = known_plugins(given).registry
-        problems = answer_all(given.source, given.target, lambda found: explain(found, registry))
+        adjust = emulating(given.emulated_version)
+        problems = answer_all(
+            given.source, given.target, lambda found: explain(found, registry, adjust=adjust)
+        )
         if problems:
             raise ExplainError("\n".join(problems))
         return 0
@@ -271,7 +277,9 @@ def _print(explanation: "Explanation") -> None:
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
     from berth.insight.offline.files import opened, scenarios
     from berth.insight.offline.reasons import reasons
+    from berth.scheduler.config.load import emulating
 
+    adjust = emulating(given.emulated_version)
     limit, count = _limit(given), 0
     registry = known_plugins(given).registry
     with opened(given.source, "rt") as lines:
@@ -280,7 +288,7 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
             if given.id is not None and identity != given.id:
                 continue
             with _placed(where):
-                found = reasons(scenario, registry, limit=limit)
+                found = reasons(scenario, registry, limit=limit, adjust=adjust)
             if as_json:
                 answer = {"unsupported": found}
                 if not isinstance(found, str):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_document, known_plugins
 from berth.cli.flags.running_scheduler import CREDENTIALS, add_scheduler_flags, scheduler
+from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
 from berth.runtime.terminal import UsageError, note, positive, program, say_json
 from berth.scheduler.config.presets import PRESETS
@@ -133,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         help="place all movable running pods again, as if they were not running",
     )  # fmt: skip
     ask.add_argument("--config", type=Path, metavar="FILE", help="use this configuration")
+    add_emulated_version(ask)
     ask.add_argument("--compare-config", type=Path, metavar="FILE", help="compare with this one")
     ask.add_argument("--preset", choices=PRESETS, help="use this preset")
     ask.add_argument("--compare-preset", choices=PRESETS, help="compare with this one")
@@ -198,10 +200,14 @@ def _recorded(given: argparse.Namespace) -> int:
     with importing():
         from berth.insight.offline.files import answer_all
         from berth.insight.offline.simulate import simulate
+        from berth.scheduler.config.load import emulating
 
     registry = known_plugins(given).registry
+    adjust = emulating(given.emulated_version)
     problems = answer_all(
-        given.source, given.target, lambda found: simulate(found, registry, seed=given.seed)
+        given.source,
+        given.target,
+        lambda found: simulate(found, registry, seed=given.seed, adjust=adjust),
     )
     if problems:
         raise UsageError("\n".join(problems))

@@ -24,8 +24,8 @@ from berth.cli.flags.embedded_cluster import (
     kubelet_configuration,
     node_pools,
 )
-from berth.cli.flags.feature_gates import with_gates
 from berth.cli.flags.recording import add_recording_flags, recording
+from berth.cli.flags.versions import add_emulated_version, with_versions
 from berth.runtime import log
 from berth.runtime.addresses import UI_PORT, UP_PORT
 from berth.runtime.terminal import naming_port, port, program, say
@@ -86,6 +86,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         " in --plugin-dir changes",
     )  # fmt: skip
     add_preset_flag(parser)
+    add_emulated_version(parser)
     add_plugin_flags(parser)
     add_recording_flags(parser)
     parser.add_argument(
@@ -144,10 +145,12 @@ def run(given: argparse.Namespace) -> int:
         from berth.cluster.sources import gather
         from berth.runtime.clock import RealClock
         from berth.runtime.event_loop import in_loop, sparing_survivors
+        from berth.scheduler.config.feature_gates import features_of
         from berth.service.running import run_and_reload
         from berth.tools.up.up import Up, UpOptions
 
-    source = configuration_source(given, adjust=partial(with_gates, gates=given.feature_gates))
+    versions = partial(with_versions, gates=given.feature_gates, emulated=given.emulated_version)
+    source = configuration_source(given, adjust=versions)
     config, plugins = source.load()
 
     async def schedule(service: "SchedulerService") -> None:
@@ -178,7 +181,7 @@ def run(given: argparse.Namespace) -> int:
         service = Up(
             options,
             config,
-            embedded_cluster(given, gates=config.feature_gates),
+            embedded_cluster(given, features=features_of(config)),
             plugins=plugins,
             schedule=schedule,
             recording=recording(given),
@@ -216,7 +219,7 @@ def _run_scenario(given: argparse.Namespace) -> int:
                 given,
                 clock=clock,
                 rng=rng,
-                gates=file.feature_gates,
+                features=file.features,
                 options=file.controller_options(),
             ),
             plugins=plugins,

@@ -75,6 +75,7 @@ def scheduler_application(
             flags=flags,
             paths=lambda: sorted(application.paths),
             clock=service.clock,
+            effective=service.version,
             gates=service.gates,
         ),
         explain_endpoints(explainer, why_missing=MissingPods(service.client).why),

@@ -27,7 +27,8 @@ from berth.scheduler.config.feature_gates import (
     GENERIC_WORKLOAD,
     SCHEDULER_ASYNC_API_CALLS,
     effective_gates,
-    enabled_features,
+    features_of,
+    version_of,
 )
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -119,7 +120,8 @@ class SchedulerService:
         self._delay_cache = config.delay_cache_until_active
         self.schedules = schedules and not shadows
         """Whether this process is one that schedules, if only once it leads."""
-        self.gates = effective_gates(config.feature_gates)
+        self.version = version_of(config)
+        self.gates = effective_gates(config.feature_gates, self.version)
         writes = client if elector is None else client.fenced(elector.may_write)
         events = EventApi(writes)
         self._recorders = Recorders(
@@ -190,7 +192,7 @@ class SchedulerService:
             client,
             core.handlers if self.shadow is None else self.shadow.handlers(),
             known_pods=pods,
-            read_pod=pod_reader(enabled_features(config.feature_gates)),
+            read_pod=pod_reader(features_of(config)),
             contact=client.contact,
             extenders=self.extenders,
             clock=clock,
@@ -259,7 +261,7 @@ class SchedulerService:
             self.registry.register(self.metrics.pod_groups)
         if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled:
             self.registry.register(self.metrics.async_calls)
-        register_process(self.registry, gates=self.gates)
+        register_process(self.registry, effective=self.version, gates=self.gates)
 
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was asked to terminate."""

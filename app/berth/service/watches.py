@@ -18,6 +18,7 @@ from berth.kube.informer.store import ResourceEventHandler
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
 from berth.runtime.tasks import forever
 from berth.scheduler.config.kube_features import FEATURE_GATES
 from berth.scheduler.extender.extenders import Extenders
@@ -111,7 +112,7 @@ class Watches:
         for kind in self._watched:
             if kind in (NODES, PODS) or await self._find(kind, discovery):
                 served.append(kind)
-            elif kind.feature in FEATURE_GATES:
+            elif kind.feature in FEATURE_GATES[RELEASE]:
                 log.warning(
                     "the API server does not serve a kind of a feature gate, which needs both"
                     " flags of kube-apiserver; looking for it again and again",

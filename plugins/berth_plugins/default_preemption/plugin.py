@@ -129,7 +129,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
         features = self._handle.features
-        if not features & {TOPOLOGY_AWARE, WORKLOAD_AWARE} or group_of(pod) is None:
+        if group_of(pod) is None:
             return ""
         if TOPOLOGY_AWARE in features:
             group = self._group_of(pod)

@@ -1,6 +1,6 @@
 """The feature gates that decide how devices are found (spec G15, G17)."""
 
-from collections.abc import Collection
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -36,7 +36,7 @@ class Features(msgspec.Struct, frozen=True):
     """What CEL selectors may use."""
 
     @classmethod
-    def of(cls, gates: Collection[str]) -> "Features":
+    def of(cls, gates: Container[str]) -> "Features":
         """Return what follows from the feature gates that are on."""
         has_status = DEVICE_STATUS in gates
         return cls(

@@ -133,17 +133,17 @@ def test_parsing(argv: list[str], want: Options) -> None:
         ),
         pytest.param(
             ["--emulated-version=kube=1.35"],
-            "--emulated-version 'kube=1.35': berth is like 1.36 only",
+            "--emulated-version '1.35': berth can be like 1.36 or 1.37",
             id="another release",
         ),
         pytest.param(
             ["--min-compatibility-version=one"],
-            "--min-compatibility-version 'one' must be like 1.36 or kube=1.36",
+            "--min-compatibility-version: 'one' must be like 1.37 or kube=1.37",
             id="no release",
         ),
         pytest.param(
             ["--show-hidden-metrics-for-version=1.30"],
-            "--show-hidden-metrics-for-version '1.30' must be omitted or 1.35: only the previous"
+            "--show-hidden-metrics-for-version '1.30' must be omitted or 1.36: only the previous"
             " minor version is allowed",
             id="metrics of long ago",
         ),

@@ -20,7 +20,7 @@ from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.runtime.clock import FakeClock
-from berth.scheduler.config.feature_gates import GENERIC_WORKLOAD, enabled_features
+from berth.scheduler.config.feature_gates import GENERIC_WORKLOAD, features_of
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -287,7 +287,7 @@ class RecordedWorld:
         due = sorted(also)
         scheduling = asyncio.create_task(self.core.run())
         actions = [self.add_pods] * 5 + [self.remove_pods, self.provide_volumes]
-        if GENERIC_WORKLOAD in enabled_features(self.core.live.current.feature_gates):
+        if GENERIC_WORKLOAD in features_of(self.core.live.current):
             actions += [self.add_group] * 2
         while self.attempts < attempts:
             if self.rng.random() < 0.02:

@@ -6,6 +6,7 @@ import pytest
 from berth.kube.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from berth.kube.objects.pod import Pod, PodSpec
 from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.node_table import NodeTable
@@ -48,7 +49,7 @@ def resolve(a_pod: Pod, *objects: ResourceClaim | PodGroup, on: bool = True) -> 
             listers.pod_groups.on_add(obj)
         else:
             listers.resource_claims.on_add(obj)
-    handle = Handle(NodeTable(), listers=listers, features=frozenset({GATE} if on else ()))
+    handle = Handle(NodeTable(), listers=listers, features=Features.of(*[GATE] if on else ()))
     try:
         found = claims_of(a_pod, listers.shared(ResourceClaimTracker), GroupClaims(handle))
     except UnresolvedError as exc:

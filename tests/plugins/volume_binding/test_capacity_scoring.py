@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from berth.kube.objects.pod import Pod
 from berth.scheduler.config.defaults import complete_args, read_args
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.pod_info import PodInfo
@@ -36,7 +37,7 @@ from tests.volume_builders import (
     volume,
 )
 
-ON = frozenset({STORAGE_CAPACITY_SCORING})
+ON = Features.of(STORAGE_CAPACITY_SCORING)
 NODES = [node("n1"), node("n2")]
 N1, N2 = selector({HOSTNAME: "n1"}), selector({HOSTNAME: "n2"})
 LOCAL = storage_class("local")

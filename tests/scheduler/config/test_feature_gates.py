@@ -9,16 +9,18 @@ from typing import Any, Final
 import pytest
 
 from berth.cli.flags import kube_scheduler
-from berth.cli.flags.feature_gates import with_gates
 from berth.cli.flags.kube_scheduler import apply_flags
+from berth.cli.flags.versions import with_versions
+from berth.runtime.release import LATEST, RELEASES, EffectiveVersion
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.feature_gates import (
     CONSULTED,
-    KNOWN,
     OWN,
     TURNABLE,
+    default_gates,
     effective_gates,
     enabled_features,
+    features_of,
     options,
     unmet,
 )
@@ -37,9 +39,12 @@ RECORDED: Final[dict[str, Any]] = next(
 """What kube-scheduler 1.36.2 tells of its gates: the names of the first 25, and all stages."""
 
 
+LIKE_1_36: Final = EffectiveVersion.of("1.36")
+
+
 def changed(given: dict[str, bool]) -> dict[str, bool]:
-    gates = effective_gates(given)
-    return {name: gate.enabled for name, gate in gates.items() if gate != KNOWN[name]}
+    gates, known = effective_gates(given), default_gates()
+    return {name: gate.enabled for name, gate in gates.items() if gate != known[name]}
 
 
 @pytest.mark.parametrize(
@@ -70,8 +75,8 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
     ("given", "problems"),
     [
         pytest.param(
-            {"SidecarContainers": False},
-            ["cannot set feature gate SidecarContainers to false, feature is locked to true"],
+            {"NodeDeclaredFeatures": False},
+            ["cannot set feature gate NodeDeclaredFeatures to false, feature is locked to true"],
             id="locked by Kubernetes",
         ),
         pytest.param(
@@ -87,8 +92,8 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
         ),
         pytest.param({"Nope": True}, ["unrecognized feature gate: Nope"], id="no gate at all"),
         pytest.param(
-            {"SidecarContainers": False, "NativeHistograms": True},
-            ["cannot set feature gate SidecarContainers to false, feature is locked to true",
+            {"DRAAdminAccess": False, "NativeHistograms": True},
+            ["cannot set feature gate DRAAdminAccess to false, feature is locked to true",
              "cannot set feature gate NativeHistograms to true: berth has it false only"],
             id="all of them are told",
         ),
@@ -100,36 +105,98 @@ def test_refused(given: dict[str, bool], problems: list[str]) -> None:
     assert list(caught.value.problems) == problems
 
 
-def problems_of(given: dict[str, bool]) -> list[str]:
+def problems_of(given: dict[str, bool], version: EffectiveVersion = LATEST) -> list[str]:
     try:
-        effective_gates(given)
+        effective_gates(given, version)
     except ConfigError as exc:
         return list(exc.problems)
     return []
 
 
-def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
-    refused = [name for name in CONSULTED - TURNABLE if FEATURE_GATES[name].stage == "ALPHA"]
-    problems = problems_of({"AllAlpha": True})
+@pytest.mark.parametrize("release", RELEASES)
+def test_all_gates_of_a_stage_but_one_named_otherwise(release: str) -> None:
+    version, gates = EffectiveVersion.of(release), FEATURE_GATES[release]
+    refused = {name for name in CONSULTED - TURNABLE if name in gates}
+    refused = {name for name in refused if gates[name].stage == "ALPHA"}
+    off = dict.fromkeys(refused, False)
+    problems = problems_of({"AllAlpha": True}, version)
     assert len(problems) == len(refused)
-    others = [problem for problem in problems if "NativeHistograms" not in problem]
-    assert problems_of({"AllAlpha": True, "NativeHistograms": False}) == others
-    assert len(others) == len(problems) - 1
+    assert "berth has it" not in "".join(problems_of({"AllAlpha": True, **off}, version))
 
 
 def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     gates = {"HPAScaleToZero": True, "NodeDeclaredFeatures": True, "PodDeletionCost": True}
-    with_gates(KubeSchedulerConfiguration(), gates=gates)
+    with_versions(KubeSchedulerConfiguration(), gates=gates)
     (record,) = caplog.records
-    assert (record.levelno, vars(record)["gates"]) == (logging.WARNING, ["HPAScaleToZero"])
+    told = "feature gate without effect in berth: HPAScaleToZero"
+    assert (record.levelno, record.message) == (logging.WARNING, told)
 
 
-def test_the_table_of_all_gates() -> None:
-    assert CONSULTED | (TURNABLE - OWN.keys()) | DEPENDENCIES.keys() <= FEATURE_GATES.keys()
-    assert {name for names in DEPENDENCIES.values() for name in names} <= FEATURE_GATES.keys()
-    assert not list(unmet(KNOWN))
-    assert list(FEATURE_GATES)[:25] == RECORDED["values"]["name"]
-    assert {gate.stage for gate in FEATURE_GATES.values()} == set(RECORDED["values"]["stage"])
+@pytest.mark.parametrize("value", [True, False])
+def test_a_gate_that_the_release_has_no_more_is_passed_over(
+    *, value: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = with_versions(KubeSchedulerConfiguration(), gates={"GangScheduling": value})
+    assert caplog.messages == ["unrecognized feature gate: GangScheduling"]
+    assert "GangScheduling" not in features_of(config)
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "on", "off"),
+    [
+        pytest.param(
+            "1.36", {}, ["SidecarContainers"], ["StorageCapacityScoring", "DRADeviceTaintRules"],
+            id="defaults of 1.36",
+        ),
+        pytest.param(
+            "1.37", {}, ["StorageCapacityScoring", "VolumeLimitScaling", "DRADeviceTaintRules"],
+            ["GenericWorkload", "GangScheduling", "DRAFractionalCapacityRange"],
+            id="defaults of 1.37",
+        ),
+        pytest.param(
+            "1.37", {"GenericWorkload": True}, ["GangScheduling", "WorkloadAwarePreemption"], [],
+            id="merged gates are part of the one that took them in",
+        ),
+        pytest.param(
+            "1.36", {"GenericWorkload": True}, [], ["GangScheduling", "WorkloadAwarePreemption"],
+            id="before they are gates of their own",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_release_has_on(
+    release: str, gates: dict[str, bool], on: list[str], off: list[str]
+) -> None:
+    features = enabled_features(gates, EffectiveVersion.of(release))
+    assert [name for name in on if name not in features] == []
+    assert [name for name in off if name in features] == []
+
+
+def test_a_gate_that_the_release_does_not_have_yet_is_refused() -> None:
+    assert problems_of({"DRADerivedAttributes": True}, LIKE_1_36) == [
+        "cannot set feature gate DRADerivedAttributes to true, feature is PreAlpha at emulated"
+        " version 1.36, min compatibility version 1.35"
+    ]
+
+
+def test_a_gate_that_is_on_when_nothing_older_has_to_be_compatible() -> None:
+    gate = "DRAFractionalCapacityRange"
+    assert default_gates(EffectiveVersion.of("1.37", "1.37"))[gate].enabled
+    assert not default_gates(EffectiveVersion.of("1.37"))[gate].enabled
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_table_of_all_gates(release: str) -> None:
+    gates = default_gates(EffectiveVersion.of(release))
+    assert not list(unmet(gates))
+    known = {name for table in FEATURE_GATES.values() for name in table}
+    assert CONSULTED | (TURNABLE - OWN.keys()) | DEPENDENCIES.keys() <= known
+    assert {name for names in DEPENDENCIES.values() for name in names} <= known
+
+
+def test_the_gates_of_1_36_are_the_recorded_ones() -> None:
+    gates = FEATURE_GATES["1.36"]
+    assert list(gates)[:25] == RECORDED["values"]["name"]
+    assert {gate.stage for gate in gates.values()} == set(RECORDED["values"]["stage"])
 
 
 def test_the_help_of_the_flag_lists_what_can_be_turned() -> None:
@@ -143,6 +210,7 @@ def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool
     dependents = "InPlacePodLevelResourcesVerticalScaling", "RestartAllContainersOnContainerExits"
     gates = ("NodeDeclaredFeatures", *dependents)
     argv = [f"--feature-gates={gate}={str(enabled).lower()}" for gate in gates]
+    argv.append("--emulated-version=1.36")  # later it is locked
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
     adjust = partial(apply_flags, options=options)
     config = default_configuration(args_models(IN_TREE), adjust=adjust)
@@ -171,7 +239,7 @@ def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool
 def test_what_a_gate_depends_on_must_be_on(off: list[str], problem: str) -> None:
     on = Gate("ALPHA", enabled=True)
     name = problem.split()[0]
-    gates = dict(KNOWN) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
+    gates = default_gates(LIKE_1_36) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
     assert problem in list(unmet(gates))
 
 
@@ -185,12 +253,12 @@ featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
     adjust = partial(apply_flags, options=options)
     config = load(text, source="file", args_models=args_models(IN_TREE), adjust=adjust)
-    features = enabled_features(config.feature_gates)
+    features = features_of(config)
     assert "TaintTolerationComparisonOperators" in features
     assert "ComponentFlagz" not in features
     with pytest.raises(ConfigError, match="feature is locked to true"):
         load(
-            text.replace("{Taint", "{SidecarContainers: false, Taint"),
+            text.replace("{Taint", "{DRAAdminAccess: false, Taint"),
             source="file",
             args_models=args_models(IN_TREE),
         )

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from berth.runtime.duration import Duration
+from berth.runtime.release import RELEASE
 from berth.scheduler.config.defaults import read_args
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.load import default_configuration, from_object, load
@@ -252,6 +253,7 @@ def test_the_defaults_of_everything_but_profiles() -> None:
             profiles=(),
             extenders=(),
             delay_cache_until_active=False,
+            emulated_version=RELEASE,
         )
     )
 

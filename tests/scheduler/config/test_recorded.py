@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from berth.scheduler.config.configz import to_configz, to_object
-from berth.scheduler.config.load import from_object, load
+from berth.scheduler.config.load import emulating, from_object, load
 from berth.scheduler.config.plugin_sets import expand_profiles
 from berth.scheduler.config.types import API_VERSION, KIND
 from tests.scheduler.config.plugin_args import IMPLEMENTS, MODELS
@@ -34,6 +34,7 @@ def test_configz() -> None:
         },
         source="x",
         args_models=MODELS,
+        adjust=emulating("1.36"),
     )
     assert json.dumps(to_configz(config)) == json.dumps(CONFIGZ)  # the order too
 

@@ -81,7 +81,7 @@ def on_a_virtual_clock(test: Callable[[World], Awaitable[None]]) -> None:
 
     async def run() -> None:
         features = enabled_features(GATES)
-        cluster = EmbeddedCluster(clock=clock, rng=rng, insecure=True, features=features)
+        cluster = EmbeddedCluster(clock=clock, rng=rng, insecure=True, features=features.gates)
         await cluster.start(0, objects=[default_storage_class()])
         nodes = (NodeGroup(name="first", allocatable={"cpu": "2"}),)
         async with running(

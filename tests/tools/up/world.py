@@ -15,7 +15,7 @@ from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.kube.client.api_client import ApiClient
 from berth.runtime.clock import RealClock
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import Extender
 from berth.service.plugin_sources import KnownPlugins
@@ -115,8 +115,8 @@ async def running_world(
         if config is None
         else from_object(config, source="test", args_models=plugins.args_models)
     ).model_copy(update={"extenders": extenders})
-    features = enabled_features(configuration.feature_gates)
-    cluster = EmbeddedCluster(clock=clock, rng=rng, features=features)
+    features = features_of(configuration)
+    cluster = EmbeddedCluster(clock=clock, rng=rng, features=features.gates)
     await cluster.start(0)
     clients = [await cluster.connect(user.name, user=user) for user in (SCHEDULER, KUBELETS, ADMIN)]
     settings = Settings(

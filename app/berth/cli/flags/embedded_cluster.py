@@ -3,16 +3,16 @@
 import argparse
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from berth.cli.flags.feature_gates import add_feature_gates, warn_of_gates_without_effect
 from berth.cli.flags.kube_controller_manager import add_controller_flags, controller_options
+from berth.cli.flags.versions import add_feature_gates, warn_of_gates
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.runtime.addresses import KUBECONFIG, LOOPBACK
 from berth.runtime.terminal import UsageError, port, positive
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import Features, enabled_features
 
 if TYPE_CHECKING:
     from berth.cluster.controllers.options import ControllerOptions
@@ -109,15 +109,15 @@ def embedded_cluster(
     limits: InFlightLimits = DEFAULT,
     clock: "Clock | None" = None,
     rng: random.Random | None = None,
-    gates: Mapping[str, bool] | None = None,
+    features: Features | None = None,
     options: "ControllerOptions | None" = None,
 ) -> "EmbeddedCluster":
     """Make the cluster that the flags of ``add_cluster_flags`` ask for.
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress. *gates* are those of its configuration, and *options* those of its controllers, by
-    default those of the flags.
+    progress. *features* are those of the scheduler beside it, and *options* those of its
+    controllers, by default those of the flags.
     Raises ConfigError, TokenFileError and DatabaseError.
     """
     from berth.cluster.access.tokens import Tokens, read_token_file
@@ -125,9 +125,9 @@ def embedded_cluster(
     from berth.cluster.storage.database import Database
     from berth.runtime.clock import RealClock
 
-    if gates is None:
-        gates = given.feature_gates
-        warn_of_gates_without_effect(gates)
+    if features is None:
+        warn_of_gates(given.feature_gates)
+        features = enabled_features(given.feature_gates)
     tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
@@ -141,7 +141,7 @@ def embedded_cluster(
         tokens=tokens,
         limits=limits,
         controller_options=options or controller_options(given),
-        features=enabled_features(gates),
+        features=features.gates,
         disabled_admission_plugins=given.disable_admission_plugins,
         database=None if given.data_dir is None else Database(given.data_dir),
     )

@@ -1,21 +1,18 @@
 """kube-scheduler's command line, and what it overrides in a configuration (spec §7.2)."""
 
 import argparse
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field
 from typing import TYPE_CHECKING, Any, Final
 
-from berth.cli.flags.feature_gates import Merge, boolean, feature_gates, with_gates
+from berth.cli.flags.versions import Merge, boolean, feature_gates, release, with_versions
 from berth.runtime import log
 from berth.runtime.duration import Duration
-from berth.runtime.release import PREVIOUS_RELEASE, RELEASE
+from berth.runtime.release import EffectiveVersion, previous
 from berth.scheduler.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
 
 if TYPE_CHECKING:
     from berth.scheduler.config.types import KubeSchedulerConfiguration
-
-_VERSION: Final = re.compile(r"1\.\d+")
 
 _LEADER_ELECTION: Final = {
     "leader_elect": "leader_elect",
@@ -100,7 +97,13 @@ def apply_flags(
         top = _given(options, _PROFILING)
         client = _given(options, _CLIENT_CONNECTION)
     election = _given(options, _LEADER_ELECTION)
-    config = with_gates(config, gates=options.versions.feature_gates)
+    versions = options.versions
+    config = with_versions(
+        config,
+        gates=versions.feature_gates,
+        emulated=_last(versions.emulated_version, "--emulated-version"),
+        min_compatibility=_last(versions.min_compatibility_version, "--min-compatibility-version"),
+    )
     return config.model_copy(
         update={
             **top,
@@ -124,22 +127,21 @@ def _problems(given: Options) -> Iterator[str]:
         log.modules(given.logs.vmodule)
     except ValueError as error:
         yield f"--vmodule: {error}"
-    hidden = given.metrics.show_hidden_metrics_for_version
-    if hidden not in ("", PREVIOUS_RELEASE):
+    versions = given.versions
+    try:
+        version = EffectiveVersion.of(
+            _last(versions.emulated_version, "--emulated-version"),
+            _last(versions.min_compatibility_version, "--min-compatibility-version"),
+        )
+    except ValueError as error:
+        yield str(error)
+        return
+    hidden, last = given.metrics.show_hidden_metrics_for_version, previous(version.emulation)
+    if hidden not in ("", last):
         yield (
-            f"--show-hidden-metrics-for-version {hidden!r} must be omitted or {PREVIOUS_RELEASE}:"
+            f"--show-hidden-metrics-for-version {hidden!r} must be omitted or {last}:"
             " only the previous minor version is allowed"
         )
-    for flag, values in (
-        ("--emulated-version", given.versions.emulated_version),
-        ("--min-compatibility-version", given.versions.min_compatibility_version),
-    ):
-        for value in values:
-            version = value.removeprefix("kube=").removeprefix("v")
-            if not _VERSION.fullmatch(version):
-                yield f"{flag} {value!r} must be like {RELEASE} or kube={RELEASE}"
-            elif flag == "--emulated-version" and version != RELEASE:
-                yield f"{flag} {value!r}: berth is like {RELEASE} only"
 
 
 def spelled(argv: Sequence[str]) -> list[str]:
@@ -183,6 +185,14 @@ def _help(option: Field[Any]) -> str:
 def _spellings(field: str) -> list[str]:
     name = "--" + field.replace("_", "-")
     return ["-v", name] if field == "v" else [name]
+
+
+def _last(values: Sequence[str], flag: str) -> str:
+    """Return the release that *flag* names last; "" if it was not given. Raises ValueError."""
+    try:
+        return release(values[-1]) if values else ""
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(f"{flag}: {error}") from error
 
 
 class _Extend(argparse.Action):

@@ -9,7 +9,7 @@ import numpy as np
 from berth.insight.offline.scenario import Scenario, ScenarioError, read
 from berth.kube.objects.pod import Pod
 from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME
-from berth.scheduler.config.load import default_configuration, from_object
+from berth.scheduler.config.load import Adjust, as_is, default_configuration, from_object
 from berth.scheduler.config.types import (
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
@@ -36,14 +36,17 @@ ALL_NODES = 100
 PREEMPTION = "DefaultPreemption"
 
 
-def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+def explain(
+    scenario: Mapping[str, Any], registry: Registry, *, adjust: Adjust = as_is
+) -> dict[str, Any]:
     """Decide for ``scenario["pod"]`` and tell everything that was found.
 
-    A sequence of pods gets ``{"id", "unsupported"}``: it is for ``berth simulate``. Raises
-    ScenarioError or ConfigError when the scenario is malformed.
+    A sequence of pods gets ``{"id", "unsupported"}``: it is for ``berth simulate``. *adjust* may
+    change the configuration of the scenario. Raises ScenarioError or ConfigError when the scenario
+    is malformed.
     """
     identity = scenario.get("id")
-    asked = question(scenario, registry)
+    asked = question(scenario, registry, adjust)
     if isinstance(asked, str):
         return {"id": identity, "unsupported": asked}
     nodes = asked.nodes
@@ -64,14 +67,16 @@ class Question:
     nominated: Mapping[str, Sequence[PodInfo]]
 
 
-def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
+def question(
+    scenario: Mapping[str, Any], registry: Registry, adjust: Adjust = as_is
+) -> Question | str:
     """Read what a scenario asks; or say that it asks something else.
 
     Raises ScenarioError or ConfigError when the scenario is malformed.
     """
     if "pod" not in scenario:
         return "a sequence of pods; explain takes one pod"
-    config = configuration(scenario, registry)
+    config = configuration(scenario, registry, adjust)
     cluster = Scenario.of(scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)))
     pod: Pod = read(scenario["pod"], Pod)
     nodes = cluster.cache.table
@@ -84,17 +89,22 @@ def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
     return Question(PodInfo(pod), profiles[name], nodes, cluster.nominated)
 
 
-def configuration(scenario: Mapping[str, Any], registry: Registry) -> KubeSchedulerConfiguration:
+def configuration(
+    scenario: Mapping[str, Any], registry: Registry, adjust: Adjust = as_is
+) -> KubeSchedulerConfiguration:
     """Return the scenario's configuration, which looks at all nodes; the default if it has none.
 
-    Preemption looks at all that it could help on, too. Raises ConfigError.
+    Preemption looks at all that it could help on, too. *adjust* changes it before its defaults are
+    filled in. Raises ConfigError.
     """
     models = args_models(registry)
     written = scenario.get("config")
     config = (
-        default_configuration(models)
+        default_configuration(models, adjust=adjust)
         if written is None
-        else from_object(written, source=f"scenario {scenario.get('id')}", args_models=models)
+        else from_object(
+            written, source=f"scenario {scenario.get('id')}", args_models=models, adjust=adjust
+        )
     )
     profiles = tuple(map(_looking_at_all, config.profiles))
     return config.model_copy(update={"profiles": profiles})

@@ -9,6 +9,7 @@ from berth.insight.offline.explain import configuration
 from berth.insight.offline.scenario import ScenarioError, objects_of, read
 from berth.kube.objects.pod import Pod
 from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME
+from berth.scheduler.config.load import Adjust, as_is
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.simulated_cluster import (
     SimulatedCluster,
@@ -25,7 +26,11 @@ KIND_OF_REFUSAL: Final = {Result.UNSCHEDULABLE: "fitErrors", Result.ERROR: "erro
 
 
 def simulate(
-    scenario: Mapping[str, Any], registry: Registry, *, seed: int | None = None
+    scenario: Mapping[str, Any],
+    registry: Registry,
+    *,
+    seed: int | None = None,
+    adjust: Adjust = as_is,
 ) -> dict[str, Any]:
     """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
 
@@ -35,12 +40,13 @@ def simulate(
     ``berth explain``. Raises ScenarioError or ConfigError when the scenario is malformed.
 
     Of several best nodes the smallest name is taken, as in the recordings; with a *seed* one is
-    drawn, as a scheduler does, and the same seed draws the same ones.
+    drawn, as a scheduler does, and the same seed draws the same ones. *adjust* may change the
+    configuration of the scenario.
     """
     identity = scenario.get("id")
     if "pods" not in scenario:
         return {"id": identity, "unsupported": "a single pod; simulate takes a sequence of pods"}
-    config = configuration(scenario, registry)
+    config = configuration(scenario, registry, adjust)
     listers = with_kinds(kinds_read(registry))
     cluster = SimulatedCluster(
         config,

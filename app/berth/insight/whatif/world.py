@@ -45,7 +45,7 @@ from berth.kube.objects.selector_text import parse_label_selector
 from berth.kube.objects.selectors import Selector
 from berth.kube.objects.storage import BETA_CLASS, DEFAULT_CLASS, PersistentVolumeClaim
 from berth.kube.objects.taints import COMPARISONS
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.core.scheduler_state import SchedulerState
 from berth.scheduler.core.simulated_cluster import SimulatedCluster
 from berth.scheduler.framework.explanation import counted
@@ -196,7 +196,7 @@ class World:
     @property
     def _compares(self) -> bool:
         """Whether tolerations may compare numbers."""
-        return COMPARISONS in enabled_features(self.cluster.core.live.current.feature_gates)
+        return COMPARISONS in features_of(self.cluster.core.live.current)
 
     def _running_on(self, node: Node, *, like: str) -> Iterator[DaemonSet]:
         sets = {**self._daemon_sets, **self._asked_daemon_sets}

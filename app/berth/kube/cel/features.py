@@ -1,6 +1,6 @@
 """Features of device selectors by feature gate (``dynamic-resource-allocation/cel``)."""
 
-from collections.abc import Collection
+from collections.abc import Container
 from typing import Final, NamedTuple
 
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
@@ -16,7 +16,7 @@ class Features(NamedTuple):
     """Attributes may be lists, and there is ``includes``."""
 
     @classmethod
-    def of(cls, gates: Collection[str]) -> "Features":
+    def of(cls, gates: Container[str]) -> "Features":
         """Return what follows from the feature gates that are on."""
         return cls(CONSUMABLE_CAPACITY in gates, LIST_TYPE_ATTRIBUTES in gates)
 

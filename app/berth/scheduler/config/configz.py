@@ -5,15 +5,20 @@ from typing import Any
 import yaml
 
 from berth.runtime.redaction import redacted_object
+from berth.runtime.release import RELEASES
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 
 
 def to_configz(config: KubeSchedulerConfiguration) -> dict[str, Any]:
     """Return the body of /configz (spec §7.3), in the order and with the omissions of the API.
 
-    Unlike kube-scheduler's it has no secrets: see :func:`to_shown`.
+    Unlike kube-scheduler's it has no secrets: see :func:`to_shown`. It says which release is
+    emulated; not of the first, though, whose page it is to the last byte.
     """
-    return {"componentconfig": to_shown(config)}
+    shown = to_shown(config)
+    if shown.get("emulatedVersion") == RELEASES[0]:
+        del shown["emulatedVersion"]
+    return {"componentconfig": shown}
 
 
 def to_shown(config: KubeSchedulerConfiguration) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Defaults that do not depend on anything are the fields' own, in :mod:`berth.sche
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ from berth.scheduler.config.feature_gates import (
     GANG_SCHEDULING,
     NODE_DECLARED_FEATURES,
     TOPOLOGY_AWARE,
-    enabled_features,
+    features_of,
 )
 from berth.scheduler.config.plugin_sets import merge_profile
 from berth.scheduler.config.types import (
@@ -62,11 +62,11 @@ DEFAULT_PLUGINS = Plugins(
         )
     )
 )
-"""The plugins of 1.36 with its default feature gates; the order matters (spec §1.1)."""
+"""The plugins with the default feature gates; the order matters (spec §1.1, 1.37 spec N6)."""
 
 
-def default_plugins(features: Collection[str]) -> Plugins:
-    """Return the plugins of 1.36 with *features* on (spec §1.1, G1)."""
+def default_plugins(features: Container[object]) -> Plugins:
+    """Return the plugins with *features* on (spec §1.1, G1)."""
     enabled = DEFAULT_PLUGINS.multi_point.enabled
     if NODE_DECLARED_FEATURES not in features:
         enabled = tuple(entry for entry in enabled if entry.name != NODE_DECLARED_FEATURES)
@@ -87,13 +87,16 @@ def apply_defaults(
     args that cannot do without are missing. Raises ConfigError for feature gates that cannot be
     had.
     """
-    plugins = default_plugins(enabled_features(config.feature_gates))
+    features = features_of(config)
+    plugins = default_plugins(features)
     profiles = config.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and "scheduler_name" not in profiles[0].model_fields_set:
         # Only one: several are to be told apart by names that someone chose.
         profiles = (profiles[0].model_copy(update={"scheduler_name": DEFAULT_SCHEDULER_NAME}),)
     complete = tuple(_complete_profile(profile, plugins, args_models) for profile in profiles)
-    return config.model_copy(update={"profiles": complete})
+    return config.model_copy(
+        update={"profiles": complete, "emulated_version": features.version.emulation}
+    )
 
 
 def _complete_profile(
@@ -116,7 +119,9 @@ def args_kind(plugin: str) -> str:
     return f"{plugin}Args"
 
 
-def read_args(args: Mapping[str, Any], model: type[Model], features: Collection[str] = ()) -> Model:
+def read_args(
+    args: Mapping[str, Any], model: type[Model], features: Container[object] = ()
+) -> Model:
     """Decode a plugin's args as strictly as the rest of a file; their kind is not looked at.
 
     *features* are the feature gates that are on, which validators find as ``info.context``.
@@ -131,7 +136,7 @@ def read_args(args: Mapping[str, Any], model: type[Model], features: Collection[
 
 
 def complete_args(
-    plugin: str, args: Mapping[str, Any], model: type[BaseModel], features: Collection[str] = ()
+    plugin: str, args: Mapping[str, Any], model: type[BaseModel], features: Container[object] = ()
 ) -> dict[str, Any]:
     """Return *args* with their kind and what they leave to defaults, some of them by *features*.
 

@@ -1,19 +1,33 @@
-"""Feature gates that berth acts on, and ``--feature-gates`` (spec §1.3, G1).
+"""Feature gates that berth acts on, and ``--feature-gates`` (spec §1.3, G1; 1.37 spec N1, N2).
 
 Decision (2026-11): a gate of the scheduler that would change what is decided and that berth cannot
 turn is refused, because starting with other behaviour than asked for is worse than not starting;
 gates that the scheduler does not consult are passed over with a warning, because one list is often
-given to all components of a cluster, and kube-scheduler knows them all.
+given to all components of a cluster, and kube-scheduler knows them all. A gate that the release
+has no more, because it became a part of another or cannot be turned off, is passed over with a
+warning, as kube-scheduler does with every name that it does not know.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec.structs import replace
 
+from berth.runtime.release import LATEST, Behaviour, EffectiveVersion
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
+from berth.scheduler.config.kube_features import (
+    DEPENDENCIES,
+    FEATURE_GATES,
+    MERGED,
+    MIN_COMPATIBILITY,
+    STAGES,
+    Gate,
+)
+
+if TYPE_CHECKING:
+    from berth.scheduler.config.types import KubeSchedulerConfiguration
 
 FLAG: Final = "--feature-gates"
 
@@ -51,8 +65,6 @@ OWN: Final[Mapping[str, Gate]] = {
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
-KNOWN: Final[Mapping[str, Gate]] = {**FEATURE_GATES, **OWN}
-"""All gates as they are by default."""
 _OWN_DEPENDENCIES: Final = dict.fromkeys(OWN, (GANG_SCHEDULING,))
 
 TURNABLE: Final = frozenset(
@@ -100,15 +112,20 @@ CONSULTED: Final = frozenset(
     {
         "ComponentFlagz",
         "ComponentStatusz",
+        "CompositePodGroup",
         "CoordinatedLeaderElection",
         "DRAAdminAccess",
         "DRAConsumableCapacity",
+        "DRADerivedAttributes",
         "DRADeviceBindingConditions",
+        "DRADeviceCompatibilityGroups",
         "DRADeviceTaintRules",
         "DRADeviceTaints",
         "DRAExtendedResource",
+        "DRAFractionalCapacityRange",
         "DRAListTypeAttributes",
         "DRANodeAllocatableResources",
+        "DRAOptionalNodeOperations",
         "DRAPartitionableDevices",
         "DRAPrioritizedList",
         "DRAResourceClaimDeviceStatus",
@@ -119,6 +136,8 @@ CONSULTED: Final = frozenset(
         "GenericWorkload",
         "InPlacePodLevelResourcesVerticalScaling",
         "InPlacePodVerticalScaling",
+        "InPlacePodVerticalScalingSchedulerPreemption",
+        "InterPodAffinityHostnameFastPath",
         "MatchLabelKeysInPodAffinity",
         "MatchLabelKeysInPodTopologySpread",
         "NativeHistograms",
@@ -126,11 +145,13 @@ CONSULTED: Final = frozenset(
         "NodeInclusionPolicyInPodTopologySpread",
         "NominatedNodeNameForExpectation",
         "OpportunisticBatching",
+        "PodGroupPreemptionPolicy",
         "PodLevelResources",
         "PodObservedGenerationTracking",
         "SchedulerAsyncAPICalls",
         "SchedulerAsyncPreemption",
         "SchedulerPopFromBackoffQ",
+        "SchedulerPreQueueingHints",
         "SchedulerQueueingHints",
         "SidecarContainers",
         "StorageCapacityScoring",
@@ -141,28 +162,83 @@ CONSULTED: Final = frozenset(
         "WorkloadAwarePreemption",
     }
 )
-"""Gates that change what a scheduler of 1.36 does (spec §1.3, G17)."""
+"""Gates that change what a scheduler does (spec §1.3, G17; 1.37 spec N2)."""
 
 
-def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
-    """Return all gates with what was *given* for them; one named wins over ``AllAlpha``.
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is on: feature gates by name, and what else the release does.
+
+    ``GATE in features`` and ``BEHAVIOUR in features`` ask. In a release that merged a gate into
+    another, the name of the former stands for the latter.
+    """
+
+    gates: frozenset[str]
+    version: EffectiveVersion = LATEST
+
+    @classmethod
+    def of(cls, *gates: str, release: str = LATEST.emulation) -> Self:
+        """Return just *gates*, whatever else is on by default in *release*."""
+        return cls(frozenset(gates), EffectiveVersion.of(release))
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, Behaviour):
+            return self.version.has(item)
+        return item in self.gates
+
+
+def version_of(config: "KubeSchedulerConfiguration") -> EffectiveVersion:
+    """Return which release *config* is to be like. Raises ConfigError."""
+    try:
+        return EffectiveVersion.of(config.emulated_version, config.min_compatibility_version)
+    except ValueError as exc:
+        raise ConfigError("version", [str(exc)]) from exc
+
+
+def features_of(config: "KubeSchedulerConfiguration") -> Features:
+    """Return what is on by *config*. Raises ConfigError."""
+    return enabled_features(config.feature_gates, version_of(config))
+
+
+def enabled_features(given: Mapping[str, bool], version: EffectiveVersion = LATEST) -> Features:
+    """Return what is on in *version* with gates as *given*. Raises ConfigError."""
+    gates = effective_gates(given, version)
+    on = {name for name, gate in gates.items() if gate.enabled}
+    on |= {old for old, new in MERGED.items() if old not in gates and new in on}
+    return Features(frozenset(on), version)
+
+
+def default_gates(version: EffectiveVersion = LATEST) -> dict[str, Gate]:
+    """Return all gates that *version* has, as they are by default."""
+    gates = {**FEATURE_GATES[version.emulation], **OWN}
+    for name, release in MIN_COMPATIBILITY.items():
+        if name in gates and version.is_compatible_since(release):
+            gates[name] = replace(gates[name], enabled=True)
+    return gates
+
+
+def effective_gates(
+    given: Mapping[str, bool], version: EffectiveVersion = LATEST
+) -> dict[str, Gate]:
+    """Return all gates of *version* with what was *given* for them; a name wins over ``AllAlpha``.
 
     Raises ConfigError for names that are no gates, for values that Kubernetes or berth does not
     allow, and for gates that depend on others that are off.
     """
+    gates, problems = default_gates(version), []
     wanted = {
         name: given[group]
         for group, stage in STAGES.items()
         if group in given
-        for name, gate in FEATURE_GATES.items()
+        for name, gate in gates.items()
         if gate.stage == stage and name not in STAGES
     }
     wanted |= given
-    gates, problems = dict(KNOWN), []
     for name, value in wanted.items():
         gate = gates.get(name)
         if gate is None:
-            problems.append(_unknown(name))
+            if name not in _removed(version):
+                problems.append(_unknown(name, value, version))
         elif value is not gate.enabled and (gate.locked or name in CONSULTED - TURNABLE):
             problems.append(_refusal(name, gate, value))
         else:
@@ -173,39 +249,67 @@ def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
     return gates
 
 
-def enabled_features(given: Mapping[str, bool]) -> frozenset[str]:
-    """Return the names of the gates that are on. Raises ConfigError."""
-    return frozenset(name for name, gate in effective_gates(given).items() if gate.enabled)
+def warnings(given: Mapping[str, bool], version: EffectiveVersion = LATEST) -> Iterator[str]:
+    """Tell about gates of *given* that are passed over.
 
-
-def without_effect(given: Mapping[str, bool]) -> list[str]:
-    """Return the gates of other components that *given* turns: berth does not act on them."""
-    return [
-        name
-        for name, value in given.items()
-        if name in FEATURE_GATES.keys() - CONSULTED - TURNABLE - STAGES.keys()
-        and value is not FEATURE_GATES[name].enabled
-    ]
+    They are gates of other components, which berth does not act on, and gates that the release has
+    no more.
+    """
+    gates, removed = FEATURE_GATES[version.emulation], _removed(version)
+    without_effect = gates.keys() - CONSULTED - TURNABLE - STAGES.keys()
+    for name, value in given.items():
+        if name in removed:
+            yield f"unrecognized feature gate: {name}"
+        elif name in without_effect and value is not gates[name].enabled:
+            yield f"feature gate without effect in berth: {name}"
 
 
 def options() -> str:
-    """Return the gates that can be turned with stage and default, for the help of the flag."""
+    """Return the gates that can be turned with stage and default, for the help of the flag.
+
+    A gate that the default release has no more is described as the last release has it.
+    """
+    gates = {name: gate for known in FEATURE_GATES.values() for name, gate in known.items()}
+    gates |= OWN
     names = sorted(TURNABLE | STAGES.keys())
-    return ", ".join(f"{name}=true|false ({KNOWN[name]})" for name in names)
+    return ", ".join(f"{name}=true|false ({gates[name]})" for name in names)
 
 
 def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
     """Tell about gates that are on and depend on some that are off, in kube-scheduler's words."""
     for name, needed in (*DEPENDENCIES.items(), *_OWN_DEPENDENCIES.items()):
-        off = [each for each in needed if not gates[each].enabled]
-        if gates[name].enabled and off:
+        if name not in gates or not gates[name].enabled:
+            continue
+        off = [gate for gate in _present(needed, gates) if not gates[gate].enabled]
+        if off:
             yield (
                 f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
             )
 
 
-def _unknown(name: str) -> str:
-    similar = get_close_matches(name, KNOWN, n=1, cutoff=0.85)
+def _present(names: Iterable[str], gates: Mapping[str, Gate]) -> Iterator[str]:
+    """Yield *names*, in place of a gate that the release has no more the one it is a part of."""
+    for name in names:
+        if name in gates:
+            yield name
+        elif name in MERGED:
+            yield MERGED[name]
+
+
+def _removed(version: EffectiveVersion) -> frozenset[str]:
+    """Return the gates that earlier releases have and *version* does not."""
+    earlier = (gates for release, gates in FEATURE_GATES.items() if version.is_since(release))
+    return frozenset().union(*earlier) - FEATURE_GATES[version.emulation].keys()
+
+
+def _unknown(name: str, value: object, version: EffectiveVersion) -> str:
+    if any(name in gates for gates in FEATURE_GATES.values()):
+        return (
+            f"cannot set feature gate {name} to {str(value).lower()}, feature is PreAlpha at"
+            f" emulated version {version.emulation}, min compatibility version"
+            f" {version.min_compatibility}"
+        )
+    similar = get_close_matches(name, default_gates(version), n=1, cutoff=0.85)
     meant = f"; is {similar[0]} meant?" if similar else ""
     return f"unrecognized feature gate: {name}{meant}"
 

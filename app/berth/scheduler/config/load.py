@@ -10,7 +10,7 @@ from berth.kube.field_errors import join
 from berth.scheduler.config import decode, errors, validation
 from berth.scheduler.config.defaults import ArgsModels, apply_defaults, args_kind, complete_args
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.model_errors import model_problems
 from berth.scheduler.config.plugin_references import replace_references
 from berth.scheduler.config.types import (
@@ -28,6 +28,13 @@ Adjust = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
 
 def as_is(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     return config
+
+
+def emulating(release: str) -> Adjust:
+    """Return what makes a configuration like *release*; "" leaves it what it says itself."""
+    if not release:
+        return as_is
+    return lambda config: config.model_copy(update={"emulated_version": release})
 
 
 def load(
@@ -147,7 +154,7 @@ def _check_args(
     config: KubeSchedulerConfiguration, args_models: ArgsModels, problems: list[str]
 ) -> KubeSchedulerConfiguration:
     """Complete the args whose models are known, and add what is wrong with them to *problems*."""
-    features = enabled_features(config.feature_gates)
+    features = features_of(config)
 
     def checked(path: str, plugin_config: PluginConfig) -> PluginConfig:
         name, args = plugin_config.name, plugin_config.args

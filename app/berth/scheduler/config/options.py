@@ -10,6 +10,7 @@ from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any, Final, Self, TypeVar
 
 from berth.runtime.duration import Duration
+from berth.runtime.release import RELEASE, RELEASES
 from berth.scheduler.config import feature_gates
 
 T = TypeVar("T")
@@ -158,9 +159,13 @@ class VersionOptions:
             f" Options are: {feature_gates.options()}."
         },
     )
-    emulated_version: tuple[str, ...] = _flag((), "Emulate this version.")
+    emulated_version: tuple[str, ...] = _flag(
+        (),
+        f"The release of Kubernetes to be like: {' or '.join(RELEASES)}, optionally with the prefix"
+        f" kube=; {RELEASE} if neither the flag nor the configuration says.",
+    )
     min_compatibility_version: tuple[str, ...] = _flag(
-        (), "The oldest version to be compatible with."
+        (), "The oldest release to be compatible with; by default the one before the emulated."
     )
 
 

@@ -337,7 +337,15 @@ class Extender(ZeroIsUnset):
 class KubeSchedulerConfiguration(ConfigModel):
     """The whole configuration; periods whose name says so are in seconds."""
 
-    OMITTED_WHEN_EMPTY = frozenset({"extenders", "delayCacheUntilActive", "featureGates"})
+    OMITTED_WHEN_EMPTY = frozenset(
+        {
+            "extenders",
+            "delayCacheUntilActive",
+            "featureGates",
+            "emulatedVersion",
+            "minCompatibilityVersion",
+        }
+    )
 
     kind: Literal["KubeSchedulerConfiguration"] = KIND
     api_version: Literal["kubescheduler.config.k8s.io/v1"] = API_VERSION
@@ -367,3 +375,9 @@ class KubeSchedulerConfiguration(ConfigModel):
     """Start watching only after becoming leader."""
     feature_gates: dict[str, bool] = Field(default_factory=dict)
     """Feature gates as in --feature-gates, which wins. kube-scheduler's file has no such field."""
+    emulated_version: str = ""
+    """The release to be like as in --emulated-version, which wins: 1.36 or 1.37. kube-scheduler's
+    file has no such field."""
+    min_compatibility_version: str = ""
+    """The oldest release to be compatible with as in --min-compatibility-version, which wins;
+    by default the one before the emulated. kube-scheduler's file has no such field."""

@@ -11,7 +11,7 @@ from berth.runtime.clock import Clock
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.config import errors
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.feature_gates import SCHEDULER_POP_FROM_BACKOFF_Q, enabled_features
+from berth.scheduler.config.feature_gates import SCHEDULER_POP_FROM_BACKOFF_Q, features_of
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.framework.exports import deciding_annotations
 from berth.scheduler.framework.handle import Handle
@@ -33,6 +33,8 @@ FIXED: Final = (
     "enable_contention_profiling",
     "delay_cache_until_active",
     "feature_gates",
+    "emulated_version",
+    "min_compatibility_version",
     "extenders",
 )
 """Fields that are read when the process starts: a reload that changes one is refused as a whole,
@@ -52,7 +54,7 @@ def backoff_of(config: KubeSchedulerConfiguration) -> Backoff:
     return Backoff(
         initial=float(config.pod_initial_backoff_seconds),
         maximum=float(config.pod_max_backoff_seconds),
-        pops_early=SCHEDULER_POP_FROM_BACKOFF_Q in enabled_features(config.feature_gates),
+        pops_early=SCHEDULER_POP_FROM_BACKOFF_Q in features_of(config),
     )
 
 

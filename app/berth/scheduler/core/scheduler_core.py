@@ -36,7 +36,7 @@ from berth.scheduler.config.feature_gates import (
     SCHEDULER_ASYNC_PREEMPTION,
     TOPOLOGY_AWARE,
     WORKLOAD_AWARE_PREEMPTION,
-    enabled_features,
+    features_of,
 )
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.live_configuration import LiveConfiguration, backoff_of
@@ -152,7 +152,7 @@ class SchedulerCore:
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
         steady = journal.steady(clock)
-        features = enabled_features(config.feature_gates)
+        features = features_of(config)
         groups = None
         if GENERIC_WORKLOAD in features:
             groups = GroupParts(

@@ -27,7 +27,7 @@ from berth.kube.objects.pod import Pod
 from berth.runtime.clock import FakeClock
 from berth.scheduler.binding import Binding
 from berth.scheduler.cache.cache import Cache
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.in_memory_api import InMemoryApi
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -120,7 +120,7 @@ class SimulatedCluster:
         """
         self.clock = FakeClock(options.start)
         self.rng = RandomSources()
-        read_pod = pod_reader(enabled_features(config.feature_gates))
+        read_pod = pod_reader(features_of(config))
         self.api = InMemoryApi(self.clock, listers(), read_pod=read_pod)
         self.bound: list[Bound] = []
         """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""

@@ -7,7 +7,7 @@ import msgspec
 
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock, FakeClock
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import Features, enabled_features
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.outcomes import NOBODY, Outcomes
@@ -69,5 +69,6 @@ class Handle(msgspec.Struct, frozen=True):
     """Where a plugin reports what is counted in metrics."""
     writes: PluginWrites = NO_WRITES
     """Writes to the API server."""
-    features: frozenset[str] = msgspec.field(default_factory=lambda: enabled_features({}))
-    """The feature gates that are on; by default those that are on in 1.36."""
+    features: Features = msgspec.field(default_factory=lambda: enabled_features({}))
+    """The feature gates that are on, and what else the release does that is emulated; by default
+    those of the latest."""

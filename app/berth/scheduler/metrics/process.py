@@ -12,21 +12,31 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from berth.runtime.metrics import Family, numbers
-from berth.runtime.release import PREVIOUS_RELEASE, RELEASE, version
-from berth.scheduler.config.kube_features import FEATURE_GATES, Gate
+from berth.runtime.release import LATEST, RELEASE, EffectiveVersion, version
+from berth.scheduler.config.feature_gates import default_gates
+from berth.scheduler.config.kube_features import Gate
 from berth.scheduler.metrics.families import berth, kube
 
 _NETWORK: Final = Path("/proc/self/net/netstat")
 
 
 def register_process(
-    registry: CollectorRegistry, *, gates: Mapping[str, Gate] = FEATURE_GATES
+    registry: CollectorRegistry,
+    *,
+    effective: EffectiveVersion = LATEST,
+    gates: Mapping[str, Gate] | None = None,
 ) -> None:
-    """Add the metrics of this process, with its feature *gates*, to *registry*."""
+    """Add the metrics of this process to *registry*.
+
+    *effective* is the release that it is like, and *gates* its feature gates, by default those of
+    that release.
+    """
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     registry.register(MoreOfProcessCollector())
-    registry.register(IdentityCollector(gates))
+    registry.register(
+        IdentityCollector(effective, default_gates(effective) if gates is None else gates)
+    )
 
 
 class MoreOfProcessCollector(Collector):
@@ -70,15 +80,16 @@ def network_traffic(netstat: Path) -> tuple[int, int] | None:
 class IdentityCollector(Collector):
     """Version, feature gates, and the number of families; none of it ever changes."""
 
-    def __init__(self, gates: Mapping[str, Gate]) -> None:
-        major, minor = RELEASE.split(".")
+    def __init__(self, effective: EffectiveVersion, gates: Mapping[str, Gate]) -> None:
+        release = effective.emulation
+        major, minor = release.split(".")
         operating_system, machine = platform.system().lower(), platform.machine()
         build = {
             "build_date": "",
             "compiler": platform.python_implementation(),
             "git_commit": "",
             "git_tree_state": "",
-            "git_version": f"v{RELEASE}.0+berth-{version()}",
+            "git_version": f"v{release}.0+berth-{version()}",
             "go_version": "",
             "major": major,
             "minor": minor,
@@ -87,7 +98,9 @@ class IdentityCollector(Collector):
         by_stability = Counter(f.stability for f in declared() if f.stability)
         self._metrics = (
             numbers(kube.BUILD_INFO, {tuple(build[k] for k in kube.BUILD_INFO.labels): 1}),
-            numbers(kube.VERSION_INFO, {(RELEASE, "kube", RELEASE, PREVIOUS_RELEASE): 1}),
+            numbers(
+                kube.VERSION_INFO, {(RELEASE, "kube", release, effective.min_compatibility): 1}
+            ),
             numbers(
                 kube.FEATURE_ENABLED,
                 {(name, gate.stage): gate.enabled for name, gate in gates.items()},

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from berth.scheduler.config.defaults import read_args
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.plugin_sets import Implements, expand_profiles
 from berth.scheduler.config.types import (
     ExtensionPoint,
@@ -61,7 +61,7 @@ def build_profiles(
     nothing, or that do not fit together.
     """
     expanded = expand_profiles(config.profiles, implements(registry))
-    handle = replace(handle, features=enabled_features(config.feature_gates))
+    handle = replace(handle, features=features_of(config))
     profiles = {}
     ignored = _ignored_resources(config)
     complaints = Complaints(handle.clock)

@@ -52,7 +52,7 @@ def node() -> Object:
 
 
 def test_what_is_on_by_default_is_on_by_default_in_kubernetes() -> None:
-    assert all(FEATURE_GATES[name].enabled for name in DEFAULT_FEATURES)
+    assert all(FEATURE_GATES["1.36"][name].enabled for name in DEFAULT_FEATURES)
 
 
 @pytest.mark.parametrize(

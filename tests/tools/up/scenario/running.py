@@ -8,7 +8,6 @@ from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.runtime.clock import RealClock
 from berth.runtime.event_loop import sparing_survivors
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
-from berth.scheduler.config.feature_gates import enabled_features
 from berth.service.plugin_sources import KnownPlugins
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.runner import Result
@@ -29,7 +28,7 @@ def run_file(path: Path) -> tuple[Result, list[str]]:
             rng=rng,
             insecure=True,
             controller_options=file.controller_options(),
-            features=enabled_features(file.feature_gates),
+            features=file.features.gates,
         )
         return await run_scenario(
             file, cluster, plugins=KnownPlugins(), clock=clock, rng=rng, say=lines.append

@@ -13,10 +13,14 @@ from fastapi.responses import PlainTextResponse, Response
 from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.media_types import accepted
 from berth.runtime.redaction import redacted
-from berth.runtime.release import RELEASE, version
+from berth.runtime.release import LATEST, EffectiveVersion, version
 from berth.scheduler.config.configz import to_configz
-from berth.scheduler.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ
-from berth.scheduler.config.kube_features import FEATURE_GATES, Gate
+from berth.scheduler.config.feature_gates import (
+    COMPONENT_FLAGZ,
+    COMPONENT_STATUSZ,
+    default_gates,
+)
+from berth.scheduler.config.kube_features import Gate
 from berth.scheduler.config.options import Options
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 
@@ -60,15 +64,18 @@ def zpages(
     flags: Mapping[str, str],
     paths: Callable[[], list[str]],
     clock: Clock,
-    gates: Mapping[str, Gate] = FEATURE_GATES,
+    effective: EffectiveVersion = LATEST,
+    gates: Mapping[str, Gate] | None = None,
 ) -> APIRouter:
     """Return the endpoints of a process that starts now and serves *paths*.
 
-    *gates* decide whether /flagz and /statusz are among them.
+    *effective* is the release that the process is like. *gates* decide whether /flagz and /statusz
+    are among them; by default they are those of that release.
 
     Unlike kube-scheduler's, no page has secrets.
     """
     router = APIRouter(tags=["about"])
+    gates = default_gates(effective) if gates is None else gates
     began, began_at = clock.monotonic(), clock.now()
 
     @router.get("/configz", summary="The configuration in force", response_class=Response)
@@ -89,7 +96,7 @@ def zpages(
             f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Python version: {platform.python_version()}",
             f"Binary version: {version()}",
-            f"Emulation version: {RELEASE}",
+            f"Emulation version: {effective.emulation}",
             f"Paths: {' '.join(served)}",
         ]
         facts = {
@@ -97,7 +104,7 @@ def zpages(
             "uptimeSeconds": up,
             "pythonVersion": platform.python_version(),
             "binaryVersion": version(),
-            "emulationVersion": RELEASE,
+            "emulationVersion": effective.emulation,
             "paths": served,
         }
         return _page("Statusz", accept, lines, facts)

@@ -20,6 +20,7 @@ from berth.kube.manifests import Manifest, ManifestError
 from berth.runtime.errors import UserError
 from berth.scheduler.config import decode, errors
 from berth.scheduler.config.errors import ConfigError
+from berth.scheduler.config.feature_gates import Features, features_of
 from berth.scheduler.config.load import from_object
 from berth.scheduler.config.types import API_VERSION as CONFIGURATION_VERSION
 from berth.scheduler.config.types import KIND as CONFIGURATION_KIND
@@ -129,10 +130,9 @@ class ScenarioFile:
         return config
 
     @property
-    def feature_gates(self) -> Mapping[str, bool]:
-        """The gates of the scheduler's configuration at the start, which the API server shares."""
-        given = self.scenario.cluster.scheduler_configuration
-        return self.configuration(given).feature_gates
+    def features(self) -> Features:
+        """What is on by the scheduler's configuration at the start; the API server shares it."""
+        return features_of(self.configuration(self.scenario.cluster.scheduler_configuration))
 
     def _decoded(self, value: object) -> Scenario:
         fields = value if isinstance(value, dict) else {}

@@ -10,10 +10,11 @@ from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.resources import ResourceType
 from berth.kube.objects.quantity import parse
 from berth.kube.objects.selector_text import parse_label_selector
+from berth.runtime.release import RELEASE
 from berth.scheduler.config.kube_features import FEATURE_GATES
 
 _BY_KIND: Final[dict[str, ResourceType]] = {}
-for _resource in (*STORED, *gated_kinds(FEATURE_GATES)):
+for _resource in (*STORED, *gated_kinds(FEATURE_GATES[RELEASE])):
     if not _resource.is_view:
         _BY_KIND.setdefault(_resource.kind, _resource)
 
