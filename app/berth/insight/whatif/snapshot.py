@@ -38,6 +38,7 @@ from berth.scheduler.core.scheduler_state import SchedulerState
 from berth.scheduler.framework.exports import DECIDING_ANNOTATIONS, exported
 from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.listers import Listers, kinds_of
+from berth.scheduler.framework.pod_reader import PodReader
 
 API_VERSION: Final = "berth/v1"
 KIND: Final = "Snapshot"
@@ -120,12 +121,13 @@ class Snapshot:
             )
         yield b"]}\n"
 
-    def scenario(self) -> Scenario:
+    def scenario(self, *, read_pod: PodReader | None = None) -> Scenario:
         """Return a new cluster in memory of all objects, in their order.
 
+        *read_pod* reads each pod as it counts for the configuration that decides.
         Raises SnapshotError for pods that cannot be told apart.
         """
-        scenario = Scenario(listers=self.listers())
+        scenario = Scenario(listers=self.listers(), read_pod=read_pod)
         try:
             for obj in chain(*self.objects.values()):
                 scenario.take_in(obj)
