@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from berth.scheduler.framework.events import (
     ClusterEventWithHint,
     EventResource,
     HintIndex,
+    LabelOf,
     QueueingHint,
     QueueingHintFn,
 )
@@ -64,8 +66,11 @@ class HintMap:
         *,
         clock: Clock,
         observe: ObserveHint,
+        label_of: LabelOf = attrgetter("label"),
     ) -> None:
+        """*label_of* names events in what is observed."""
         self._clock = clock
+        self._label_of = label_of
         self._observe = observe
         self.use(registrations)
 
@@ -93,7 +98,7 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, event.label, by_profile, by_rejector)
+            found = EventHints(event, self._label_of(event), by_profile, by_rejector)
             self._known[event] = found
         return found
 
