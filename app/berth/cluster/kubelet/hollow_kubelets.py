@@ -111,6 +111,7 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+            rng=rng,
             plan_of=plans_by(settings.stages, rng),
         )
         self._pressure = NodePressure(
@@ -274,12 +275,12 @@ class HollowKubelets:
         if action is None:
             return
         try:
-            await perform(self._client, action)
+            answer = await perform(self._client, action)
         except ApiError as exc:
             log.debug("report refused", extra={"due": due, "error": str(exc)})
-            self._finished(due, action, exc)
+            self._finished(due, action, exc, b"")
         else:
-            self._finished(due, action, None)
+            self._finished(due, action, None, answer)
 
     def _step(self, due: Due) -> Action | None:
         if due.subject == "pressure":
@@ -311,12 +312,12 @@ class HollowKubelets:
             self._queue.add(due, delay=leases.interval)
         return action
 
-    def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
+    def _finished(self, due: Due, action: Action, error: ApiError | None, answer: bytes) -> None:
         delay: float | None = None
         slack = 0.0
         match due.subject:
             case "pod":
-                self._pods.finished(due.name, action, error)
+                self._pods.finished(due.name, action, error, answer)
             case "node":
                 was_registered = self._node_reports.is_registered(due.name)
                 delay = self._node_reports.finished(due.name, error)
