@@ -15,6 +15,7 @@ from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kubelet import node_events
 from berth.cluster.kubelet.configuration import KubeletConfiguration
+from berth.cluster.kubelet.containers import Containers
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
@@ -145,6 +146,11 @@ class HollowKubelets:
         for pool in settings.pools:
             for name in pool.names():
                 self.add_node(pool.template, name)
+
+    @property
+    def containers(self) -> Containers:
+        """The way to the containers of pods, for an API server in this process."""
+        return self._pods
 
     def add_node(self, template: NodeTemplate, name: str) -> None:
         """Start a machine: its kubelet registers the node *name*, and runs the pods there.

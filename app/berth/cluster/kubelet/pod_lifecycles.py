@@ -19,6 +19,7 @@ from berth.cluster.kubelet.annotations import plan_of
 from berth.cluster.kubelet.container_life import ContainerLife, Doing
 from berth.cluster.kubelet.container_plan import PodPlan
 from berth.cluster.kubelet.container_status import given
+from berth.cluster.kubelet.containers import Find
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
@@ -413,13 +414,11 @@ class PodLifecycles:
         if known is None:
             return None
         life = known[1]
-        is_older = previous and life.doing not in (Doing.BACK_OFF, Doing.ENDED)
+        is_older = previous and life.doing is not Doing.BACK_OFF
         sandbox = life.previous if is_older else life.sandbox
         return sandbox.log if sandbox is not None and sandbox.process is not None else None
 
-    def sandbox(
-        self, pod: Object, container: str, find: Callable[[str, str], Object | None]
-    ) -> Sandbox | None:
+    def sandbox(self, pod: Object, container: str, find: Find) -> Sandbox | None:
         """Return what a container sees that runs here; None: no such container does.
 
         *pod* is as the API has it, and *find* gives the objects that it names, by plural and name.

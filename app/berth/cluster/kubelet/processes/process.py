@@ -28,10 +28,11 @@ class Log:
 
     def __init__(self) -> None:
         self.lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self.is_ended = False
         self.count = 0
         """Of all lines, also those that are not kept."""
         self.listeners: list[Callable[[str], None]] = []
-        """Told of each text that is written."""
+        """Told of each text that is written, and of the end by an empty one."""
         self._rest = ""
 
     def write(self, now: float, text: str) -> None:
@@ -45,10 +46,13 @@ class Log:
             listener(text)
 
     def end(self, now: float) -> None:
-        """Take what is written so far for a line."""
+        """Take what is written so far for a line; nothing more comes."""
         if self._rest:
             self._add(now, self._rest)
             self._rest = ""
+        self.is_ended = True
+        for listener in list(self.listeners):
+            listener("")
 
     def _add(self, now: float, line: str) -> None:
         self.lines.append(Line(rfc3339_micro(now), line))

@@ -204,6 +204,9 @@ class Sandbox:
         words = [expanded(word, self._variables) for word in words]
         return Process(self._shell(), words, now, out=out, err=err, stdin=stdin)
 
+    def listens(self, port: int) -> bool:
+        return port in self._servers
+
     def answer(self, port: int, request: HttpRequest) -> HttpAnswer | None:
         """Answer a request to a port; None: nothing listens there."""
         server = self._servers.get(port)
