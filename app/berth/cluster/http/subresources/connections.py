@@ -5,7 +5,7 @@ listens, what is answered is what a real server says then. A request to upgrade 
 it as a Status, which kubectl prints.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,7 @@ from berth.cluster.http.subresources.kubelets import (
     service_unavailable,
     unreachable,
 )
+from berth.cluster.http.subresources.port_forward import Answering, PortForward
 from berth.cluster.http.subresources.remote_commands import RemoteCommand
 from berth.cluster.kinds.builtin import find as find_kind
 from berth.cluster.kubelet.containers import Find
@@ -30,8 +31,6 @@ from berth.cluster.kubelet.processes.sandbox import Sandbox
 from berth.cluster.kubelet.processes.shell import HttpAnswer, HttpRequest
 from berth.cluster.resources import Object
 from berth.cluster.writes.context import WriteContext
-
-Answering = Callable[[HttpRequest], HttpAnswer]
 
 ENDED: Final = ("Succeeded", "Failed")
 PODS: Final = find_kind("", "v1", "pods")
@@ -118,7 +117,11 @@ def _finder(call: Call) -> Find:
 
 
 async def port_forward(call: Call) -> ASGIApp:
-    raise _no_kubelet(call, await _connected(call))
+    pod = await _connected(call)
+    containers = pod["spec"].get("containers") or []
+    if not any(_sandbox(call, pod, container["name"]) for container in containers):
+        raise _no_kubelet(call, pod)
+    return PortForward(pod["metadata"]["name"], partial(_listener, call, pod))
 
 
 async def proxy(call: Call) -> ASGIApp:
