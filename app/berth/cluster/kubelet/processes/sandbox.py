@@ -176,7 +176,8 @@ class Sandbox:
     def start(self, words: tuple[str, ...], now: float) -> Process:
         """Start what the container runs; what it writes is logged."""
         stdin = Input(is_open=bool(self._container.get("stdin")))
-        self.process = self._process(list(words), now, self.log.write, self.log.write, stdin)
+        given = [expanded(word, self._variables) for word in words]
+        self.process = self._process(given, now, self.log.write, self.log.write, stdin)
         return self.process
 
     def execute(
@@ -201,7 +202,6 @@ class Sandbox:
         err: Callable[[float, str], None],
         stdin: Input,
     ) -> Process:
-        words = [expanded(word, self._variables) for word in words]
         return Process(self._shell(), words, now, out=out, err=err, stdin=stdin)
 
     def listens(self, port: int) -> bool:
