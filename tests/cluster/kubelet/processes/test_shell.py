@@ -62,19 +62,20 @@ class Run:
     [
         pytest.param("echo a   'b  c' \"d $X\"", "a b  c d x y\n", id="quotes"),
         pytest.param("echo $X; echo \"$X\" '$X' \\$X", "x y\nx y $X $X\n", id="variables"),
-        pytest.param("echo ${X#x }${NO:-none}${#X}${X:+set}", "ynone3set\n", id="operators"),
-        pytest.param("f=a.tar.gz; echo ${f%%.*} ${f%.*} ${f##*.}", "a a.tar gz\n", id="trimmed"),
-        pytest.param("A=1 env | grep A=; echo [$A]", "A=1\n[]\n", id="only for the command"),
+        pytest.param("echo ${NO:-none} ${X:+set} ${Y:=y}$Y", "none set yy\n", id="operators"),
+        pytest.param(
+            "A=1 env; echo [$A]", "HOSTNAME=web-0\nX=x y\nA=1\n[]\n", id="only for the command"
+        ),
+        pytest.param("tail -n1 /tmp/old; seq 2; echo hi | cat", "3\n1\n2\nhi\n", id="pipelines"),
+        pytest.param("sh -c 'echo $0 $1 $@' a b c; echo $?", "a b b c\n0\n", id="arguments"),
+        pytest.param("false; echo $?; X=$(exit 3); echo $?", "1\n3\n", id="the last exit code"),
         pytest.param("echo $((2 + 3 * 4 / 5)) $((-7 / 2)) $((7 % 3 == 1))", "4 -3 1\n", id="sums"),
         pytest.param("i=0; while [ $i -lt 3 ]; do echo -n $i; i=$((i+1)); done", "012", id="while"),
         pytest.param(
             "for i in 1 2 3; do [ $i = 2 ] && continue; echo $i; done", "1\n3\n", id="for"
         ),
         pytest.param("for f in /tmp/*; do echo $f; done; echo *.no", "/tmp/old\n*.no\n", id="glob"),
-        pytest.param("case $HOSTNAME in web-*) echo web;; *) echo no;; esac", "web\n", id="case"),
-        pytest.param("f() { echo $1-$#; return 3; }; f a b; echo $?", "a-2\n3\n", id="functions"),
         pytest.param("echo $(echo a; echo b) `hostname`", "a b web-0\n", id="substitution"),
-        pytest.param("cat /data/greeting | wc -c; echo hi | cat", "6\nhi\n", id="pipelines"),
         pytest.param("(X=z; echo $X); echo $X", "z\nx y\n", id="a subshell has its own variables"),
         pytest.param("! false && echo a || echo b; false || echo c", "a\nc\n", id="and, or, not"),
         pytest.param("no-such; echo $?", "127\n", id="no such command"),
@@ -94,9 +95,6 @@ class Run:
             "mv -v /data/greeting /tmp/ && ls /data /tmp",
             "'/data/greeting' -> '/tmp/greeting'\ngreeting\nold\n",
             id="mv",
-        ),
-        pytest.param(
-            "tail -n1 /tmp/old; head -2 /tmp/old; seq 2", "3\n1\n2\n1\n2\n", id="parts of files"
         ),
         pytest.param("date +%Y-%m-%d; date +%s", f"2026-01-01\n{T0:.0f}\n", id="date"),
         pytest.param("cat", "what came in\n", id="the input"),
@@ -123,8 +121,7 @@ def test_what_is_written(script: str, out: str) -> None:
         pytest.param("trap 'exit 7' EXIT; sleep 1", (1.0, 7), id="a trap at the end"),
         pytest.param("if true", (0.0, 2), id="no script"),
         pytest.param("exec sleep 2", (2.0, 0), id="exec"),
-        pytest.param("timeout 5 sleep 10", (5.0, 143), id="timeout"),
-        pytest.param("f() { f; }; f", (0.0, 2), id="too deep"),
+        pytest.param("if false; then exit 1; else exit 4; fi", (0.0, 4), id="else"),
         pytest.param("exit $((RANDOM / 32768))", (0.0, 0), id="random"),
         pytest.param("sleep infinity", (0.0, None), id="for good"),
     ],

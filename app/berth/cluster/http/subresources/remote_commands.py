@@ -5,6 +5,7 @@ The first byte of a message is its channel (``k8s.io/apimachinery/pkg/util/remot
 
 import asyncio
 from collections.abc import Callable
+from math import inf
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -122,21 +123,15 @@ class RemoteCommand:
 
     async def _until(self, due: float) -> None:
         """Wait until *due* or for news."""
-        news = asyncio.ensure_future(self._news.wait())
-        waiting = {news}
-        if due < float("inf"):
-            pause = max(due - self._clock.now(), 0.0)
-            waiting.add(asyncio.ensure_future(_slept(self._clock, pause)))
+        waiting: set[asyncio.Task[object]] = {asyncio.create_task(self._news.wait(), name="news")}
+        if due < inf:
+            pause = self._clock.sleep(max(due - self._clock.now(), 0.0))
+            waiting.add(asyncio.create_task(pause, name="exec sleeps"))
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in waiting:
                 task.cancel()
-
-
-async def _slept(clock: Clock, seconds: float) -> bool:
-    await clock.sleep(seconds)
-    return True
 
 
 def _status(exit_code: int) -> Object:

@@ -5,7 +5,7 @@ some time. OSError and ValueError become a message and exit code 1.
 """
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from math import inf
@@ -30,7 +30,7 @@ def _sleep(_shell: Shell, words: list[str], _streams: Streams) -> Steps:
 
 
 def _exit(shell: Shell, words: list[str], _streams: Streams) -> int:
-    raise ShellExit(int(words[1]) if len(words) > 1 else shell.status)
+    raise ShellExit(int(words[1] if len(words) > 1 else shell.variables["?"]))
 
 
 def _echo(_shell: Shell, words: list[str], streams: Streams) -> int:
@@ -51,9 +51,7 @@ def _printf(_shell: Shell, words: list[str], streams: Streams) -> int:
             if found[0] == "%%":
                 return "%"
             value = arguments.pop(0) if arguments else ""
-            if found[2] == "s":
-                return found[0].replace("s", "", 0) % value if found[1] else value
-            return f"%{found[1]}{found[2]}" % int(value or 0)
+            return found[0] % (value if found[2] == "s" else int(value or 0))
 
         streams.out(re.sub(r"%(-?\d{0,3})([sdixX])|%%", directive, _unescaped(words[1])))
         if not arguments or len(arguments) == taken:
@@ -154,14 +152,6 @@ def _dd(shell: Shell, words: list[str], streams: Streams) -> int:
     text = "\0" * min(size, 2**20) if source == "/dev/zero" else shell.files.read(source)
     shell.files.write(shell.path(given["of"]), text)
     streams.err("1+0 records in\n1+0 records out\n")
-    return 0
-
-
-def _tee(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    text = yield from streams.stdin.read()
-    streams.out(text)
-    for name in _each_file(words):
-        shell.files.write(shell.path(name), text, append="-a" in words)
     return 0
 
 
@@ -270,27 +260,12 @@ def _env(shell: Shell, words: list[str], streams: Streams) -> Steps:
     return 0
 
 
-def _printenv(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    if len(words) == 1:
-        return (yield from _env(shell, words, streams))
-    if words[1] not in shell.variables:
-        return 1
-    streams.out(shell.variables[words[1]] + "\n")
-    return 0
-
-
 def _export(shell: Shell, words: list[str], _streams: Streams) -> int:
     for word in words[1:]:
         name, equals, value = word.partition("=")
         if equals:
             shell.assign(name, value)
         shell.exported = shell.exported | {name}
-    return 0
-
-
-def _unset(shell: Shell, words: list[str], _streams: Streams) -> int:
-    for name in words[1:]:
-        shell.variables.pop(name, None)
     return 0
 
 
@@ -327,39 +302,27 @@ def _wait(shell: Shell, _words: list[str], _streams: Streams) -> Steps:
     return shell.jobs[-1].exit_code or 0 if shell.jobs else 0
 
 
-def _kill(shell: Shell, words: list[str], _streams: Streams) -> int:
-    status = 1
-    for word in words[1:]:
-        number = int(word) - 2 if word.isdigit() else -1
-        if 0 <= number < len(shell.jobs) and shell.jobs[number].exit_code is None:
-            status = 0
-            if "-0" not in words:
-                shell.jobs[number].exit_code = 143
-    return status
-
-
 def _sh(shell: Shell, words: list[str], streams: Streams) -> Steps:
     """``sh -c SCRIPT NAME ARGUMENTS``, ``sh FILE``, or what comes in."""
     inner = Shell(
         shell.files, shell.commands, shell.clock, shell.rng,
-        {name: shell.variables[name] for name in shell.exported if name in shell.variables},
+        {name: value for name, value in shell.variables.items() if name in shell.exported},
         set(shell.exported), shell.folder, jobs=shell.jobs, traps=shell.traps,
         servers=shell.servers,
     )  # fmt: skip
     rest = words[1:]
     options = ""
-    while rest and rest[0][:1] in ("-", "+") and len(rest[0]) > 1:
-        options += rest[0][1:]
-        rest.pop(0)
-    inner.exits_on_error = "e" in options.replace("pipefail", "")
+    while rest and rest[0].startswith("-"):
+        options += rest.pop(0)
+    inner.exits_on_error = "e" in options
     if "c" in options:
-        inner.arguments = rest[1:] or ["sh"]
-        text = rest[0]
+        text, *arguments = rest
     elif rest:
-        inner.arguments = rest
-        text = shell.files.read(shell.path(rest[0]))
+        arguments, text = rest, shell.files.read(shell.path(rest[0]))
     else:
-        text = yield from streams.stdin.read()
+        arguments, text = [], (yield from streams.stdin.read())
+    inner.variables |= {str(number): word for number, word in enumerate(arguments or ["sh"])}
+    inner.variables["@"] = " ".join(arguments[1:])
     try:
         return (yield from inner.run_text(text, streams))
     except ShellExit as exc:
@@ -372,81 +335,20 @@ def _exec(shell: Shell, words: list[str], streams: Streams) -> Steps:
     return 0
 
 
-def _text_of(shell: Shell, names: list[str], streams: Streams) -> Generator[float, None, str]:
-    if not names:
-        return (yield from streams.stdin.read())
-    return "".join(shell.files.read(shell.path(name)) for name in names)
-
-
-def _head(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    """``head`` and ``tail``; ``tail -f`` shows what is added, too."""
-    count, names, follows = 10, list[str](), False
-    rest = iter(words[1:])
-    for word in rest:
-        if word == "-n":
-            count = int(next(rest))
-        elif word in ("-f", "-F"):
-            follows = True
-        elif re.fullmatch(r"-n?\d+", word):
-            count = int(word.lstrip("-n"))
-        else:
-            names.append(word)
-    text = yield from _text_of(shell, names, streams)
+def _tail(shell: Shell, words: list[str], streams: Streams) -> Steps:
+    """``tail -n NUMBER -f FILE``; with ``-f`` it shows what is added, too."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    numbers = [int(word.lstrip("-n")) for word in words[1:] if re.fullmatch(r"-?n?\d+", word)]
+    path = shell.path(words[-1])
+    text = shell.files.read(path)
     lines = text.splitlines(keepends=True)
-    is_tail = words[0].endswith("tail")
-    streams.out("".join(lines[max(len(lines) - count, 0) :] if is_tail else lines[:count]))
-    while is_tail and follows:
-        yield 1.0
-        if not names or shell.path(names[0]) == "/dev/null":
-            yield inf
-        now = yield from _text_of(shell, names, streams)
+    streams.out("".join(lines[max(len(lines) - (numbers or [10])[0], 0) :]))
+    while "-f" in options or "-F" in options:
+        yield inf if path == "/dev/null" else 1.0
+        now = shell.files.read(path)
         streams.out(now[len(text) :])
         text = now
     return 0
-
-
-def _wc(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    names = _each_file(words)
-    text = yield from _text_of(shell, names, streams)
-    counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(text)}
-    chosen = [counts[word] for word in words[1:] if word in counts] or list(counts.values())
-    streams.out(" ".join([*map(str, chosen), *names]) + "\n")
-    return 0
-
-
-def _grep(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    """Lines with a fixed text: patterns are not understood."""
-    options = "".join(word for word in words[1:] if word.startswith("-"))
-    wanted, *names = _each_file(words)
-    text = yield from _text_of(shell, names, streams)
-    lines = [line for line in text.splitlines() if (wanted in line) is ("v" not in options)]
-    if "c" in options:
-        streams.out(f"{len(lines)}\n")
-    elif "q" not in options:
-        streams.out("".join(f"{line}\n" for line in lines))
-    return int(not lines)
-
-
-def _timeout(shell: Shell, words: list[str], streams: Streams) -> Steps:
-    """Run a command for so many seconds at most."""
-    rest = [word for word in words[1:] if not word.startswith("-")]
-    ends = shell.clock() + float(rest[0].rstrip("s"))
-    steps = shell.execute(rest[1:], streams)
-    try:
-        while True:
-            pause = next(steps)
-            if shell.clock() + pause >= ends:
-                yield max(ends - shell.clock(), 0.0)
-                return 143
-            yield pause
-    except StopIteration as exc:
-        return int(exc.value)
-
-
-def _which(shell: Shell, words: list[str], streams: Streams) -> int:
-    known = [word for word in words[1:] if word in shell.commands]
-    streams.out("".join(f"/bin/{word}\n" for word in known))
-    return int(len(known) < len(_each_file(words)))
 
 
 def _says(make: Callable[[Shell, list[str]], str]) -> Callable[[Shell, list[str], Streams], int]:
@@ -459,13 +361,9 @@ def _says(make: Callable[[Shell, list[str]], str]) -> Callable[[Shell, list[str]
     return command
 
 
-def _does(code: int) -> Callable[[Shell, list[str], Streams], int]:
-    return lambda _shell, _words, _streams: code
-
-
 COMMANDS: Final[dict[str, Callable[[Shell, list[str], Streams], int | Steps]]] = {
-    **dict.fromkeys(("true", ":", "sync", "chmod", "chown", "ulimit", "umask"), _does(0)),
-    "false": _does(1),
+    **dict.fromkeys(("true", ":", "sync"), lambda _shell, _words, _streams: 0),
+    "false": lambda _shell, _words, _streams: 1,
     "sleep": _sleep,
     "exit": _exit,
     "echo": _echo,
@@ -478,35 +376,21 @@ COMMANDS: Final[dict[str, Callable[[Shell, list[str], Streams], int | Steps]]] =
     "cp": _copy,
     "mv": _copy,
     "dd": _dd,
-    "tee": _tee,
     **dict.fromkeys(("test", "[", "[["), _test),
     "expr": _expr,
     "seq": _seq,
     "date": _date,
     "env": _env,
-    "printenv": _printenv,
     "export": _export,
-    "unset": _unset,
     "set": _set,
     "cd": _cd,
     "trap": _trap,
     "wait": _wait,
-    "kill": _kill,
     **dict.fromkeys(("sh", "bash", "ash"), _sh),
     "exec": _exec,
-    "head": _head,
-    "tail": _head,
-    "wc": _wc,
-    "grep": _grep,
-    "timeout": _timeout,
-    "which": _which,
+    "tail": _tail,
     "pwd": _says(lambda shell, _: shell.folder),
     "hostname": _says(lambda shell, _: shell.variables.get("HOSTNAME", "")),
-    "whoami": _says(lambda _shell, _words: "root"),
-    "id": _says(lambda _, words: "0" if "-u" in words else "uid=0(root) gid=0(root)"),
-    "uname": _says(lambda _shell, _words: "Linux"),
-    "basename": _says(lambda _, words: words[1].rstrip("/").rpartition("/")[2]),
-    "dirname": _says(lambda _, words: words[1].rpartition("/")[0] or "."),
 }
-CONTROL: Final = ("break", "continue", "return")
+CONTROL: Final = ("break", "continue")
 """What the shell itself does."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from berth.cluster.kubelet.processes.agnhost import SUBCOMMANDS, agnhost
 from berth.cluster.kubelet.processes.commands import COMMANDS, CONTROL
-from berth.cluster.kubelet.processes.syntax import commands_of, parse
+from berth.cluster.kubelet.processes.syntax import parse
 
 SCRIPT: Final = "berth.dev/script"
 """Annotation: a script of the shell that main containers run instead of their command."""
@@ -96,10 +96,10 @@ def is_understood(words: Sequence[str]) -> bool:
     text = words[words.index(options[0]) + 1 : words.index(options[0]) + 2]
     try:
         # Variables of the container, which are expanded before, look like commands.
-        script = parse(re.sub(r"\$\([A-Za-z_]\w*\)", "x", "".join(text)))
+        _, commands = parse(re.sub(r"\$\([A-Za-z_]\w*\)", "x", "".join(text)))
     except SyntaxError:
         return False
-    return bool(script) and all(
+    return bool(commands) and all(
         name is not None and (name.rpartition("/")[2] in KNOWN or name in CONTROL)
-        for name in commands_of(script)
+        for name in commands
     )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from math import inf
-from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -83,7 +84,7 @@ class ShellExit(Exception):  # noqa: N818
 
 
 class _Leave(Exception):  # noqa: N818
-    """``break``, ``continue`` or ``return``."""
+    """``break`` or ``continue``."""
 
     def __init__(self, how: str, count: int) -> None:
         super().__init__(how)
@@ -112,8 +113,6 @@ class Shell:
     variables: dict[str, str]
     exported: set[str]
     folder: str = "/"
-    arguments: list[str] = field(default_factory=lambda: ["sh"])
-    functions: dict[str, syntax.Script] = field(default_factory=dict)
     traps: "dict[str, tuple[Shell, str]]" = field(default_factory=dict)
     """By signal: which shell does what; nothing at all for an empty text."""
     jobs: list[Job] = field(default_factory=list)
@@ -142,7 +141,7 @@ class Shell:
     def run_text(self, text: str, streams: Streams) -> Steps:
         """Run a script, as ``sh -c`` does."""
         try:
-            script = syntax.parse(text)
+            script, _ = syntax.parse(text)
         except SyntaxError as exc:
             streams.err(f"sh: syntax error: {exc.msg}\n")
             return 2
@@ -155,7 +154,6 @@ class Shell:
                 background.variables, background.jobs = dict(self.variables), []
                 only = replace(statement, in_background=False)
                 self.jobs.append(Job(background.script((only,), streams), self.clock()))
-                self.variables["!"] = str(len(self.jobs) + 1)
                 self.status = 0
                 continue
             for number, (operator, pipeline) in enumerate(statement.pipelines, 1):
@@ -194,17 +192,17 @@ class Shell:
             for redirect in command.redirects:
                 streams = yield from self._redirected(redirect, streams)
         except OSError as exc:
-            streams.err(f"sh: {exc}\n")
+            streams.err(f"sh: can't open it: {exc}\n")
             return 1
         what = command.what
         match what:
             case syntax.Simple():
                 return (yield from self._simple(what, streams))
-            case syntax.If(branches, otherwise):
+            case syntax.If(branches):
                 for condition, body in branches:
-                    if not (yield from self._holds(condition, streams)):
+                    if not condition or not (yield from self._holds(condition, streams)):
                         return (yield from self._nested(body, streams))
-                return (yield from self._nested(otherwise, streams))
+                return 0
             case syntax.Loop():
                 return (yield from self._loop(what, streams))
             case syntax.For(name, words, body):
@@ -213,13 +211,6 @@ class Shell:
                     if (yield from self._iteration(body, streams)):
                         break
                 return self.status
-            case syntax.Case(word, cases):
-                value = yield from self._joined(word, streams)
-                for patterns, body in cases:
-                    for pattern in patterns:
-                        if fnmatchcase(value, (yield from self._joined(pattern, streams))):
-                            return (yield from self._nested(body, streams))
-                return 0
             case syntax.Group(body, is_subshell):
                 if not is_subshell:
                     return (yield from self._nested(body, streams))
@@ -227,9 +218,6 @@ class Shell:
                     return (yield from self._subshell().script(body, streams))
                 except ShellExit as exc:
                     return exc.code
-            case syntax.Function(name, body):
-                self.functions[name] = body
-                return 0
 
     def _nested(self, body: syntax.Script, streams: Streams) -> Steps:
         self.status = 0
@@ -252,8 +240,6 @@ class Shell:
         try:
             yield from self.script(body, streams)
         except _Leave as exc:
-            if exc.how == "return":
-                raise
             self.status = 0
             if exc.count > 1:
                 raise _Leave(exc.how, exc.count - 1) from None
@@ -271,50 +257,30 @@ class Shell:
 
     def _simple(self, simple: syntax.Simple, streams: Streams) -> Steps:
         yield from self._rest()
-        self.variables["?"] = str(self.status)
-        status = 0
+        self.variables["?"], self.status = str(self.status), 0
         values = {}
         for name, word in simple.assignments:
             values[name] = yield from self._joined(word, streams)
-            status = self.status
         words = yield from self._expanded(simple.words, streams)
         if not words:
             for name, value in values.items():
                 self.assign(name, value)
-            return (
-                status
-                if any(isinstance(p, syntax.Substitution) for _, w in simple.assignments for p in w)
-                else 0
-            )
-        before = {name: self.variables.get(name) for name in values}
-        exported = self.exported
-        self.variables.update(values)
-        self.exported = exported | values.keys()
+            return self.status
+        if not values:
+            return (yield from self.execute(words, streams))
+        kept = self.variables, self.exported
+        self.variables, self.exported = {**kept[0], **values}, kept[1] | values.keys()
         try:
             return (yield from self.execute(words, streams))
         finally:
-            self.exported = self.exported if words[0] == "export" else exported
-            for name, old in before.items():
-                if old is None:
-                    self.variables.pop(name, None)
-                else:
-                    self.variables[name] = old
+            self.variables, self.exported = kept
 
     def execute(self, words: list[str], streams: Streams) -> Steps:
         """Run a command by its name or path."""
         name = words[0]
-        if name in ("break", "continue", "return"):
+        if name in ("break", "continue"):
             count = words[1] if len(words) > 1 else ""
-            self.status = int(count) if name == "return" and count.isdigit() else self.status
             raise _Leave(name, int(count) if count.isdigit() else 1)
-        if name in self.functions:
-            arguments, self.arguments = self.arguments, [self.arguments[0], *words[1:]]
-            try:
-                return (yield from self.script(self.functions[name], streams))
-            except _Leave:
-                return self.status
-            finally:
-                self.arguments = arguments
         command = self.commands.get(name.rpartition("/")[2])
         if command is None:
             streams.err(f"sh: {name}: not found\n")
@@ -331,40 +297,20 @@ class Shell:
         self, redirect: syntax.Redirect, streams: Streams
     ) -> Generator[float, None, Streams]:
         target = yield from self._joined(redirect.word, streams)
-        if redirect.operator == ">&":
-            sink = streams.err if target == "2" else streams.out
-            return (
-                replace(streams, err=sink)
-                if redirect.descriptor == 2
-                else replace(streams, out=sink)
-            )
         path = self.path(target)
         if redirect.operator == "<":
-            return replace(streams, stdin=Input(self._reading(path, target)))
-        sinks = {"/dev/stdout": streams.out, "/dev/stderr": streams.err}
-        sinks |= {"/proc/1/fd/1": streams.out, "/proc/1/fd/2": streams.err}
-        if path not in sinks:
-            try:
-                if redirect.operator == ">":
-                    self.files.write(path, "")
-                else:
-                    self.files.write(path, "", append=True)
-            except OSError as exc:
-                raise OSError(f"can't create {target}: {exc}") from None
-        sink = sinks.get(path) or (lambda text: self.files.write(path, text, append=True))
+            return replace(streams, stdin=Input(self.files.read(path)))
+        sinks = {"1": streams.out, "2": streams.err} if redirect.operator == ">&" else {
+            "/dev/stdout": streams.out, "/dev/stderr": streams.err,
+            "/proc/1/fd/1": streams.out, "/proc/1/fd/2": streams.err,
+        }  # fmt: skip
+        sink = sinks.get(target)
+        if sink is None:
+            self.files.write(path, "", append=redirect.operator == ">>")
+            sink = partial(self.files.write, path, append=True)
         if redirect.descriptor == 2:
             return replace(streams, err=sink)
-        return (
-            replace(streams, out=sink)
-            if redirect.descriptor == 1
-            else replace(streams, out=sink, err=sink)
-        )
-
-    def _reading(self, path: str, named: str) -> str:
-        try:
-            return self.files.read(path)
-        except OSError as exc:
-            raise OSError(f"can't open {named}: {exc}") from None
+        return replace(streams, out=sink)
 
     # Expansions.
 
@@ -381,12 +327,6 @@ class Shell:
         """Expand words to fields: split where nothing is quoted, and matched with files."""
         fields: list[str] = []
         for word in words:
-            if word == (
-                syntax.Text("", quoted=True),
-                syntax.Parameter("@", quoted=True),
-            ) or word == (syntax.Parameter("@", quoted=True),):
-                fields += self.arguments[1:]
-                continue
             current, is_field, has_pattern = "", False, False
             for part in word:
                 text = yield from self._part(part, streams)
@@ -448,11 +388,6 @@ class Shell:
     def _parameter(self, part: syntax.Parameter, streams: Streams) -> Generator[float, None, str]:
         value = self._value(part.name)
         operator = part.operator
-        if operator == "length":
-            return str(len(value or ""))
-        if operator in ("#", "##", "%", "%%"):
-            pattern = yield from self._joined(part.word, streams)
-            return _trimmed(value or "", operator, pattern)
         is_missing = value is None or (operator.startswith(":") and not value)
         match operator[-1:]:
             case "-" | "=" if is_missing:
@@ -462,37 +397,24 @@ class Shell:
                 return default
             case "+":
                 return "" if is_missing else (yield from self._joined(part.word, streams))
-            case "?" if is_missing:
-                why = yield from self._joined(part.word, streams)
-                streams.err(f"sh: {part.name}: {why or 'parameter not set'}\n")
-                raise ShellExit(2)
         return value or ""
 
     def _value(self, name: str) -> str | None:
         match name:
-            case "?":
-                return str(self.status)
-            case "#":
-                return str(len(self.arguments) - 1)
-            case "@" | "*":
-                return " ".join(self.arguments[1:])
-            case "$":
-                return "1"
             case "RANDOM":
                 return str(self.rng.randrange(32768))
             case "PWD":
                 return self.folder
-        if name.isdigit():
-            return self.arguments[int(name)] if int(name) < len(self.arguments) else None
+            case "$":
+                return "1"
         return self.variables.get(name)
 
     def calculate(self, expression: str) -> int:
         """Return the value of an integer expression, in 64 bits; ValueError if it is none."""
         if len(expression) > 1_000:
             raise ValueError("too long")
-        text = expression.replace("&&", " and ").replace("||", " or ")
         try:
-            tree = ast.parse(text.strip() or "0", mode="eval")
+            tree = ast.parse(expression.strip() or "0", mode="eval")
         except SyntaxError:
             raise ValueError("arithmetic syntax error") from None
         value = self._number(tree.body)
@@ -503,19 +425,13 @@ class Shell:
             case ast.Constant(int(value)):
                 return int(value)
             case ast.Name(name):
-                text = self._value(name) or "0"
-                return int(text)
+                return int(self._value(name) or "0")
             case ast.UnaryOp(ast.USub(), operand):
                 return -self._number(operand)
-            case ast.UnaryOp(ast.UAdd(), operand):
-                return self._number(operand)
             case ast.BinOp(left, operator, right) if type(operator) in _BINARY:
                 return _BINARY[type(operator)](self._number(left), self._number(right))
             case ast.Compare(left, [operator], [right]) if type(operator) in _COMPARISONS:
                 return int(_COMPARISONS[type(operator)](self._number(left), self._number(right)))
-            case ast.BoolOp(operator, values):
-                holds = (self._number(value) != 0 for value in values)
-                return int(all(holds) if isinstance(operator, ast.And) else any(holds))
         raise ValueError("arithmetic syntax error")
 
 
@@ -534,23 +450,7 @@ _BINARY: Final[dict[type, Callable[[int, int], int]]] = {
     ast.Div: _quotient,
     ast.FloorDiv: _quotient,
     ast.Mod: lambda left, right: left - right * _quotient(left, right),
-    ast.BitAnd: and_,
-    ast.BitOr: or_,
-    ast.BitXor: xor,
 }
 _COMPARISONS: Final[dict[type, Callable[[Any, Any], bool]]] = {
     ast.Eq: eq, ast.NotEq: ne, ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge,
 }  # fmt: skip
-
-
-def _trimmed(value: str, operator: str, pattern: str) -> str:
-    """Remove the shortest or the longest match from the front (``#``) or the end (``%``)."""
-    cuts = range(len(value) + 1)
-    if (operator == "##") or operator == "%":
-        cuts = range(len(value), -1, -1)
-    for cut in cuts:
-        if operator[0] == "#" and fnmatchcase(value[:cut], pattern):
-            return value[cut:]
-        if operator[0] == "%" and fnmatchcase(value[cut:], pattern):
-            return value[:cut]
-    return value
