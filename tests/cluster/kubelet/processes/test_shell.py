@@ -2,7 +2,6 @@
 
 import random
 from math import inf
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from berth.cluster.kubelet.processes.files import Files, Volume
 from berth.cluster.kubelet.processes.images import KNOWN, is_understood
-from berth.cluster.kubelet.processes.process import Process
+from berth.cluster.kubelet.processes.process import MOST_CHARACTERS, MOST_LINES, Log, Process
 from berth.cluster.kubelet.processes.shell import Input, Shell
 from berth.cluster.kubelet.processes.syntax import parse
 
@@ -170,18 +169,47 @@ def test_what_is_understood(words: list[str], want: bool) -> None:
     assert is_understood(words) is want
 
 
-ANY_SCRIPT: Any = st.text(
-    alphabet=st.sampled_from("ab \n;&|()<>{}$'\"\\`=*?#![]0") , max_size=40
-) | st.lists(
+ANY_TEXT = st.text(alphabet=st.sampled_from("ab \n;&|()<>{}$'\"\\`=*?#![]0"), max_size=40)
+ANY_WORDS = st.lists(
     st.sampled_from(
-        ["if", "then", "fi", "while", "do", "done", "true", "false", ";", "\n", "x=1", "$x", "&&",
-         "||", "|", "(", ")", "{", "}", "$((", "))", "echo", "case", "in", "esac", ">", "f", "&"]
+        [
+            *(
+                "if",
+                "then",
+                "else",
+                "fi",
+                "while",
+                "until",
+                "do",
+                "done",
+                "for",
+                "in",
+                "break",
+                "!",
+            ),
+            *(";", "\n", "&&", "||", "|", "&", "(", ")", "{", "}", "$((", "))", "$(", ">", "<"),
+            *(
+                "x=1",
+                "$x",
+                "${x:-",
+                "$RANDOM",
+                "'",
+                '"',
+                "/tmp/old",
+                "/no",
+                "-n",
+                "-1",
+                "%d",
+                "nan",
+            ),
+            *("1", "-f", "of=x", "+%Y", "]", "EXIT", *sorted(KNOWN)),
+        ]
     ),
     max_size=12,
-).map(" ".join)  # fmt: skip
+).map(" ".join)
 
 
-@given(ANY_SCRIPT)
+@given(ANY_TEXT | ANY_WORDS)
 def test_any_text_is_a_script_or_none(text: str) -> None:
     try:
         parse(text)
@@ -191,3 +219,13 @@ def test_any_text_is_a_script_or_none(text: str) -> None:
     for seconds in range(5):
         run.at(seconds)
     assert run.process.exit_code is not None or run.process.due > T0 + 4
+
+
+def test_a_log_is_bounded() -> None:
+    log = Log()
+    for number in range(30_000):
+        log.write(T0, f"{number}\n" if number < 20_000 else "x" * 1000)
+    log.end(T0)
+    assert log.count > 20_000
+    assert len(log.lines) <= MOST_LINES
+    assert sum(len(line.text) for line in log.lines) <= MOST_CHARACTERS

@@ -58,6 +58,8 @@ def _remote_command(call: Call, pod: Object, *, attaches: bool) -> ASGIApp:
     sandbox = _sandbox(call, pod, container)
     if sandbox is None:
         raise _no_kubelet(call, pod)
+    if not attaches and "command" not in call.request.query:
+        raise errors.bad_request("you must specify at least 1 command for the container")
     changed = partial(_changed, call, pod)
     return RemoteCommand(sandbox, attaches=attaches, changed=changed, clock=call.services.clock)
 

@@ -23,7 +23,7 @@ def _sleep(_shell: Shell, words: list[str], _streams: Streams) -> Steps:
     for word in words[1:]:
         unit = SECONDS.get(word[-1:])
         seconds += inf if word == "infinity" else float(word[:-1] if unit else word) * (unit or 1.0)
-    yield max(seconds, 0.0)
+    yield seconds if seconds > 0 else 0.0
     while seconds == inf:
         yield inf
     return 0

@@ -5,10 +5,20 @@ from collections.abc import Callable
 from math import inf
 from typing import Final, NamedTuple
 
-from berth.cluster.kubelet.processes.shell import Input, Job, Shell, ShellExit, Steps, Streams
+from berth.cluster.kubelet.processes.shell import (
+    Input,
+    Job,
+    Leave,
+    Shell,
+    ShellExit,
+    Steps,
+    Streams,
+)
 from berth.runtime.clock import rfc3339_micro
 
 MOST_LINES: Final = 10_000
+MOST_CHARACTERS: Final = 2**20
+"""Of all lines that are kept."""
 LONGEST_LINE: Final = 16 * 1024
 """Characters; longer lines are split, as container runtimes do."""
 MOST_TURNS: Final = 10_000
@@ -27,13 +37,14 @@ class Log:
     """The last lines that a process has written."""
 
     def __init__(self) -> None:
-        self.lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self.lines: deque[Line] = deque()
         self.is_ended = False
         self.count = 0
         """Of all lines, also those that are not kept."""
         self.listeners: list[Callable[[str], None]] = []
         """Told of each text that is written, and of the end by an empty one."""
         self._rest = ""
+        self._size = 0
 
     def write(self, now: float, text: str) -> None:
         *lines, self._rest = (self._rest + text).split("\n")
@@ -57,6 +68,9 @@ class Log:
     def _add(self, now: float, line: str) -> None:
         self.lines.append(Line(rfc3339_micro(now), line))
         self.count += 1
+        self._size += len(line)
+        while self._size > MOST_CHARACTERS or len(self.lines) > MOST_LINES:
+            self._size -= len(self.lines.popleft().text)
 
 
 class Process:
@@ -137,6 +151,8 @@ class Process:
                     pass
             except ShellExit as exc:
                 self.exit_code = exc.code
+            except (RecursionError, Leave):
+                self.exit_code = 2
         self._main.steps.close()
 
     def _jobs(self) -> list[Job]:
@@ -154,7 +170,7 @@ class Process:
         except ShellExit as exc:
             job.exit_code = exc.code
             ends = job is self._main or job in self._handlers
-        except RecursionError:
+        except (RecursionError, Leave):
             job.exit_code, ends = 2, job is self._main
         if ends:
             self.end(job.exit_code)

@@ -83,8 +83,8 @@ class ShellExit(Exception):  # noqa: N818
         self.code = code & 255
 
 
-class _Leave(Exception):  # noqa: N818
-    """``break`` or ``continue``."""
+class Leave(Exception):  # noqa: N818
+    """``break`` or ``continue``; outside of a loop it ends the process."""
 
     def __init__(self, how: str, count: int) -> None:
         super().__init__(how)
@@ -239,10 +239,10 @@ class Shell:
         """Run the body of a loop once; return whether the loop ends."""
         try:
             yield from self.script(body, streams)
-        except _Leave as exc:
+        except Leave as exc:
             self.status = 0
             if exc.count > 1:
-                raise _Leave(exc.how, exc.count - 1) from None
+                raise Leave(exc.how, exc.count - 1) from None
             return exc.how == "break"
         return False
 
@@ -280,7 +280,7 @@ class Shell:
         name = words[0]
         if name in ("break", "continue"):
             count = words[1] if len(words) > 1 else ""
-            raise _Leave(name, int(count) if count.isdigit() else 1)
+            raise Leave(name, int(count) if count.isdigit() else 1)
         command = self.commands.get(name.rpartition("/")[2])
         if command is None:
             streams.err(f"sh: {name}: not found\n")
@@ -288,7 +288,7 @@ class Shell:
         try:
             result = command(self, words, streams)
             return result if isinstance(result, int) else (yield from result)
-        except (OSError, ValueError, IndexError) as exc:
+        except (OSError, ValueError, LookupError, ArithmeticError, TypeError) as exc:
             why = str(exc) if isinstance(exc, OSError) else "invalid argument"
             streams.err(f"{name}: {why}\n")
             return 1
