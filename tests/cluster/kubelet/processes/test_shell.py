@@ -96,6 +96,7 @@ class Run:
             id="mv",
         ),
         pytest.param("date +%Y-%m-%d; date +%s", f"2026-01-01\n{T0:.0f}\n", id="date"),
+        pytest.param("mkdir -p /a/b; touch /a/b/c; find /a", "/a\n/a/b\n/a/b/c\n", id="find"),
         pytest.param("cat", "what came in\n", id="the input"),
         pytest.param(
             "set -e; false || true; if false; then :; fi; echo on; false; echo off",

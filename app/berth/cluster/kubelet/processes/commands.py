@@ -127,6 +127,20 @@ def _ls(shell: Shell, words: list[str], streams: Streams) -> int:
     return 0
 
 
+def _find(shell: Shell, words: list[str], streams: Streams) -> int:
+    """``find FOLDER``: all that is in it."""
+    names = [words[1] if len(words) > 1 else "."]
+    while names:
+        name = names.pop(0)
+        streams.out(f"{name}\n")
+        if shell.files.is_folder(shell.path(name)):
+            inside = shell.files.names_in(shell.path(name))
+            names[:0] = [f"{name.rstrip('/')}/{each}" for each in inside]
+        elif not shell.files.is_there(shell.path(name)):
+            raise FileNotFoundError("No such file or directory")
+    return 0
+
+
 def _copy(shell: Shell, words: list[str], streams: Streams) -> int:
     """``cp`` and ``mv`` of single files."""
     *sources, target = _each_file(words)
@@ -373,6 +387,7 @@ COMMANDS: Final[dict[str, Callable[[Shell, list[str], Streams], int | Steps]]] =
     "rm": _rm,
     "mkdir": _mkdir,
     "ls": _ls,
+    "find": _find,
     "cp": _copy,
     "mv": _copy,
     "dd": _dd,
