@@ -212,6 +212,7 @@ class PodLifecycles:
 
     def forget_node(self, name: str) -> None:
         """Drop the pods of a node that is no more; nobody reports their end."""
+        self._volumes.nodes.pop(name, None)
         for key in self._on.pop(name, {}):
             del self._pods[key]
             self._deferred.discard(key)
@@ -366,6 +367,8 @@ class PodLifecycles:
 
     def _learn(self, tracked: Tracked, action: Get, answer: bytes | None) -> None:
         """Take in the pod as it is in the API, or one of the objects that it names."""
+        if action.path not in tracked.lacking:
+            return  # somebody needed it before
         tracked.lacking.remove(action.path)
         obj = None if answer is None else msgspec.json.decode(answer)
         life = tracked.life

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-MOST_BYTES: Final = 4 * 2**20
+MOST_BYTES: Final = 2**20
 """In one volume, and as many in the files of a container."""
 MOST_FILES: Final = 10_000
 

@@ -26,7 +26,7 @@ Sink = Callable[[str], None]
 """Takes text that is written."""
 
 NOT_FOUND: Final = 127
-MOST_AT_ONCE: Final = 2_000
+MOST_AT_ONCE: Final = 1_000
 """Commands without a sleep; then a process rests, so that a busy loop takes time."""
 REST_SECONDS: Final = 1.0
 LONGEST_VALUE: Final = 2**20
