@@ -313,9 +313,9 @@ class Scheduler(SchedulingSteps):
             return None
         cycle = self.begin_cycle(profile, queued)
         if self.extender_round.is_due(queued.pod_info):
-            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
+            nowhere = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             outcome: Outcome = Failed(
-                queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)
+                queued.pod_info, profile.name, nowhere, Status.error(NO_EXTENDERS)
             )
         else:
             outcome = self.decide(cycle)

@@ -213,12 +213,12 @@ class CachedAnswers:
         for row in changed:
             if self.filters.is_ruled_out(row) or (self._goes_by_row and self._look_at_row(row)):
                 continue
-            found = self._foreseen(row) if row == self._chosen else None
-            if found is None:
+            foreseen = self._foreseen(row) if row == self._chosen else None
+            if foreseen is None:
                 unforeseen.append(row)
             else:
                 self._since_ahead += 1
-                self._take_in(row, *found)
+                self._take_in(row, *foreseen)
         if unforeseen:
             self._look_at(unforeseen)
 

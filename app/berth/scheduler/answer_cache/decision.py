@@ -42,7 +42,9 @@ class _Asked:
         self.pre_filters = [
             pre_filter for pre_filter in profile.pre_filters if pre_filter.NAME in names
         ]
-        self.filters = {i: each for i, each in enumerate(profile.filters) if each.NAME in names}
+        self.filters = {
+            i: plugin for i, plugin in enumerate(profile.filters) if plugin.NAME in names
+        }
         """By index of the filter."""
         self.pre_scores = [pre_score for pre_score in profile.pre_scores if pre_score.NAME in names]
         self.scores = [score for score in profile.scores if score.NAME in names]
@@ -71,23 +73,23 @@ class Decider:
             decision = _AskingDecision(known, self._asked, cycle)
             row, scores, num_best = decision.make(select)
             known.chose(row, decision.front)
-            found = self._found_by(decision)
+            feasible_nodes = self._found_by(decision)
         else:
             cycle.state.feasible = known.filters.feasible
             row, scores, num_best = _select_best(known, select)
             known.chose(row)
-            found = self._found_before(cycle)
+            feasible_nodes = self._found_before(cycle)
         filtered, scored = self._evaluations
         for counts, name, number in filtered:
             counts[name] += number
         name = cycle.nodes.name(row)
         if scores is None:
             profile.end_cached_cycle(_POINTS[:2], started)
-            return Placed(cycle.pod, profile.name, found, name)
+            return Placed(cycle.pod, profile.name, feasible_nodes, name)
         for counts, plugin, number in scored:
             counts[plugin] += number
         profile.end_cached_cycle(_POINTS, started)
-        return Placed(cycle.pod, profile.name, found, name, scores, num_best=num_best)
+        return Placed(cycle.pod, profile.name, feasible_nodes, name, scores, num_best=num_best)
 
     def _found_before(self, cycle: Cycle) -> FeasibleNodes:
         """Return the nodes that were found for the last pod, if they are still the same."""

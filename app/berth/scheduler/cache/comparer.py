@@ -53,14 +53,14 @@ class Comparison(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """Tell the differences in lines for people."""
-        found = (
+        differences = (
             ("nodes missing in the cache", self.missing_nodes),
             ("nodes only in the cache", self.redundant_nodes),
             ("pods missing in the cache", self.missing_pods),
             ("pods only in the cache", self.redundant_pods),
             ("pods on another node", self.misplaced_pods),
         )
-        return [f"{what}: {', '.join(names)}" for what, names in found if names]
+        return [f"{what}: {', '.join(names)}" for what, names in differences if names]
 
 
 def placed(pods: Iterable[Pod]) -> list[Placed]:

@@ -367,7 +367,9 @@ class SchedulingQueue:
         """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
         hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
         latest = self._clock.now() - self._max_in_unschedulable
-        overdue = [each for each in self._unschedulable.not_gated() if each.timestamp < latest]
+        overdue = [
+            queued for queued in self._unschedulable.not_gated() if queued.timestamp < latest
+        ]
         for queued in overdue:
             queued.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
@@ -461,7 +463,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [each for each in waiting if check(each.pod)]
+            waiting = [queued for queued in waiting if check(queued.pod)]
         if not waiting:
             return
         one = next(iter(waiting))

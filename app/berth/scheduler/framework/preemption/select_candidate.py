@@ -16,13 +16,13 @@ from berth.scheduler.framework.preemption.candidate import (
 from berth.scheduler.framework.verdict import Rows
 
 
-def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> Preemption:
-    """Return *found*, which has candidates, with the best of them chosen.
+def select_candidate(preemption: Preemption, rng: Random, *, nominated: str = "") -> Preemption:
+    """Return *preemption*, which has candidates, with the best of them chosen.
 
     Of several it is the one on the node that the pod is *nominated* to: whoever nominated it may
     have been about to evict there. Otherwise *rng* chooses.
     """
-    columns = Candidates.of(found.candidates)
+    columns = Candidates.of(preemption.candidates)
     left, rounds, runner_up = _compared(columns)
     equals = columns.take(left)
     there = equals.nodes.index(nominated) if nominated in equals.nodes else None
@@ -30,7 +30,7 @@ def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> 
     if runner_up is None and len(equals) > 1:
         runner_up = next(i for i in left.tolist() if columns.nodes[i] != chosen.node)
     return replace(
-        found,
+        preemption,
         equals=equals,
         chosen=chosen,
         rounds=rounds,
