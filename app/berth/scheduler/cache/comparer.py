@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler.cache.cache import Cache
+from berth.scheduler.cache.view import CacheView
 from berth.scheduler.framework.pod_info import PodInfo
 
 
@@ -28,7 +28,7 @@ class Counted(msgspec.Struct, frozen=True):
     """UIDs of pods that may be ahead of the API."""
 
     @classmethod
-    def by(cls, cache: Cache) -> "Counted":
+    def by(cls, cache: CacheView) -> "Counted":
         pods = {pod.uid: pod for pod in cache.pods()}
         return cls(frozenset(cache.table.row_of), pods, frozenset(filter(cache.is_assumed, pods)))
 

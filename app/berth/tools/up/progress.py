@@ -10,10 +10,9 @@ import numpy as np
 
 from berth.kube.objects.pod import Pod
 from berth.runtime.printable import printable
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.node_tree import region_and_zone
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 STATES: Final = (
     "waiting", "gated", "unschedulable", "binding", "starting", "running", "stopping",
@@ -94,9 +93,8 @@ class Progress:
 class Observer:
     """Looks at a scheduler's state, again and again."""
 
-    def __init__(self, *, cache: Cache, queue: SchedulingQueue) -> None:
-        self._cache = cache
-        self._queue = queue
+    def __init__(self, view: SchedulerView) -> None:
+        self._view = view
         self._last: tuple[float, int] | None = None
 
     def look(
@@ -117,12 +115,12 @@ class Observer:
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
         self._last = (now, scheduled)
-        counts = self._queue.sub_queues.pending_counts()
+        counts = self._view.queue.sub_queues.pending_counts()
         states["waiting"] = counts["active"] + counts["backoff"]
         states["gated"] = counts["gated"]
         states["unschedulable"] = counts["unschedulable"]
-        states["binding"] = self._cache.counts()["assumed_pods"]
-        table = self._cache.table
+        states["binding"] = self._view.cache.counts()["assumed_pods"]
+        table = self._view.cache.table
         return Progress(
             states={state: states[state] for state in STATES},
             scheduled=scheduled,

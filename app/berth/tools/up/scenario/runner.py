@@ -209,10 +209,7 @@ class Runner:
         scheduler = self._simulation.scheduler
         if scheduler is None:
             raise LookupError("no scheduler runs")
-        explainer = Explainer(
-            scheduler.scheduler, pods=scheduler.pods.store, clock=self._clock, schedules=True
-        )
-        explanation = explainer.explain(key, limit=nodes)
+        explanation = Explainer(scheduler.view).explain(key, limit=nodes)
         if explanation is None:
             raise LookupError(f"the scheduler knows no pod {key}")
         return f"{explanation.summary}\n{as_text(render(explanation), width=WIDTH)}"

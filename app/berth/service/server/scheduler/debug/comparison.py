@@ -12,8 +12,8 @@ from berth.kube.informer.watch_event import decode_list
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock, rfc3339
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.comparer import Comparison, Counted, Placed, compare, placed
+from berth.scheduler.cache.view import CacheView
 from berth.scheduler.framework.kind import NODES, PODS, Kind
 from berth.service.server.scheduler.debug.models import ComparisonReport, Difference, DifferenceKind
 
@@ -30,7 +30,7 @@ class ClusterComparison:
     What cannot be read as a whole is read as the watches read it.
     """
 
-    def __init__(self, client: Api, cache: Cache, *, clock: Clock) -> None:
+    def __init__(self, client: Api, cache: CacheView, *, clock: Clock) -> None:
         self._client = client
         self._cache = cache
         self._clock = clock

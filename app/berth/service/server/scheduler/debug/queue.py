@@ -8,6 +8,7 @@ from typing import Final
 
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import PIECE
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.scheduler.debug.models import QueueName, WaitingPod, WaitingPods
@@ -18,7 +19,6 @@ from berth.service.server.scheduler.debug.reasons import (
     in_flight,
     message_of,
 )
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -96,7 +96,7 @@ async def waiting_pods(
     With many pods, other tasks get a turn. What moves meanwhile is shown as it is at the end, what
     comes or goes perhaps not at all.
     """
-    queue = view.scheduler.queue
+    queue = view.queue
     found, token = await many_unordered(
         list(of_queue(view, wanted.queue)),
         where=partial(_matching, tests=wanted.tests(view)),
@@ -111,7 +111,7 @@ async def waiting_pods(
         for each in found
         if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
     ]
-    messages = view.scheduler.decisions.messages()
+    messages = view.decisions.messages()
     return WaitingPods(
         items=tuple(_told(each, view, ahead.get(each.key), messages) for each in found),
         continue_=token,
@@ -158,7 +158,7 @@ def _matching(
 
 def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodInfo]:
     """Yield the pods of one part of the queue, or of all."""
-    queue = view.scheduler.queue
+    queue = view.queue
     if name in (None, QueueName.IN_FLIGHT):
         yield from in_flight(view)
     match name:
@@ -174,7 +174,7 @@ def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodI
 
 
 def _counts(view: SchedulerView) -> dict[QueueName, int]:
-    queue = view.scheduler.queue
+    queue = view.queue
     pending = queue.sub_queues.pending_counts()
     broken = sum(
         1 for each in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(each)
@@ -190,7 +190,7 @@ def _counts(view: SchedulerView) -> dict[QueueName, int]:
 
 
 def _queue_name(queued: QueuedPodInfo, view: SchedulerView) -> QueueName:
-    queue = view.scheduler.queue
+    queue = view.queue
     if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
     match queue.sub_queues.place_of(queued.key):
@@ -220,7 +220,7 @@ def _plugins(queued: QueuedPodInfo) -> set[str]:
 def _told(
     queued: QueuedPodInfo, view: SchedulerView, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
-    queue, now = view.scheduler.queue, view.clock.now()
+    queue, now = view.queue, view.clock.now()
     name, first = _queue_name(queued, view), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
