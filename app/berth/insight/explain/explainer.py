@@ -58,21 +58,21 @@ def rejections_of(cycle: Cycle) -> Rejections:
     Costs what an attempt costs that fails, and each filter a second time. Takes what PreFilter
     leaves out to be rejected by the plugins that left it out.
     """
-    found = evaluate_all_nodes(cycle)
+    feasible_nodes = evaluate_all_nodes(cycle)
     by_plugin = {
         plugin: where
-        for plugin, where in Obstacles(cycle, found).rejected_by_plugin().items()
+        for plugin, where in Obstacles(cycle, feasible_nodes).rejected_by_plugin().items()
         if where.any()
     }
     sets = np.zeros(cycle.nodes.size, np.int64)
     for bit, where in enumerate(by_plugin.values()):
         sets |= where.astype(np.int64) << bit
     distinct, plugin_set = np.unique(sets, return_inverse=True)
-    num_feasible = int((found.feasible & cycle.nodes.exists).sum())
-    if found.error is not None:
-        message = found.error.message
+    num_feasible = int((feasible_nodes.feasible & cycle.nodes.exists).sum())
+    if feasible_nodes.error is not None:
+        message = feasible_nodes.error.message
     else:
-        message = "" if num_feasible else found.diagnosis.message()
+        message = "" if num_feasible else feasible_nodes.diagnosis.message()
     return Rejections(
         message=message,
         num_feasible=num_feasible,
@@ -143,9 +143,9 @@ class Explainer:
         explained = []
         for group in largest:
             explaining = self._explaining(group[0].key, limit, len(group) - 1, str(workload))
-            found = await step_by_step(explaining, per_turn=NODES_PER_TURN)
-            if found is not None:  # it has not been deleted meanwhile
-                explained.append(found)
+            explanation = await step_by_step(explaining, per_turn=NODES_PER_TURN)
+            if explanation is not None:  # it has not been deleted meanwhile
+                explained.append(explanation)
         return WorkloadExplanation(
             workload=str(workload),
             namespace=namespace,
@@ -237,11 +237,11 @@ class Explainer:
         key = group_of(pod) if self._view.groups is not None else None
         if key is None:
             return None
-        found = yield from self._groups.explaining(key, limit=0)
-        if found is None:
+        group = yield from self._groups.explaining(key, limit=0)
+        if group is None:
             return None
         return PodGroupStanding(
-            name=found.pod_group, summary=found.summary, is_obstacle=found.obstacle == pod.key
+            name=group.pod_group, summary=group.summary, is_obstacle=group.obstacle == pod.key
         )
 
     def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:

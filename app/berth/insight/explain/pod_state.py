@@ -27,17 +27,17 @@ _WHERE: Final = {
 
 def pod_state(pod: Pod, view: SchedulerView) -> PodState:
     """Say where *pod*, as the API has it, is for a scheduler."""
-    found = _placed(pod, view) or _waiting(pod, view) or _elsewhere(pod, view)
-    if pod.metadata.deletion_timestamp and found.where is not Whereabouts.DELETED:
-        found = found.model_copy(update={"words": f"is being deleted; {found.words}"})
+    state = _placed(pod, view) or _waiting(pod, view) or _elsewhere(pod, view)
+    if pod.metadata.deletion_timestamp and state.where is not Whereabouts.DELETED:
+        state = state.model_copy(update={"words": f"is being deleted; {state.words}"})
     nominated = view.queue.nominator.nominated_node(pod.metadata.uid)
     if not nominated:
-        return found
-    words, leaving = f"{found.words}; nominated to {nominated}", view.leaving(nominated)
+        return state
+    words, leaving = f"{state.words}; nominated to {nominated}", view.leaving(nominated)
     if leaving:
         words += f", which {', '.join(leaving)} must leave"
     update = {"nominated_node": nominated, "words": words, "leaving": leaving}
-    return found.model_copy(update=update)
+    return state.model_copy(update=update)
 
 
 def whereabouts(pod: Pod, view: SchedulerView) -> Whereabouts:

@@ -139,9 +139,9 @@ class Placing:
         for key in dict.fromkeys(group_of(pod) for pod in known if pod is not None):
             if key is None:
                 continue
-            found = at_once(explainer.explaining(key, limit=0))
-            if found is not None:
-                yield key, found
+            explanation = at_once(explainer.explaining(key, limit=0))
+            if explanation is not None:
+                yield key, explanation
 
     def take_back(self) -> None:
         """Undo all that was placed; not what was evicted."""

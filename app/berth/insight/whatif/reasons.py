@@ -83,7 +83,7 @@ def explain_pod_group(
     cluster = SimulatedCluster(config, registry, options, listers=snapshot.listers)
     fill(cluster, snapshot, snapshot.scheduler, with_waiting=True)
     explainer = PodGroupExplainer(view_of(cluster.core))
-    found = at_once(explainer.explaining(key, limit=limit))
-    if found is None:
+    explanation = at_once(explainer.explaining(key, limit=limit))
+    if explanation is None:
         raise SnapshotError(f"pod group {key}: {NO_GROUP}")
-    return found
+    return explanation

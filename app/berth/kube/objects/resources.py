@@ -296,7 +296,7 @@ def resized_containers(pod: Pod) -> list[ContainerStatus]:
 
     Without, requests are those of the spec: a kubelet says of each container what it has given it.
     """
-    status, found = pod.status, list[ContainerStatus]()
+    status, resized = pod.status, list[ContainerStatus]()
     actuated = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
     if actuated:
         for container in (*pod.spec.containers, *pod.spec.init_containers):
@@ -304,8 +304,8 @@ def resized_containers(pod: Pod) -> list[ContainerStatus]:
             if said is None or said.resources is None:
                 continue
             if said.resources.requests != written or said.allocated_resources not in ({}, written):
-                found.append(said)
-    return found
+                resized.append(said)
+    return resized
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:

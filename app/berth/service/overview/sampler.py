@@ -216,7 +216,7 @@ def problems(
     if stale:
         yield Problem(stale[0].upper() + stale[1:])
     if numbers.leading and numbers.long_pending:
-        named = [each.pod for each in oldest if each.age_seconds > LONG][:PODS_NAMED]
+        named = [pending.pod for pending in oldest if pending.age_seconds > LONG][:PODS_NAMED]
         pods = "1 pod has" if numbers.long_pending == 1 else f"{numbers.long_pending} pods have"
         yield Problem(f"{pods} been pending for more than {LONG / 60:.0f} minutes", tuple(named))
     if errors := round(recent_errors):

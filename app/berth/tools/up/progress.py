@@ -144,9 +144,13 @@ class ProgressNews:
         if progress.groups_line != self._groups_line:
             lines.append(progress.groups_line)
         self._line, self._groups_line = progress.line(), progress.groups_line
-        new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
-        self._reasons = {each.first: each.why for each in progress.pending}
-        lines += [f"fits nowhere: {each.who}: {each.words}" for each in new[:REASONS_TOLD]]
+        new = [
+            pending
+            for pending in progress.pending
+            if self._reasons.get(pending.first) != pending.why
+        ]
+        self._reasons = {pending.first: pending.why for pending in progress.pending}
+        lines += [f"fits nowhere: {pending.who}: {pending.words}" for pending in new[:REASONS_TOLD]]
         if len(new) > REASONS_TOLD:
             lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
         return lines
@@ -171,8 +175,8 @@ def by_reason(reasons: Mapping[str, str]) -> list[Pending]:
     for key, why in reasons.items():
         first[why] = min(key, first.get(why, key))
     counts = Counter(reasons.values())
-    found = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
-    return sorted(found, key=lambda each: (-each.others, each.first))
+    pods = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
+    return sorted(pods, key=lambda pending: (-pending.others, pending.first))
 
 
 def _fullest(table: NodeTable, most: int) -> list[int]:

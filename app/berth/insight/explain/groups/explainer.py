@@ -72,9 +72,9 @@ class PodGroupExplainer:
         evaluation = None
         if trial is not None and trial.evaluating is not None:
             evaluation = yield from trial.evaluating
-        found = _explanation(looked, trial, evaluation, limit, notes)
-        return found.model_copy(
-            update={"summary": summarize_group(found, now=self._view.clock.now())}
+        explanation = _explanation(looked, trial, evaluation, limit, notes)
+        return explanation.model_copy(
+            update={"summary": summarize_group(explanation, now=self._view.clock.now())}
         )
 
     def _try(self, looked: "_Looked", limit: int | None) -> tuple[GroupTrial | None, list[str]]:
@@ -128,8 +128,8 @@ class _Looked:
         self.num_unscheduled = len(waiting)
         self.num_pods = state.all_pods_count if state else 0
         queue = view.queue.sub_queues
-        found = (queue.get(pod.key) for pod in waiting)
-        self.queued = [each for each in found if each is not None]
+        queued = (queue.get(pod.key) for pod in waiting)
+        self.queued = [member for member in queued if member is not None]
         self.members = Counter(whereabouts(pod, view) for pod in self._pods(waiting))
 
     def _pods(self, waiting: Sequence[Pod]) -> Iterator[Pod]:
@@ -139,12 +139,12 @@ class _Looked:
     @property
     def to_be_tried(self) -> Sequence[QueuedPodInfo]:
         """Those that wait, in the order of the cycle (spec G4.3)."""
-        free = [each for each in self.queued if not each.pod.spec.scheduling_gates]
+        free = [member for member in self.queued if not member.pod.spec.scheduling_gates]
         return sorted(free, key=importance)
 
     @property
     def num_held_back(self) -> int:
-        return sum(1 for each in self.queued if each.pod.spec.scheduling_gates)
+        return sum(1 for member in self.queued if member.pod.spec.scheduling_gates)
 
     @property
     def num_uncreated(self) -> int:
@@ -158,23 +158,23 @@ class _Looked:
         queue = self.view.queue.sub_queues
         if self.members[Whereabouts.ACTIVE]:
             return None
-        times = [queue.next_try(each) for each in self.queued]
+        times = [queue.next_try(member) for member in self.queued]
         return min((time for time in times if time is not None), default=None)
 
     @property
     def woken_by(self) -> dict[str, tuple[str, ...]]:
         """What wakes the members that wait for changes; those in backoff wait for the clock."""
         plugins: dict[str, set[str]] = {}
-        for each in self.queued:
-            gate = {each.gating_plugin} - {""}
-            if gate or self.view.queue.sub_queues.place_of(each.key) is SubQueue.UNSCHEDULABLE:
-                name = each.pod.spec.scheduler_name
-                plugins.setdefault(name, set()).update(gate, rejectors_of(each))
-        found: dict[str, tuple[str, ...]] = {}
+        for member in self.queued:
+            gate = {member.gating_plugin} - {""}
+            if gate or self.view.queue.sub_queues.place_of(member.key) is SubQueue.UNSCHEDULABLE:
+                name = member.pod.spec.scheduler_name
+                plugins.setdefault(name, set()).update(gate, rejectors_of(member))
+        wakers: dict[str, tuple[str, ...]] = {}
         for name, waited_for in plugins.items():
             profile = self.view.profiles.get(name)
-            found |= woken_by(profile, waited_for) if profile is not None else {}
-        return found
+            wakers |= woken_by(profile, waited_for) if profile is not None else {}
+        return wakers
 
 
 def _explanation(
@@ -192,7 +192,7 @@ def _explanation(
     if best is not None and lacking and evaluation is not None and not best.can_start:
         missing = _quorum(group) - len(looked.scheduled) - len(best.fitting)
         where = f"{key}={best.placement.name}" if best.placement.rows is not None else ""
-        pods = [each.queued.pod_info for each in lacking][: max(missing, 1)]
+        pods = [member.queued.pod_info for member in lacking][: max(missing, 1)]
         shortage = shortage_of(pods, evaluation, nodes, where=where)
     if evaluation is not None:
         evaluation = evaluation.model_copy(update={"nodes": evaluation.nodes[:limit]})
@@ -217,7 +217,7 @@ def _explanation(
         placements=verdicts(trial) if trial is not None and key else (),
         choice=choice_of(trial, key) if trial is not None and key else "",
         shortage=shortage,
-        attempts=max((each.attempts for each in looked.queued), default=0),
+        attempts=max((member.attempts for member in looked.queued), default=0),
         next_try=None if until is None else rfc3339(until),
         woken_by=looked.woken_by,
         leaving=leaving_pods(looked.queued, looked.view),
@@ -241,7 +241,7 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
         diagnosis = those[0].outcome.found.diagnosis if those[0].outcome else None
         assert diagnosis is not None
         yield Blocked(
-            pods=tuple(each.queued.key for each in those),
+            pods=tuple(member.queued.key for member in those),
             message=message,
             plugins=tuple(sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins)),
         )
@@ -249,13 +249,13 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
 
 def status_of(group: PodGroup | None) -> PodGroupStatus | None:
     """Return the PodGroupScheduled condition of *group*."""
-    for each in group.status.conditions if group is not None else ():
-        if each.type == POD_GROUP_SCHEDULED:
+    for condition in group.status.conditions if group is not None else ():
+        if condition.type == POD_GROUP_SCHEDULED:
             return PodGroupStatus(
-                status=each.status,
-                reason=each.reason,
-                message=each.message,
-                last_transition_time=each.last_transition_time,
+                status=condition.status,
+                reason=condition.reason,
+                message=condition.message,
+                last_transition_time=condition.last_transition_time,
             )
     return None
 

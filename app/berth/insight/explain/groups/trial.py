@@ -122,18 +122,18 @@ class GroupTrials:
         if isinstance(placements, Status):
             return GroupTrial((), message=placements.message)
         tried = [self._try(trial, members, profile, placement) for placement in placements]
-        able = [each for each in tried if each.can_start]
+        able = [placed for placed in tried if placed.can_start]
         scores = None
         if len(able) > 1:
             found = score_placements(
-                profile, [_proposal(each, len(scheduled)) for each in able], nodes
+                profile, [_proposal(placed, len(scheduled)) for placed in able], nodes
             )
             if isinstance(found, Status):
                 return GroupTrial(tried, message=found.message)
             scores = found
             best = able[int(np.argmax(scores.totals))]
         else:
-            best = able[0] if able else max(tried, key=lambda each: len(each.fitting))
+            best = able[0] if able else max(tried, key=lambda placed: len(placed.fitting))
         obstacle = next(
             (member for member in best.members if member.outcome and not member.host), None
         )
@@ -188,13 +188,13 @@ class GroupTrials:
 
 
 def _proposal(tried: Tried, num_scheduled: int) -> PodGroupPlacement:
-    proposed = tuple(Assignment(each.queued.pod_info, each.host) for each in tried.fitting)
+    proposed = tuple(Assignment(member.queued.pod_info, member.host) for member in tried.fitting)
     return PodGroupPlacement(tried.placement, proposed, num_scheduled)
 
 
 def _requested(members: Sequence[QueuedPodInfo]) -> Sequence[str]:
     """Return the resources that *members* request."""
     wanted = [member.pod_info.template.incoming_requested for member in members]
-    scalars = {name for each in wanted for name in each.scalars if each.scalars[name]}
-    native = [name for name in (CPU, MEMORY) if any(each.amount(name) for each in wanted)]
+    scalars = {name for requests in wanted for name in requests.scalars if requests.scalars[name]}
+    native = [name for name in (CPU, MEMORY) if any(requests.amount(name) for requests in wanted)]
     return [*native, *sorted(scalars)]

@@ -1,13 +1,11 @@
 """The node whose victims are missed least (spec §6.6)."""
 
-from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 from msgspec.structs import replace
 
 from berth.scheduler.framework.preemption.candidate import (
-    Candidate,
     Candidates,
     Criterion,
     Preemption,
@@ -38,17 +36,11 @@ def select_candidate(preemption: Preemption, rng: Random, *, nominated: str = ""
     )
 
 
-def equally_good(candidates: Sequence[Candidate]) -> Candidates:
-    """Return the best of *candidates*; several if no criterion tells them apart.
+def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | None]:
+    """Return the best, what each criterion left, and the best of those left out last.
 
     Each criterion leaves those that are best by it to the next one.
     """
-    columns = Candidates.of(candidates)
-    return columns.take(_compared(columns)[0])
-
-
-def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | None]:
-    """Return the best, what each criterion left, and the best of those left out last."""
     left, rounds, runner_up = np.arange(len(candidates)), [], None
     for criterion in Criterion:
         if len(left) < 2:

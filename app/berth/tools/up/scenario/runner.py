@@ -259,7 +259,7 @@ class _Order:
     def finding(self) -> Finding:
         """Return whether all have come true, one after the other."""
         self._note()
-        moments = [each for each in self._moments if each is not None]
+        moments = [moment for moment in self._moments if moment is not None]
         holds = len(moments) == len(self._moments) and moments == sorted(moments)
         told = [
             f"{words(statement)}: {'not yet' if moment is None else f'after {moment:.1f}s'}"

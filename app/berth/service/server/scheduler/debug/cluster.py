@@ -155,24 +155,24 @@ class ClusterAnswers:
         table = self._table
         if resource == PODS:
             return table.allowed_pods, table.pod_count
-        found = table.resource_rows(resource)
-        if found is None:
+        rows = table.resource_rows(resource)
+        if rows is None:
             raise UnknownError(
                 f"resource: no node has {resource[:LONGEST_WORD]!r}, and no pod requests it"
             )
-        return found
+        return rows
 
     def _rejections(self, pod: str) -> PodRejections:
-        found = self._explainer.rejections(pod)
-        if isinstance(found, str):
-            raise UnknownError(f"pod: {pod[:LONGEST_WORD]!r}: {found}")
+        rejections = self._explainer.rejections(pod)
+        if isinstance(rejections, str):
+            raise UnknownError(f"pod: {pod[:LONGEST_WORD]!r}: {rejections}")
         return PodRejections.model_construct(
             version=self._version(),
             pod=pod,
-            message=found.message,
-            num_feasible=found.num_feasible,
-            plugin_sets=[list(names) for names in found.plugin_sets],
-            plugin_set=found.plugin_set[self._rows()].tolist(),
+            message=rejections.message,
+            num_feasible=rejections.num_feasible,
+            plugin_sets=[list(names) for names in rejections.plugin_sets],
+            plugin_set=rejections.plugin_set[self._rows()].tolist(),
         )
 
 

@@ -135,12 +135,14 @@ def _add_pods(router: APIRouter, state: DebugState) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
-        found = await waiting_pods(
+        waiting = await waiting_pods(
             view, wanted, after=after, limit=limit, sort=sort, descending=descending
         )
-        return as_json(found)
+        return as_json(waiting)
 
-    groups = {each: SharedGroups(view, by_workload=each) for each in (False, True)}
+    groups = {
+        by_workload: SharedGroups(view, by_workload=by_workload) for by_workload in (False, True)
+    }
 
     @router.get(
         "/queue/groups",
@@ -397,8 +399,8 @@ def past_decisions(
         for record in reversed(decisions.all())
         if (after is None or record.number < after) and wanted.matches(record)
     )
-    found, token = ordered(older, key=lambda record: record.number, limit=limit)
-    return PastDecisions(items=tuple(map(explainer.past_decision, found)), continue_=token)
+    records, token = ordered(older, key=lambda record: record.number, limit=limit)
+    return PastDecisions(items=tuple(map(explainer.past_decision, records)), continue_=token)
 
 
 # Pod groups.
@@ -414,13 +416,13 @@ def known_groups(
     parts = view.groups
     if parts is None:
         return PodGroups(items=())
-    found, token = unordered(
+    keys, token = unordered(
         (key for key in _keys(parts) if namespace in ("", key.namespace) and name in str(key)),
         key=lambda key: (key.namespace, key.name),
         after=after,
         limit=limit,
     )
-    return PodGroups(items=tuple(_overview(key, parts, view) for key in found), continue_=token)
+    return PodGroups(items=tuple(_overview(key, parts, view) for key in keys), continue_=token)
 
 
 def _keys(parts: GroupsView) -> Iterator[GroupKey]:
@@ -457,8 +459,8 @@ Task = asyncio.Task[Any]
 def running_tasks(*, name: str, after: tuple[str, str] | None, limit: int) -> RunningTasks:
     """Return the tasks of this event loop whose name contains *name*."""
     tasks = (task for task in asyncio.all_tasks() if name in task.get_name())
-    found, token = unordered(tasks, key=_place, after=after, limit=limit)
-    return RunningTasks(items=tuple(map(_told, found)), continue_=token)
+    page, token = unordered(tasks, key=_place, after=after, limit=limit)
+    return RunningTasks(items=tuple(map(_told, page)), continue_=token)
 
 
 def _place(task: Task) -> tuple[str, str]:

@@ -78,7 +78,9 @@ def cached_nodes(
     first = 0 if after is None else max(after + 1, 0)
     places = _places(table, wanted, order)[first:]
     found, token = ordered(
-        _matching(table, wanted, enumerate(places, first)), key=lambda each: each[0], limit=limit
+        _matching(table, wanted, enumerate(places, first)),
+        key=lambda placed: placed[0],
+        limit=limit,
     )
     rows = [row for _, row in found]
     since = _since(view, [uid for row in rows for uid in table.pods[row]])
@@ -96,9 +98,9 @@ def cached_nodes(
 
 def _unreadable(reflectors: Mapping[str, Reflector[Any]]) -> Iterator[UnreadableObject]:
     for path, reflector in reflectors.items():
-        for key, found in reflector.unreadable.items():
+        for key, unreadable in reflector.unreadable.items():
             yield UnreadableObject(
-                path=path, object=key, counts=found.counts, reasons=found.reasons
+                path=path, object=key, counts=unreadable.counts, reasons=unreadable.reasons
             )
 
 
@@ -211,12 +213,12 @@ def _details(node: Node) -> NodeDetails:
 
 def _resources(table: NodeTable, row: int) -> dict[str, Room]:
     """Return the native resources, and the others that the node has or is asked for."""
-    found = {"pods": _room(table.allowed_pods[row], table.pod_count[row])}
+    rooms = {"pods": _room(table.allowed_pods[row], table.pod_count[row])}
     for index, name in enumerate(table.resources):
         room = _room(table.allocatable[index, row], table.requested[index, row])
         if index <= EPHEMERAL_STORAGE or room.allocatable or room.requested:
-            found[name] = room
-    return found
+            rooms[name] = room
+    return rooms
 
 
 def _room(allocatable: int, requested: int) -> Room:

@@ -97,7 +97,7 @@ async def waiting_pods(
     comes or goes perhaps not at all.
     """
     queue = view.queue
-    found, token = await many_unordered(
+    page, token = await many_unordered(
         list(of_queue(view, wanted.queue)),
         where=partial(_matching, tests=wanted.tests(view)),
         key=_place(sort, descending=descending),
@@ -105,15 +105,15 @@ async def waiting_pods(
         limit=limit,
         piece=REASONS_PER_TURN if wanted.group else PIECE,
     )
-    ahead = await queue.sub_queues.all_ahead_of([each.key for each in found])
-    found = [
-        each
-        for each in found
-        if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
+    ahead = await queue.sub_queues.all_ahead_of([queued.key for queued in page])
+    page = [
+        queued
+        for queued in page
+        if queue.sub_queues.get(queued.key) is queued or queue.is_in_flight(queued.uid)
     ]
     messages = view.decisions.messages()
     return WaitingPods(
-        items=tuple(_told(each, view, ahead.get(each.key), messages) for each in found),
+        items=tuple(_told(queued, view, ahead.get(queued.key), messages) for queued in page),
         continue_=token,
         counts=_counts(view),
     )
@@ -141,7 +141,7 @@ def _place(sort: QueueSort, *, descending: bool) -> Callable[[QueuedPodInfo], tu
 
 def _reversed(text: str) -> str:
     """Return what sorts the other way round."""
-    return "".join(chr(_LAST - ord(each)) for each in text) + chr(_LAST)
+    return "".join(chr(_LAST - ord(letter)) for letter in text) + chr(_LAST)
 
 
 _LAST: Final = 0x10FFFF
@@ -177,7 +177,7 @@ def _counts(view: SchedulerView) -> dict[QueueName, int]:
     queue = view.queue
     pending = queue.sub_queues.pending_counts()
     broken = sum(
-        1 for each in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(each)
+        1 for queued in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(queued)
     )
     return {
         QueueName.ACTIVE: pending[SubQueue.ACTIVE],

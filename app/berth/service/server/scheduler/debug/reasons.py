@@ -91,16 +91,16 @@ def reasons_in(message: str) -> tuple[str, ...]:
     head, is_counted, rest = message.partition(_NODES)
     if not is_counted or not head.startswith("0/"):
         return (message,) if message else ()
-    found: list[str] = []
+    reasons: list[str] = []
     for part in rest.partition(". ")[0].removesuffix(".").split(", "):
         number, _, reason = part.partition(" ")
         if number.isdecimal() and reason:
-            found.append(reason)
-        elif found:
-            found[-1] += f", {part}"  # a comma within a reason
+            reasons.append(reason)
+        elif reasons:
+            reasons[-1] += f", {part}"  # a comma within a reason
         else:
-            found.append(part)
-    return tuple(sorted(found))
+            reasons.append(part)
+    return tuple(sorted(reasons))
 
 
 def message_of(queued: QueuedPodInfo, pods: Mapping[str, Pod]) -> str:

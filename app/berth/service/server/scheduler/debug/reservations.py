@@ -26,7 +26,7 @@ def nominated_pods(
         {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
     )
     pairs = ((name, pod) for name, pods in nominated.items() for pod in pods)
-    found, token = unordered(
+    page, token = unordered(
         pairs, key=lambda pair: (pair[1].key, pair[1].uid), after=after, limit=limit
     )
     return NominatedPods(
@@ -38,7 +38,7 @@ def nominated_pods(
                 priority=pod.priority,
                 leaving=view.leaving(name),
             )
-            for name, pod in found
+            for name, pod in page
         ),
         continue_=token,
     )
@@ -57,7 +57,7 @@ def permitted_pods(
             if plugin in ("", *waiting.deadlines) and node in ("", binding.pod.node_name):
                 yield binding, waiting.deadlines
 
-    found, token = unordered(
+    page, token = unordered(
         matching(),
         key=lambda pair: (pair[0].pod.key, pair[0].pod.uid),
         after=after,
@@ -81,7 +81,7 @@ def permitted_pods(
                     for name, deadline in sorted(deadlines.items())
                 ),
             )
-            for binding, deadlines in found
+            for binding, deadlines in page
         ),
         continue_=token,
     )
@@ -91,13 +91,13 @@ def in_flight_pods(
     view: SchedulerView, *, after: tuple[str, str] | None, limit: int
 ) -> InFlightPods:
     """Return the pods in flight, and how many events are kept for them."""
-    found, token = unordered(
+    page, token = unordered(
         view.queue.in_flight().items(),
         key=lambda pair: (pair[0], ""),
         after=after,
         limit=limit,
     )
-    bindings = {uid: view.bindings.get(uid) for uid, _ in found}
+    bindings = {uid: view.bindings.get(uid) for uid, _ in page}
     others = {uid for uid, binding in bindings.items() if binding is None}
     names = {}
     if others:
@@ -111,7 +111,7 @@ def in_flight_pods(
                 node=binding.pod.node_name if binding else "",
                 since=view.at(binding.reservation.started) if binding else None,
             )
-            for uid, events in found
+            for uid, events in page
         ),
         continue_=token,
         events=dict(view.queue.in_flight_counts()),

@@ -61,7 +61,7 @@ class _Group:
         self.counts[name] += 1
         since = queued.pending_since
         if len(self.first) < PODS_TOLD or since < self.first[-1][0]:
-            insort(self.first, (since, queued.key, queued), key=lambda each: each[:2])
+            insort(self.first, (since, queued.key, queued), key=lambda entry: entry[:2])
             del self.first[PODS_TOLD:]
         if workload in self.workloads or len(self.workloads) < MOST_WORKLOADS:
             self.workloads[workload] += 1
