@@ -16,7 +16,7 @@ class CachedFilters:
     """What the filters of a profile, by index, hold against rows.
 
     A row is charged to the first filter that rejects it. Of filters that go by nodes alone it is
-    known also what they hold against rows that another has rejected, which may change.
+    cached also what they hold against rows that another has rejected, which may change.
 
     Masks that were handed out stay as they are.
     """

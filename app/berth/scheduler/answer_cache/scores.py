@@ -62,7 +62,7 @@ class ScoreOfAll(msgspec.Struct, frozen=True):
 
 
 class CachedScores:
-    """What known Score plugins give rows, and which candidates have the highest totals."""
+    """What Score plugins gave rows, and which candidates have the highest totals."""
 
     def __init__(
         self,
