@@ -6,7 +6,7 @@ how lists merge, and that the server validates fields itself. JSON, but for an e
 protobuf (see :mod:`berth.cluster.http.swagger`); else 406.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -105,11 +105,16 @@ class Document(NamedTuple):
 class Documents:
     """The documents of groups and versions, each made once for the kinds that it describes.
 
-    They outlive the routes, which are made anew whenever a kind comes or goes.
+    They outlive the routes, which are made anew whenever a kind comes or goes; those of a group and
+    version without kinds go with the last of them.
     """
 
     def __init__(self) -> None:
         self._made: dict[str, Document] = {}
+
+    def keep(self, paths: Collection[str]) -> None:
+        """Forget the documents of other paths."""
+        self._made = {path: made for path, made in self._made.items() if path in paths}
 
     def of(self, path: str, resources: Sequence[ResourceType]) -> Document:
         """Return the document of these kinds, which are all below *path*."""
@@ -123,6 +128,7 @@ class Documents:
 def routes(resources: Sequence[ResourceType], documents: Documents) -> list[Route]:
     """Return the routes of both OpenAPI forms for these kinds."""
     paths = by_path(resources)
+    documents.keep(paths)
 
     def body(path: str) -> bytes:
         return documents.of(path, paths[path]).body

@@ -126,6 +126,7 @@ class ApiServer:
         )
         in_flight = InFlight(limits)
         metrics = ApiMetrics(in_flight, partial(_count_objects, registry, store))
+        registry.listen(partial(metrics.keep, registry))
         services = Services(
             store,
             self.writes,

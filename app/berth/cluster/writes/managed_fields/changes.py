@@ -67,12 +67,12 @@ class Kinds:
         """Return the fields of a new object.
 
         What controllers make of one template is the same but for its metadata, so the fields of
-        the rest are remembered.
+        the rest are remembered; not those of custom resources, whose schemas come and go.
         """
         node = node_of(resource)
         fields: FieldSet = {}
         for name in sorted(obj):
-            if name == "metadata":
+            if name == "metadata" or (resource.structural is not None and name in node.known):
                 found = Difference()
                 node.compare_fields({}, {name: obj[name]}, found)
                 fields |= in_order(found.changed)
