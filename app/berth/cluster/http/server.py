@@ -139,11 +139,15 @@ class ApiServer:
         )
         self._endpoints = Endpoints(Paths(registry), services, in_flight)
         probes = health.api_server_probes(
-            etcd=lambda: store.problem, is_open=lambda: services.is_open
+            etcd=lambda: store.problem,
+            is_open=lambda: services.is_open,
+            is_starting=lambda: self.is_starting,
         )
         self._pages = Pages(
             registry, [*openid.routes(key), *health.routes(probes), metrics_route(metrics)]
         )
+        self.is_starting = False
+        """Whether what a cluster has from the start is being created; probes say so."""
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
