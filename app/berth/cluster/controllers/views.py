@@ -472,5 +472,6 @@ class EndpointsView(ObjectView, frozen=True):
 
 
 class EndpointSliceView(ObjectView, frozen=True):
+    address_type: str = ""
     endpoints: list[dict[str, Any]] | None = None
     ports: list[dict[str, Any]] | None = None
