@@ -119,6 +119,7 @@ class Endpoints:
                 scope,
                 partial(self._intake.receive, exchange.body, receive),
                 partial(self._long_work.yaml_as_json, user=user),
+                partial(self._long_work.repeated_keys, user=user),
             )
         except StatusError as exc:
             return refusal(exc)
