@@ -189,6 +189,12 @@ def _compiled_rule(schema: Schema, said: Object) -> _Rule:
     return _Rule(said, program, message)
 
 
+def exist(schema: Schema) -> bool:
+    """Tell whether *schema* has rules, anywhere."""
+    below = [*properties(schema).values(), values(schema), items(schema)]
+    return bool(schema.get(RULES)) or any(each is not None and exist(each) for each in below)
+
+
 def evaluator(schema: Schema) -> Evaluate:
     """Return what asks the rules of *schema* of an object and its predecessor."""
     known: list[_Node | None] = []
