@@ -16,6 +16,7 @@ from typing import Final
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from berth.cluster.http.flow_schemas import FlowControl
 from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.negotiation import APPLY_PATCH, media_type
 from berth.cluster.http.paths import Target
@@ -223,10 +224,14 @@ class ApiMetrics:
     """Everything that is measured of one API server."""
 
     def __init__(
-        self, in_flight: InFlight, count_objects: Callable[[], Mapping[tuple[str, str], int]]
+        self,
+        in_flight: InFlight,
+        flow_control: FlowControl,
+        count_objects: Callable[[], Mapping[tuple[str, str], int]],
     ) -> None:
         """*count_objects* returns how many there are, by group and plural."""
         self._in_flight = in_flight
+        self._flow_control = flow_control
         self._count_objects = count_objects
         self._series: dict[tuple[str, ...], Series] = {}
         self._watches: dict[tuple[str, str, str], WatchSeries] = {}
@@ -279,6 +284,7 @@ class ApiMetrics:
             series=[each.copy() for each in self._series.values()],
             watches=[each.copy() for each in self._watches.values()],
             peaks=self._in_flight.peaks(),
+            flows=self._flow_control.measured(),
             counters=[each.copy() for each in self._counters],
             objects=self._count_objects(),
         )
@@ -295,6 +301,7 @@ class _Scrape(Collector):
     series: Sequence[Series]
     watches: Sequence[WatchSeries]
     peaks: Mapping[str, int]
+    flows: Sequence[tuple[Family, Mapping[tuple[str, ...], float]]]
     counters: Sequence[Counters]
     objects: Mapping[tuple[str, str], int]
 
@@ -313,6 +320,8 @@ class _Scrape(Collector):
         old = {(*s.labels[2:6], ""): 1 for s in done if s.labels[2:5] in DEPRECATED}
         yield numbers(DEPRECATED_APIS, old)
         yield numbers(IN_FLIGHT, {(kind,): n for kind, n in self.peaks.items()})
+        for family, by_labels in self.flows:
+            yield numbers(family, by_labels)
         yield numbers(WATCH_EVENTS, {each.labels: each.events for each in self.watches})
         yield _histogram(WATCH_EVENT_SIZES, ((each.labels, each.sizes) for each in self.watches))
         slow: dict[tuple[str, ...], float] = {}

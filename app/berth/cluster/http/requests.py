@@ -17,6 +17,7 @@ from berth.cluster import errors, warnings
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
+from berth.cluster.http.flow_schemas import FLOW, NO_FLOW, Flow
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.options import read_query
 from berth.cluster.schemas import builtin
@@ -59,6 +60,7 @@ class Request:
         "_repeated_keys",
         "accept",
         "content_type",
+        "flow",
         "has_ended",
         "method",
         "path",
@@ -92,6 +94,7 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.user: User = scope["user"]
+        self.flow: Flow = scope.get(FLOW, NO_FLOW)
         self.seat: Seat | None = scope["state"].get(SEAT) if "state" in scope else None
         """The connection that it came by, if it came by one."""
         self.query = read_query(scope["query_string"])
