@@ -1,6 +1,6 @@
 """The search for devices: depth first, the first solution wins (spec §5.17)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
@@ -10,7 +10,7 @@ from berth.kube.objects.quantity import Quantities, parse
 from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
-from berth_plugins.dynamic_resources.capacity import share_of
+from berth_plugins.dynamic_resources.capacity import Consumed, share_of
 from berth_plugins.dynamic_resources.constraints import (
     Constraint,
     Typed,
@@ -98,6 +98,8 @@ class _Search:
         self._holders: defaultdict[DeviceId, set[int]] = defaultdict(set)
         """For each device picked, which claims have it alone."""
         self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._num_shares: Counter[DeviceId] = Counter()
+        """How many shares of each device are picked."""
         self._counters = SetAside(in_use)
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
@@ -144,10 +146,19 @@ class _Search:
                 )
             for found in pool.devices:
                 self._check_time()
-                if self._selects(request, found) and self._share(request, found) is not None:
+                if self._selects(request, found) and self._is_meant(request, found):
                     wanted.all_of.append(Candidate(pool, found))
         wanted.count = len(wanted.all_of)
         return wanted
+
+    def _is_meant(self, request: Request, found: PoolDevice) -> bool:
+        """Whether a request for all devices means one that it selects: one with capacity enough.
+
+        In 1.37 whoever has shares of it does not matter for that, and the request fails later if
+        nothing is left (kubernetes/kubernetes#140769).
+        """
+        taken = {} if self._features.searches_exactly else self._taken(found.id)
+        return self._share(request, found, taken) is not None
 
     # The search: claims, their requests, alternatives, devices.
 
@@ -220,8 +231,8 @@ class _Search:
                     for d, found in usable.devices:
                         if d >= next_device:
                             yield Position(p, d), Candidate(pool, found)
-                elif usable.counting:
-                    # QUIRK: each is refused, but what it takes is set aside (see _take).
+                elif usable.counting and not self._features.searches_exactly:
+                    # QUIRK of 1.36: each is refused, but what it takes is set aside (see _take).
                     self._counters.put_off(pool, usable.counting)
             next_device = 0
 
@@ -251,9 +262,9 @@ class _Search:
             if found.device.consumes_counters and not self._features.partitionable_devices:
                 continue
             selected = self._selected.get((id(request), found.id))
-            if selected is None or found.id in self._consumed:
+            if selected is None or found.id in self._num_shares:
                 return
-            if not selected or self._share(request, found) is None:
+            if not selected or self._share(request, found, self._taken(found.id)) is None:
                 continue
             if self._counts(found):
                 if not self._counters.could_take(pool, found):
@@ -266,13 +277,14 @@ class _Search:
         """Give up at the first dead end if there are not devices enough.
 
         Without it the search tries every combination of those that there are. What it decides is
-        left alone: where an expression fails or counters stay set aside, the order of the search
-        matters, and it goes on.
+        left alone: where an expression fails, or counters stay set aside as in 1.36, the order of
+        the search matters, and it goes on.
         """
         if self._has_counted:
             return
         self._has_counted = True
-        if any(pool.consumers for pool in self._working_pools):
+        is_exact = self._features.searches_exactly
+        if not is_exact and any(pool.consumers for pool in self._working_pools):
             return
         choices = [choice for claim in self._wanted for choice in claim]
         if any(wanted.request.takes_all for choice in choices for wanted in choice):
@@ -339,7 +351,7 @@ class _Search:
         return (
             self._is_free(c, request, found.id)
             and self._selects(request, found)
-            and self._share(request, found) is not None
+            and self._share(request, found, self._taken(found.id)) is not None
         )
 
     def _is_free(self, c: int, request: Request, id_: DeviceId) -> bool:
@@ -376,7 +388,15 @@ class _Search:
             return self._in_use.is_dedicated(id_)
         return self._in_use.is_allocated(id_)
 
-    def _share(self, request: Request, found: PoolDevice) -> Quantities | None:
+    def _taken(self, id_: DeviceId) -> Consumed:
+        """Return what of a device's capacity is not left, by others and by this search."""
+        taken = self._in_use.consumed(id_)
+        more = self._consumed.get(id_)
+        if more is None:
+            return taken
+        return {name: taken.get(name, 0) + more.get(name, 0) for name in taken.keys() | more.keys()}
+
+    def _share(self, request: Request, found: PoolDevice, taken: Consumed) -> Quantities | None:
         """Return what the request would get of the device's capacity, None if that is not left."""
         device = found.device
         if not self._features.consumable_capacity:
@@ -384,19 +404,15 @@ class _Search:
         capacity = request.written.capacity
         if not device.capacity:
             return None if capacity and capacity.requests else {}
-        taken = dict(self._in_use.consumed(found.id))
-        for name, amount in self._consumed.get(found.id, {}).items():
-            taken[name] = taken.get(name, 0) + amount
-        return share_of(
-            device.capacity, requested=capacity.requests if capacity else {}, taken=taken
-        )
+        requested = capacity.requests if capacity else {}
+        return share_of(device.capacity, requested=requested, taken=taken, features=self._features)
 
     def _take(
         self, c: int, request: Request, candidate: Candidate, *, must: bool
     ) -> Callable[[], None] | None:
         """Pick a device that is selected; return the undo, or None if it cannot be had.
 
-        QUIRK, as in 1.36 (kubernetes/kubernetes#140436): counters that were set aside for a device
+        QUIRK of 1.36 (kubernetes/kubernetes#140436): counters that were set aside for a device
         stay so, for the rest of the search on this node, when it then turns out to be tainted or
         against a constraint, and also when a device that others share is put back.
         """
@@ -410,13 +426,11 @@ class _Search:
         counts = self._counts(found)
         if counts and not self._counters.take(candidate.pool, found):
             return None
-        if self._is_tainted(request, found):
-            return None
-        if not self._satisfies(c, request, found, must=must):
-            return None
-        share = self._share(request, found)
-        if share is None:  # only in mode All; else it was asked before
-            self._release(c, request)
+        is_exact = self._features.searches_exactly
+        share = self._granted(c, request, found, must=must)
+        if share is None:
+            if counts and is_exact:
+                self._counters.put_back(candidate.pool, found)
             return None
         if is_shared:
             self._consume(id_, share, 1)
@@ -429,12 +443,26 @@ class _Search:
             self._release(c, request)
             if is_shared:
                 self._consume(id_, share, -1)
-                return
-            self._holders[id_].discard(c)
-            if counts:
+            else:
+                self._holders[id_].discard(c)
+            if counts and (is_exact or not is_shared):
                 self._counters.put_back(candidate.pool, found)
 
         return undo
+
+    def _granted(
+        self, c: int, request: Request, found: PoolDevice, *, must: bool
+    ) -> Quantities | None:
+        """Add the device to the claim's constraints; return what is had of its capacity.
+
+        None, and nothing changes, if something is against it.
+        """
+        if self._is_tainted(request, found) or not self._satisfies(c, request, found, must=must):
+            return None
+        share = self._share(request, found, self._taken(found.id))
+        if share is None:  # only in mode All; else it was asked before
+            self._release(c, request)
+        return share
 
     def _is_tainted(self, request: Request, found: PoolDevice) -> bool:
         tolerations, taints = request.written.tolerations, found.device.taints
@@ -471,9 +499,15 @@ class _Search:
         return bool(found.consumes) and not (is_shared and self._is_shared_already(found.id))
 
     def _is_shared_already(self, id_: DeviceId) -> bool:
+        """Whether somebody has a share; in 1.36 only if that is some of the device's capacity."""
+        if self._features.searches_exactly:
+            return self._in_use.is_allocated(id_) or id_ in self._num_shares
         return self._in_use.is_consumed(id_) or id_ in self._consumed
 
     def _consume(self, id_: DeviceId, share: Quantities, sign: int) -> None:
+        self._num_shares[id_] += sign
+        if not self._num_shares[id_]:
+            del self._num_shares[id_]
         consumed = self._consumed.setdefault(id_, {})
         for name, amount in share.items():
             consumed[name] = consumed.get(name, 0) + sign * parse(amount)
@@ -483,7 +517,7 @@ class _Search:
 
 def _constraints_of(claim: ClaimRequests, features: Features) -> Iterator[Constraint]:
     for i, written in enumerate(claim.claim.spec.devices.constraints):
-        constraint = constraint_of(written, has_lists=features.list_type_attributes)
+        constraint = constraint_of(written, features)
         if constraint is None:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{i}: empty constraint"

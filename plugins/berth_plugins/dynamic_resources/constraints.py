@@ -1,9 +1,10 @@
 """Constraints across the devices of a claim: an attribute is the same, or differs."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 
 Typed = tuple[str, str | int | bool]
 """An attribute's type and value."""
@@ -38,18 +39,21 @@ class RequestName(tuple[str, str]):
         return not names or self[0] in names or (bool(self[1]) and str(self) in names)
 
 
-def constraint_of(written: DeviceConstraint, *, has_lists: bool = False) -> Constraint | None:
+def constraint_of(written: DeviceConstraint, features: Features = DEFAULT) -> Constraint | None:
     """Make a constraint ready for a search; None if it is of a kind that we do not know.
 
-    With *has_lists* lists of values are compared (DRAListTypeAttributes). kube-scheduler 1.36 does
-    not get to that: with the gate on it goes on to compare single values only.
+    With DRAListTypeAttributes lists of values are compared. kube-scheduler 1.36 does not get to
+    that: with the gate on it goes on to compare single values only.
     """
+    has_lists = features.list_type_attributes
     if written.match_attribute is not None:
         same = _SameOfLists if has_lists else _Same
         return same(written.match_attribute, written.requests)
     if written.distinct_attribute is not None:
-        distinct = _DistinctLists if has_lists else _Distinct
-        return distinct(written.distinct_attribute, written.requests)
+        name, requests = written.distinct_attribute, written.requests
+        if has_lists:
+            return _DistinctLists(name, requests)
+        return _Distinct(name, requests, every_device=features.searches_exactly)
     return None
 
 
@@ -118,16 +122,18 @@ class _Same:
 class _Distinct:
     """Values that differ.
 
-    QUIRK, as in 1.36 (kubernetes/kubernetes#140438): of a request that gets several devices only
-    the one that was added last is compared with others.
+    QUIRK of 1.36 (kubernetes/kubernetes#140438), unless *every_device* counts: of a request that
+    gets several devices only the one that was added last is compared with others.
     """
 
-    __slots__ = ("_name", "_requests", "_values")
+    __slots__ = ("_every_device", "_name", "_requests", "_values")
 
-    def __init__(self, name: str, requests: Sequence[str]) -> None:
+    def __init__(self, name: str, requests: Sequence[str], *, every_device: bool) -> None:
         self._name = name
         self._requests = requests
-        self._values: dict[str, Typed] = {}
+        self._every_device = every_device
+        self._values: dict[Hashable, Typed] = {}
+        """By number of the device, or by the request."""
 
     def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
         if not request.is_in(self._requests):
@@ -135,11 +141,15 @@ class _Distinct:
         value = value_of(device, id_.driver, self._name)
         if value is None or value in self._values.values():
             return False
-        self._values[request[0]] = value
+        self._values[len(self._values) if self._every_device else request[0]] = value
         return True
 
     def remove(self, request: RequestName) -> None:
-        if request.is_in(self._requests):
+        if not request.is_in(self._requests):
+            return
+        if self._every_device:
+            self._values.popitem()
+        else:
             self._values.pop(request[0], None)
 
 

@@ -1,7 +1,7 @@
 """Resource pools: what drivers publish in ResourceSlices, as one node sees it (spec §5.17)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -120,6 +120,8 @@ class _Slice(NamedTuple):
 
     slice: ResourceSlice
     devices: tuple[PoolDevice, ...]
+    matters_everywhere: bool = False
+    """Whether it matters for nodes that it is not for, too."""
 
     @property
     def generation(self) -> int:
@@ -130,9 +132,9 @@ class _Slice(NamedTuple):
         return bool(self.slice.spec.shared_counters)
 
     def reaches(self, node: Node) -> bool:
-        """Whether the slice matters for *node*; those with counters matter everywhere."""
+        """Whether the slice matters for *node*."""
         spec = self.slice.spec
-        if self.has_counters:
+        if self.matters_everywhere:
             return True
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             return is_node_chosen(node, spec)
@@ -164,8 +166,18 @@ class _Seen(NamedTuple):
 class ResourcePools:
     """All ResourceSlices, by pool and by node. All profiles share them, in ``Listers.shared``."""
 
-    def __init__(self, listers: Listers, tracker: ResourceSliceTracker | None = None) -> None:
-        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules."""
+    def __init__(
+        self,
+        listers: Listers,
+        tracker: ResourceSliceTracker | None = None,
+        *,
+        counters_by_node: bool = True,
+    ) -> None:
+        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules.
+
+        *counters_by_node*: slices with counters matter where others do, else everywhere.
+        """
+        self._counters_by_node = counters_by_node
         self.changes: Changes[frozenset[str] | None] = Changes()
         """The names of the nodes that see another pool than before; None: maybe all."""
         self._pools: dict[PoolId, dict[str, _Slice]] = {}
@@ -173,7 +185,8 @@ class ResourcePools:
         """Node name to the pools with slices for that node alone, and how many slices."""
         self._shared: dict[PoolId, int] = {}
         """Pools with slices for more than one node, and how many slices."""
-        self._with_counters: dict[PoolId, int] = {}
+        self._everywhere: dict[PoolId, int] = {}
+        """Pools with slices that matter everywhere, and how many."""
         self._shared_version = 0
         self._elsewhere: tuple[Pool, ...] | None = ()
         self._seen: dict[str, _Seen] = {}
@@ -204,7 +217,8 @@ class ResourcePools:
         if before is not None:
             self._forget(id_, before)
         devices = tuple(PoolDevice(slice_, device) for device in slice_.spec.devices)
-        found = slices[slice_.metadata.name] = _Slice(slice_, devices)
+        everywhere = bool(slice_.spec.shared_counters) and not self._counters_by_node
+        found = slices[slice_.metadata.name] = _Slice(slice_, devices, everywhere)
         self._count(id_, found, 1)
         self._touch(id_, found)
 
@@ -227,8 +241,8 @@ class ResourcePools:
         if not node_name:
             self._count_ways(spec, sign)
         counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
-        if found.has_counters:
-            counts.append(self._with_counters)
+        if found.matters_everywhere:
+            counts.append(self._everywhere)
         for count in counts:
             count[id_] = count.get(id_, 0) + sign
             if not count[id_]:
@@ -251,13 +265,13 @@ class ResourcePools:
             self._shared_version += 1
             self._shared_pools.pop(id_, None)
             self._forget_shared_views()
-        if id_ in self._with_counters:
+        if id_ in self._everywhere:
             self._elsewhere = None
             self._forget_shared_views()
         names = _node_names((changed, *self._pools[id_].values()))
         for name in names:
             self._seen.pop(name, None)
-        matters_everywhere = id_ in self._shared or id_ in self._with_counters
+        matters_everywhere = id_ in self._shared or id_ in self._everywhere
         self.changes.add(None if matters_everywhere else names)
 
     def _forget_shared_views(self) -> None:
@@ -339,12 +353,12 @@ class ResourcePools:
     def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
         """Return the broken pools that even nodes without devices in them see.
 
-        Slices with counters matter everywhere, so that a request for all devices finds its answer
-        put off while such a pool is being updated, wherever it is.
+        In 1.36 slices with counters matter everywhere, so that a request for all devices finds its
+        answer put off while such a pool is being updated, wherever it is.
         """
         if self._elsewhere is None:
             nowhere = Node()
-            views = (self._pool_of(id_, nowhere) for id_ in self._with_counters)
+            views = (self._pool_of(id_, nowhere) for id_ in self._everywhere)
             self._elsewhere = tuple(pool for pool in views if pool is not None and pool.is_broken)
         return self._elsewhere
 
@@ -378,12 +392,17 @@ class ResourcePools:
 
 
 def shared_pools(listers: Listers, features: Features) -> ResourcePools:
-    """Return the pools of all profiles, tainted by DeviceTaintRules if *features* say so."""
-    return listers.shared(_tracked_pools if features.device_taint_rules else ResourcePools)
+    """Return the pools of all profiles, as *features* say."""
+    return listers.shared(_pools(features.device_taint_rules, features.counters_by_node))
 
 
-def _tracked_pools(listers: Listers) -> ResourcePools:
-    return ResourcePools(listers, resource_slice_tracker(listers))
+@cache
+def _pools(has_rules: bool, counters_by_node: bool) -> Callable[[Listers], ResourcePools]:
+    def make(listers: Listers) -> ResourcePools:
+        tracker = resource_slice_tracker(listers) if has_rules else None
+        return ResourcePools(listers, tracker, counters_by_node=counters_by_node)
+
+    return make
 
 
 _SHARED: Final = "shared/"
@@ -405,7 +424,7 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
     """Return a pool of which all slices are there; contradictions make it invalid."""
     devices = tuple(_devices(reaching))
     counters = counters_in(
-        counter_set for found in reaching for counter_set in found.slice.spec.shared_counters
+        counter_set for found in everywhere for counter_set in found.slice.spec.shared_counters
     )
     consumers = tuple(found for found in _devices(everywhere) if found.consumes)
     if (

@@ -5,8 +5,7 @@ from typing import Final
 
 import msgspec
 
-from berth.kube.cel import features as cel_features
-from berth.kube.cel.selector_error import SelectorError
+from berth.kube.cel.selector_error import HINT, CompileError, SelectorError
 from berth.kube.objects.devices import (
     ALL,
     EXACT_COUNT,
@@ -59,8 +58,7 @@ class Request(msgspec.Struct, frozen=True, eq=False):
     written: ExactDeviceRequest
     device_class: DeviceClass
     selectors: tuple[_Selector, ...]
-    features: cel_features.Features = cel_features.DEFAULT
-    """What the selectors may use."""
+    features: Features = DEFAULT
 
     @property
     def short_name(self) -> str:
@@ -105,16 +103,24 @@ class Request(msgspec.Struct, frozen=True, eq=False):
         for selector in self.selectors:
             assert selector.written.cel is not None
             check_time()
-            expression = compile_expression(selector.written.cel.expression, self.features)
+            source = selector.written.cel.expression
+            expression = compile_expression(source, self.features.selectors)
             try:
                 if isinstance(expression, SelectorError):
                     raise expression
                 if not candidate.matches(expression):
                     return False
             except SelectorError as exc:
-                text = f"{selector.owner}: selector #{selector.index}: {exc}"
-                raise AllocationError(text) from exc
+                whose = f"{selector.owner}: selector #{selector.index}"
+                raise AllocationError(self._failed(whose, candidate, exc)) from exc
         return True
+
+    def _failed(self, whose: str, candidate: PoolDevice, error: SelectorError) -> str:
+        """Word what a selector failed with on a device (1.37 spec N4.4)."""
+        if isinstance(error, CompileError) or not self.features.names_device:
+            return f"{whose}: {error}"
+        hint = HINT if "no such key:" in str(error) else ""
+        return f"{whose} on device {candidate.id}: {error}{hint}"
 
 
 class ClaimRequests(msgspec.Struct, frozen=True, eq=False):
@@ -205,7 +211,7 @@ def _request(
                 f"{whose}, selector #{selector.index}: CEL expression empty"
                 f" (unsupported selector type?)"
             )
-    return Request(name, written, device_class, tuple(selectors), features.selectors)
+    return Request(name, written, device_class, tuple(selectors), features)
 
 
 def _selectors(written: tuple[DeviceSelector, ...], owner: str) -> Iterator[_Selector]:

@@ -12,7 +12,8 @@ from berth.kube.objects.devices import (
 from berth.kube.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from berth.kube.objects.selectors import NAME_FIELD
 from berth_plugins.dynamic_resources.capacity import canonical
-from berth_plugins.dynamic_resources.requests import ClaimRequests
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.requests import ClaimRequests, Request
 from berth_plugins.dynamic_resources.search_result import ClaimPicks, Pick
 
 FROM_CLASS: Final = "FromClass"
@@ -28,12 +29,13 @@ def allocation_of(
     node_name: str,
     rng: random.Random,
     timestamp: str | None,
+    features: Features = DEFAULT,
 ) -> AllocationResult:
     """Return the allocation of *claim* to write; *rng* names the shares of devices."""
     return AllocationResult(
         devices=DeviceAllocationResult(
             results=tuple(_result(pick, rng) for pick in found.picks),
-            config=tuple(_config(claim, found)),
+            config=tuple(_config(claim, found, is_short=features.short_config)),
         ),
         node_selector=_node_selector(found, node_name),
         allocation_timestamp=timestamp,
@@ -60,11 +62,12 @@ def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
     )
 
 
-def _config(claim: ClaimRequests, found: ClaimPicks) -> list[Config]:
+def _config(claim: ClaimRequests, found: ClaimPicks, *, is_short: bool) -> list[Config]:
     """Collect the classes' parameters for drivers, each class once, then the claim's own.
 
     ``requests`` says what those of a class are for, and those of the claim as it has it: without
-    they are for all.
+    they are for all. What is for all has none if the result *is_short*; if it is not, as in 1.36,
+    parameters of the claim are repeated for every request that they are for (1.37 spec N4.5).
     """
     requests = [
         alternatives[index]
@@ -81,13 +84,16 @@ def _config(claim: ClaimRequests, found: ClaimPicks) -> list[Config]:
     ]
     for written in claim.claim.spec.devices.config:
         names = written.get("requests") or []
-        if not names:
-            config.append({**written, "source": FROM_CLAIM})
-        config += [
-            {**written, "source": FROM_CLAIM}
-            for request in requests
-            if names and request.name.is_in(names)
-        ]
+        times = sum(request.name.is_in(names) for request in requests) if names else 1
+        config += [{**written, "source": FROM_CLAIM}] * (min(times, 1) if is_short else times)
+    return [_shortened(one, requests) for one in config] if is_short else config
+
+
+def _shortened(config: Config, requests: list[Request]) -> Config:
+    """Leave out for which of *requests* that is, where it is for all."""
+    names = config.get("requests") or ()
+    if all(request.name.is_in(names) for request in requests):
+        return {key: value for key, value in config.items() if key != "requests"}
     return config
 
 

@@ -116,7 +116,7 @@ def test_it_finds_devices_if_there_are_any(
 
 @pytest.mark.parametrize("constraint", [same(LINK), distinct(LINK)], ids=["same", "distinct"])
 def test_a_refused_device_changes_nothing(constraint: DeviceConstraint) -> None:
-    made = constraint_of(constraint, has_lists=True)
+    made = constraint_of(constraint, ON)
     assert made is not None
     request, id_ = RequestName(("r0", "")), DeviceId(DRIVER, "n1", "a")
     assert made.add(request, id_, links("a", "x", "y"))

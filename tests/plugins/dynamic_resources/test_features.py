@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from berth.kube.objects.devices import ResourceClaim, ResourceSlice
 from berth.kube.objects.node import Taint
+from berth.scheduler.config.feature_gates import enabled_features
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.requests import AllocationError, UnknownRequestError
 from tests.device_builders import (
@@ -163,14 +164,7 @@ def test_selectors_do_not_know_shared_devices_without_consumable_capacity() -> N
 
 def test_gates() -> None:
     """Two gates have to be on for devices that get ready; others are on their own."""
-    on = {
-        "DRAConsumableCapacity",
-        "DRADeviceBindingConditions",
-        "DRADeviceTaints",
-        "DRAPartitionableDevices",
-        "DRAPrioritizedList",
-        "DRAResourceClaimDeviceStatus",
-    }
+    on = enabled_features({})
     assert Features.of(on) == DEFAULT
     for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"):
-        assert not Features.of(on - {gate}).binding_conditions
+        assert not Features.of(on.gates - {gate}).binding_conditions

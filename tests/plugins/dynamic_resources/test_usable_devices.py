@@ -17,7 +17,8 @@ from berth.kube.objects.devices import (
 from berth_plugins.dynamic_resources import usable_devices
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.allocator import allocate
-from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.pools import Pool, shared_pools
 from berth_plugins.dynamic_resources.requests import AllocationError, requests_of
 from berth_plugins.dynamic_resources.results import allocation_of
 from berth_plugins.dynamic_resources.search_result import InvalidPoolsError
@@ -36,6 +37,7 @@ from tests.device_builders import (
     resource_slice,
     same,
 )
+from tests.plugins.dynamic_resources.searching import AS_1_36
 
 N1 = node("n1")
 CLASSES = DeviceClassResolver(listers(device_class()))
@@ -56,8 +58,15 @@ Found = list[tuple[str, str, object]] | str | None
 class Searches:
     """Searches on one node, one after the other, each with what is allocated until then."""
 
-    def __init__(self, slices: Sequence[ResourceSlice], *, remembers: bool = True) -> None:
-        self.pools: tuple[Pool, ...] = ResourcePools(listers(*slices)).pools_of(N1)
+    def __init__(
+        self,
+        slices: Sequence[ResourceSlice],
+        *,
+        remembers: bool = True,
+        features: Features = DEFAULT,
+    ) -> None:
+        self.features = features
+        self.pools: tuple[Pool, ...] = shared_pools(listers(*slices), features).pools_of(N1)
         self.in_use = AllocatedDevices()
         self.known = (KnownDevices if remembers else NothingKnown)(self.in_use)
         self.allocations: list[AllocationResult] = []
@@ -66,11 +75,17 @@ class Searches:
 
     def find(self, wanted: Sequence[ResourceClaim]) -> Found:
         """Search devices for the claims, and allocate what is found."""
-        ready = [requests_of(each, CLASSES) for each in wanted]
+        ready = [requests_of(each, CLASSES, self.features) for each in wanted]
         self.looks = 0
         try:
             picks = allocate(
-                ready, N1, self.pools, self.in_use, is_late=self._is_late, known=self.known
+                ready,
+                N1,
+                self.pools,
+                self.in_use,
+                is_late=self._is_late,
+                known=self.known,
+                features=self.features,
             )
         except (AllocationError, InvalidPoolsError) as exc:
             return repr(exc)
@@ -178,10 +193,13 @@ def claims_of(drawn: list[tuple[list[object], list[DeviceConstraint]]]) -> list[
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(some_devices, some_claims), (partitions_of_hardware, claims_for_partitions)]),
+    st.sampled_from([AS_1_36, DEFAULT]),
     st.data(),
 )
 def test_what_is_remembered_decides_nothing(
-    kind: tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]], data: st.DataObject
+    kind: tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]],
+    features: Features,
+    data: st.DataObject,
 ) -> None:
     devices_of_pool, claims = kind
     slices = []
@@ -192,7 +210,8 @@ def test_what_is_remembered_decides_nothing(
             resource_slice(f"s{p}", *of_pool, pool=f"p{p}", node="n1", count=2),
             resource_slice(f"t{p}", pool=f"p{p}", node="n1", count=2, counters=counters),
         ]
-    one, plain = Searches(slices), Searches(slices, remembers=False)
+    one = Searches(slices, features=features)
+    plain = Searches(slices, remembers=False, features=features)
     questions = [claims_of(each) for each in data.draw(st.lists(claims, min_size=1, max_size=3))]
     for asked in data.draw(st.lists(st.sampled_from(questions), min_size=2, max_size=8)):
         assert one.find(asked) == plain.find(asked)
@@ -202,7 +221,7 @@ def test_what_is_remembered_decides_nothing(
             plain.free(index)
 
 
-def test_what_a_refused_device_takes_stays_set_aside() -> None:
+def test_in_1_36_what_a_refused_device_takes_stays_set_aside() -> None:
     """The second pool has two devices for the claim, but the first one's partner was sought there.
 
     That has taken its counters.
@@ -211,9 +230,10 @@ def test_what_a_refused_device_takes_stays_set_aside() -> None:
         resource_slice("s0", device("a", attributes={"rack": 0}), pool="p0", node="n1"),
         *partitions(1),
     ]
-    one = Searches(slices)
     wanted = [claim("c", exactly(2), constraints=[same(RACK)])]
+    one = Searches(slices, features=AS_1_36)
     assert [one.find(wanted) for _ in range(3)] == [None] * 3
+    assert Searches(slices).find(wanted) is not None
 
 
 def of_rack(rack: int, size: int = 1, memory: int = 0) -> dict[str, Any]:
@@ -260,7 +280,7 @@ def pool_of(n: int, *devices: dict[str, Any], memory: int = 0) -> list[ResourceS
 def test_refused_pools_that_have_to_be_gone_through(
     slices: Sequence[ResourceSlice], wanted: ResourceClaim, expected: list[str]
 ) -> None:
-    one = Searches(slices)
+    one = Searches(slices, features=AS_1_36)
     assert one.find([claim("too-many", exactly(9))]) is None
     found = one.find([wanted])
     assert isinstance(found, list)
