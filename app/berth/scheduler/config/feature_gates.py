@@ -78,6 +78,7 @@ TURNABLE: Final = frozenset(
         DRA_DEVICE_TAINT_RULES,
         "DRADeviceTaints",
         "DRAExtendedResource",
+        "DRAFractionalCapacityRange",
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_NODE_ALLOCATABLE_RESOURCES,
         "DRAPartitionableDevices",
