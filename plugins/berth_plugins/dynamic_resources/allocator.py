@@ -3,8 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 
-from berth.kube.objects.devices import Device, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceId
 from berth.kube.objects.node import Node
 from berth.kube.objects.quantity import Quantities, parse
 from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -14,10 +15,15 @@ from berth_plugins.dynamic_resources.capacity import Consumed, share_of
 from berth_plugins.dynamic_resources.constraints import (
     Constraint,
     Typed,
+    attribute_of,
     constraint_of,
     needed_value,
 )
-from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.features import (
+    DEFAULT,
+    OPTIONAL_NODE_OPERATIONS,
+    Features,
+)
 from berth_plugins.dynamic_resources.matching import Demand, are_enough
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice
 from berth_plugins.dynamic_resources.requests import (
@@ -100,7 +106,9 @@ class _Search:
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._num_shares: Counter[DeviceId] = Counter()
         """How many shares of each device are picked."""
-        self._counters = SetAside(in_use)
+        self._counters = SetAside(in_use, has_groups=features.compatibility_groups)
+        self._derived: dict[tuple[int, DeviceId, str], DeviceAttribute] = {}
+        """By address of the request, device and name."""
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
         self._wanted: list[list[list[Wanted]]] = []
@@ -249,11 +257,12 @@ class _Search:
     def _needed_value(self, c: int, request: Request) -> tuple[str, Typed] | None:
         """Return what the first constraint needs; others then do not hear of a refused device."""
         constraints = self._constraints[c]
-        return needed_value(constraints[0], request.name) if constraints else None
+        needed = needed_value(constraints[0], request.name) if constraints else None
+        return None if needed is None or request.derives(needed[0]) else needed
 
     def _note_usable(self, wanted: Wanted, pool: Pool) -> None:
         """Remember which devices can serve a request when all have been asked."""
-        if pool.selects_by_device or len(self._working_pools) == 1:
+        if pool.differs_by_node or len(self._working_pools) == 1:
             return  # it depends on the node; it is searched again only when it has changed
         request, devices, counting = wanted.request, [], []
         for d, found in enumerate(pool.devices):
@@ -377,7 +386,17 @@ class _Search:
         features = self._features
         if found.device.binding_conditions and not features.binding_conditions:
             return False
+        if found.groups and features.needs_gates and not features.compatibility_groups:
+            return False
         return features.partitionable_devices or not found.slice.spec.per_device_node_selection
+
+    def _may_skip_operations(self, found: PoolDevice) -> bool:
+        """Whether nobody has to skip anything for the device, or the node's kubelet can."""
+        features = self._features
+        if not found.slice.spec.skip_node_operations or not features.needs_gates:
+            return True
+        declared = self._node.status.declared_features
+        return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
 
     def _is_shared(self, device: Device) -> bool:
         return device.allow_multiple_allocations and self._features.consumable_capacity
@@ -422,6 +441,8 @@ class _Search:
         if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
             return None
         if device.consumes_counters and not self._features.partitionable_devices:
+            return None
+        if not self._may_skip_operations(found):
             return None
         counts = self._counts(found)
         if counts and not self._counters.take(candidate.pool, found):
@@ -473,8 +494,9 @@ class _Search:
     def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints, to all or to none."""
         constraints = self._constraints[c]
+        attributes = partial(self._attribute, request, found)
         for i, constraint in enumerate(constraints):
-            if constraint.add(request.name, found.id, found.device):
+            if constraint.add(request.name, attributes):
                 continue
             for added in constraints[:i]:
                 added.remove(request.name)
@@ -486,6 +508,17 @@ class _Search:
                 )
             return False
         return True
+
+    def _attribute(self, request: Request, found: PoolDevice, name: str) -> DeviceAttribute | None:
+        """Return what the request derives, else what the driver publishes (1.37 spec N4.9)."""
+        if not request.derives(name):
+            return attribute_of(found.device, found.id.driver, name)
+        key = (id(request), found.id, name)
+        derived = self._derived.get(key)
+        if derived is None:
+            self._check_time()
+            derived = self._derived[key] = request.derived(name, found)
+        return derived
 
     def _release(self, c: int, request: Request) -> None:
         for constraint in self._constraints[c]:

@@ -1,13 +1,16 @@
 """Constraints across the devices of a claim: an attribute is the same, or differs."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 
 Typed = tuple[str, str | int | bool]
 """An attribute's type and value."""
+
+Attributes = Callable[[str], DeviceAttribute | None]
+"""Looks an attribute of a device up by its full name."""
 
 TypedValues = tuple[str, frozenset[str | int | bool]]
 """An attribute's type and its values; a single value is a list of one."""
@@ -16,8 +19,11 @@ TypedValues = tuple[str, frozenset[str | int | bool]]
 class Constraint(Protocol):
     """Follows the search: devices are removed in the opposite order of adding them."""
 
-    def add(self, request: "RequestName", id_: DeviceId, device: Device) -> bool:
-        """Take in a device chosen for *request*; False, and nothing changes, if it must not be."""
+    def add(self, request: "RequestName", attributes: "Attributes") -> bool:
+        """Take in a device with *attributes* chosen for *request*.
+
+        False, and nothing changes, if it must not be.
+        """
         ...
 
     def remove(self, request: "RequestName") -> None:
@@ -57,7 +63,7 @@ def constraint_of(written: DeviceConstraint, features: Features = DEFAULT) -> Co
     return None
 
 
-def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
+def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name, or by the bare one if the domain is the driver's."""
     found = device.attributes.get(name)
     if found is None:
@@ -69,12 +75,11 @@ def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | N
 
 def value_of(device: Device, driver: str, name: str) -> Typed | None:
     """Return the value of an attribute; None if the device has none, or a list."""
-    found = _attribute_of(device, driver, name)
+    found = attribute_of(device, driver, name)
     return None if found is None else found.typed
 
 
-def _values_of(device: Device, driver: str, name: str) -> TypedValues | None:
-    found = _attribute_of(device, driver, name)
+def _values_of(found: DeviceAttribute | None) -> TypedValues | None:
     if found is None:
         return None
     if (many := found.typed_list) is not None:
@@ -104,10 +109,11 @@ class _Same:
             return None
         return self._name, self._value
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = value_of(device, id_.driver, self._name)
+        found = attributes(self._name)
+        value = None if found is None else found.typed
         if value is None or (self._count and value != self._value):
             return False
         self._value = value
@@ -135,10 +141,11 @@ class _Distinct:
         self._values: dict[Hashable, Typed] = {}
         """By number of the device, or by the request."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = value_of(device, id_.driver, self._name)
+        found = attributes(self._name)
+        value = None if found is None else found.typed
         if value is None or value in self._values.values():
             return False
         self._values[len(self._values) if self._every_device else request[0]] = value
@@ -164,10 +171,10 @@ class _SameOfLists:
         self._common: list[TypedValues] = []
         """After each device, what all so far have in common."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(device, id_.driver, self._name)
+        found = _values_of(attributes(self._name))
         if found is None:
             return False
         type_, values = found
@@ -197,10 +204,10 @@ class _DistinctLists:
         self._added: list[TypedValues] = []
         """Of each device that was added."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(device, id_.driver, self._name)
+        found = _values_of(attributes(self._name))
         if found is None:
             return False
         type_, values = found

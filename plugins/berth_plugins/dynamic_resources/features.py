@@ -14,6 +14,16 @@ DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"
 FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
 FRACTIONAL_CAPACITY: Final = "DRAFractionalCapacityRange"
 
+COMPATIBILITY_GROUPS: Final = "DRADeviceCompatibilityGroups"
+DERIVED_ATTRIBUTES: Final = "DRADerivedAttributes"
+OPTIONAL_NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
+
+NEEDS_GATES: Final = Behaviour(
+    "1.37",
+    "N4.8, N4.10",
+    "Devices with compatibilityGroups or skipNodeOperations are given to nobody unless the feature"
+    " gate is on.",
+)
 SEARCHES_EXACTLY: Final = Behaviour(
     "1.37",
     "N4.3",
@@ -58,6 +68,13 @@ class Features(msgspec.Struct, frozen=True):
     """Attributes that are lists may be compared."""
     fractional_capacity: bool = False
     """Ranges of capacity that have fractions are counted in thousandths."""
+    compatibility_groups: bool = False
+    """Devices that take from the same counters must have a group in common."""
+    derived_attributes: bool = False
+    """Requests may give attributes to devices, for constraints."""
+    optional_node_operations: bool = False
+    """Kubelets that say so skip what drivers need not do."""
+    needs_gates: bool = True
     searches_exactly: bool = True
     counters_by_node: bool = True
     names_device: bool = True
@@ -79,6 +96,10 @@ class Features(msgspec.Struct, frozen=True):
             device_taint_rules="DRADeviceTaintRules" in on,
             list_type_attributes=LIST_TYPE_ATTRIBUTES in on,
             fractional_capacity=FRACTIONAL_CAPACITY in on,
+            compatibility_groups=COMPATIBILITY_GROUPS in on,
+            derived_attributes=DERIVED_ATTRIBUTES in on,
+            optional_node_operations=OPTIONAL_NODE_OPERATIONS in on,
+            needs_gates=NEEDS_GATES in on,
             searches_exactly=SEARCHES_EXACTLY in on,
             counters_by_node=COUNTERS_BY_NODE in on,
             names_device=NAMES_DEVICE in on,

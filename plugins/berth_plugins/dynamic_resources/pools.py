@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from berth.kube.cel.selector_error import SelectorError
-from berth.kube.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
+from berth.kube.objects.devices import (
+    Device,
+    DeviceAttribute,
+    DeviceId,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import NodeSelector
 from berth.kube.objects.selectors import NodeSelectorMatcher, compile_node_selector
@@ -17,7 +23,12 @@ from berth.scheduler.framework.resource_slice_tracker import (
     resource_slice_tracker,
 )
 from berth_plugins.dynamic_resources.changes import Changes
-from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
+from berth_plugins.dynamic_resources.counters import (
+    Counters,
+    counters_in,
+    counters_of,
+    groups_of,
+)
 from berth_plugins.dynamic_resources.features import Features
 
 if TYPE_CHECKING:
@@ -39,7 +50,7 @@ ANSWERS_KEPT: Final = 64
 class PoolDevice:
     """A device as published; remembers what selectors said of it."""
 
-    __slots__ = ("_answers", "_view", "consumes", "device", "id", "slice")
+    __slots__ = ("_answers", "_view", "consumes", "device", "groups", "id", "slice")
 
     def __init__(self, slice_: ResourceSlice, device: Device) -> None:
         spec = slice_.spec
@@ -48,6 +59,8 @@ class PoolDevice:
         self.slice = slice_
         self.consumes = counters_of(device)
         """What it takes from its pool's counters while it is allocated, in nano units."""
+        self.groups = groups_of(device)
+        """With whom it may take from counters: names by counter set."""
         self._view: DeviceView | None = None
         self._answers: dict[str, bool | SelectorError] = {}
 
@@ -66,14 +79,21 @@ class PoolDevice:
         return answer
 
     def _ask(self, expression: "Expression") -> bool | SelectorError:
-        from berth.kube.cel.selectors import DeviceView  # takes long to load
-
         try:
-            if self._view is None:
-                self._view = DeviceView.of(self.id.driver, self.device, expression.features)
-            return expression.matches(self._view)
+            return expression.matches(self._view_for(expression))
         except SelectorError as exc:
             return exc
+
+    def _view_for(self, expression: "Expression") -> "DeviceView":
+        from berth.kube.cel.selectors import DeviceView  # takes long to load
+
+        if self._view is None:
+            self._view = DeviceView.of(self.id.driver, self.device, expression.features)
+        return self._view
+
+    def derive(self, expression: "Expression") -> DeviceAttribute:
+        """Return what *expression* says of the device; raises SelectorError."""
+        return expression.attribute(self._view_for(expression))
 
     def is_for(self, node: Node) -> bool:
         """Whether *node* may use the device, if its slice leaves that to each device."""
@@ -99,8 +119,8 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
     """What its devices share when none is allocated."""
     consumers: tuple[PoolDevice, ...] = ()
     """All devices of the pool, for this node or not, that take from the counters."""
-    selects_by_device: bool = False
-    """Whether some devices say themselves for which nodes they are."""
+    differs_by_node: bool = False
+    """Whether nodes that see the same slices may not use the same devices."""
 
     waits: bool = False
     """Whether some devices have to be waited for."""
@@ -194,8 +214,8 @@ class ResourcePools:
         """What is made of slices that are not for one node, by the names of those that reach it."""
         self._selectors: dict[NodeSelector, int] = {}
         """Those of slices for more than one node, and of how many slices."""
-        self._per_device = 0
-        """How many slices leave it to each device for which nodes it is."""
+        self._differing = 0
+        """How many slices do not say all about which nodes may use their devices."""
         self._beside: dict[tuple[tuple[bool, ...], frozenset[PoolId]], tuple[Pool, ...]] = {}
         """What nodes see beside their own pools, by what it follows from."""
         self._shared_views: dict[tuple[int, ...], View] = {}
@@ -252,7 +272,7 @@ class ResourcePools:
 
     def _count_ways(self, spec: ResourceSliceSpec, sign: int) -> None:
         """Count how a slice for more than one node chooses them."""
-        self._per_device += sign * spec.per_device_node_selection
+        self._differing += sign * _differs_by_node(spec)
         selector = spec.node_selector
         if selector is not None:
             self._selectors[selector] = self._selectors.get(selector, 0) + sign
@@ -310,7 +330,7 @@ class ResourcePools:
             more = (*shared, *(pool for pool in own if pool is not None))
             pools = tuple(sorted(more, key=lambda pool: pool.order))
         view = View(pools, name)
-        if shared and not any(pool.selects_by_device for pool in shared):
+        if shared and not any(pool.differs_by_node for pool in shared):
             of_others = View(shared, f"{_SHARED}{name}")
             of_others = self._shared_views.setdefault(tuple(map(id, shared)), of_others)
             view = view._replace(shared=of_others) if local else of_others
@@ -331,7 +351,7 @@ class ResourcePools:
             tuple(_matcher(selector).matches(labels, name) for selector in self._selectors),
             frozenset(id_ for id_ in local if id_ in self._shared or id_ in elsewhere),
         )
-        known = None if self._per_device else self._beside.get(key)
+        known = None if self._differing else self._beside.get(key)
         if known is None:
             shared = (self._pool_of(id_, node) for id_ in self._shared.keys() - local.keys())
             pools = [pool for pool in shared if pool is not None]
@@ -439,8 +459,13 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
         counters=counters,
         consumers=consumers,
         waits=any(found.device.binding_conditions for found in devices),
-        selects_by_device=any(found.slice.spec.per_device_node_selection for found in reaching),
+        differs_by_node=any(_differs_by_node(found.slice.spec) for found in reaching),
     )
+
+
+def _differs_by_node(spec: ResourceSliceSpec) -> bool:
+    """Whether nodes are chosen by device, or must declare what kubelets need for the devices."""
+    return spec.per_device_node_selection or bool(spec.skip_node_operations)
 
 
 def _devices(slices: Iterable[_Slice]) -> Iterator[PoolDevice]:

@@ -34,7 +34,7 @@ def allocation_of(
     """Return the allocation of *claim* to write; *rng* names the shares of devices."""
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=tuple(_result(pick, rng) for pick in found.picks),
+            results=tuple(_result(pick, rng, features) for pick in found.picks),
             config=tuple(_config(claim, found, is_short=features.short_config)),
         ),
         node_selector=_node_selector(found, node_name),
@@ -42,7 +42,7 @@ def allocation_of(
     )
 
 
-def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
+def _result(pick: Pick, rng: random.Random, features: Features) -> DeviceRequestAllocationResult:
     id_, device = pick.found.id, pick.found.device
     return DeviceRequestAllocationResult(
         request=str(pick.request.name),
@@ -59,6 +59,10 @@ def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
         consumed_capacity={
             name: canonical(amount) for name, amount in sorted((pick.share or {}).items())
         },
+        skip_node_operations=(
+            pick.found.slice.spec.skip_node_operations if features.optional_node_operations else ()
+        ),
+        compatibility_groups=({**pick.found.groups} if features.compatibility_groups else {}),
     )
 
 

@@ -1,18 +1,39 @@
-"""Counters of a pool that one search has set aside (spec §5.17)."""
+"""Counters of a pool that one search has set aside (spec §5.17; 1.37 spec N4.8)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.counters import CounterName
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
 
 
+class _Company(NamedTuple):
+    """Devices that take from one counter set."""
+
+    has_groups: bool
+    common: frozenset[str]
+    """The compatibility groups that all have. kube-scheduler keeps the same (KEP-5963), so that
+    three devices need one in common even if each two have."""
+
+    def admits(self, groups: frozenset[str]) -> bool:
+        """Whether a device with *groups* may come to them; without, to those without."""
+        return bool(self.common & groups) if self.has_groups else not groups
+
+    def with_(self, groups: frozenset[str]) -> "_Company":
+        return _Company(self.has_groups or bool(groups), self.common & groups)
+
+
 class SetAside:
     """Counters of all pools, in nano units."""
 
-    def __init__(self, in_use: AllocatedDevices) -> None:
+    def __init__(self, in_use: AllocatedDevices, *, has_groups: bool = False) -> None:
+        """With *has_groups* devices that take from one counter set must be compatible."""
         self._in_use = in_use
+        self._has_groups = has_groups
+        self._companies: dict[PoolId, dict[str, list[_Company]]] = {}
+        """By counter set, with those that are allocated and after each device that was taken."""
         self._left: dict[PoolId, dict[CounterName, int]] = {}
         self._taken: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
         self._put_off: defaultdict[PoolId, list[Sequence[PoolDevice]]] = defaultdict(list)
@@ -20,7 +41,9 @@ class SetAside:
     def could_take(self, pool: Pool, found: PoolDevice) -> bool:
         """Whether what allocated devices leave is enough for the device."""
         taken = found.consumes
-        return all(taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items())
+        return self._is_compatible(pool, found) and all(
+            taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items()
+        )
 
     def take(self, pool: Pool, found: PoolDevice) -> bool:
         """Count what the device takes; False, and nothing changes, if that is not left."""
@@ -36,14 +59,53 @@ class SetAside:
     def put_back(self, pool: Pool, found: PoolDevice) -> None:
         """Undo :meth:`take`."""
         self._count(pool, found, -1)
+        if self._has_groups:
+            for counter_set in _sets(found):
+                self._companies_of(pool)[counter_set].pop()
 
     def _take(self, pool: Pool, found: PoolDevice) -> bool:
+        if not self._is_compatible(pool, found):
+            return False
         taken = self._taken[pool.id]
         for name, amount in self._left_of(pool).items():
             if taken.get(name, 0) + found.consumes.get(name, 0) > amount:
                 return False
         self._count(pool, found, 1)
+        if self._has_groups:
+            for counter_set in _sets(found):
+                self._join(pool, counter_set, found.groups.get(counter_set, ()))
         return True
+
+    # Compatibility groups.
+
+    def _is_compatible(self, pool: Pool, found: PoolDevice) -> bool:
+        """Whether the device may take from its counter sets together with those that do."""
+        if not self._has_groups:
+            return True
+        companies = self._companies_of(pool)
+        return all(
+            not (before := companies[counter_set])
+            or before[-1].admits(frozenset(found.groups.get(counter_set, ())))
+            for counter_set in _sets(found)
+        )
+
+    def _join(self, pool: Pool, counter_set: str, groups: Iterable[str]) -> None:
+        companies, own = self._companies_of(pool)[counter_set], frozenset(groups)
+        companies.append(companies[-1].with_(own) if companies else _Company(bool(own), own))
+
+    def _companies_of(self, pool: Pool) -> dict[str, list[_Company]]:
+        """Return those of a pool, at first of the devices in use as they were when allocated."""
+        companies = self._companies.get(pool.id)
+        if companies is None:
+            companies = self._companies[pool.id] = defaultdict(list)
+            for other in pool.consumers:
+                if self._in_use.is_allocated(other.id):
+                    for groups in self._in_use.groups(other.id) or ({},):
+                        for counter_set in groups.keys() | _sets(other):
+                            self._join(pool, counter_set, groups.get(counter_set, ()))
+        return companies
+
+    # Counters.
 
     def _left_of(self, pool: Pool) -> dict[CounterName, int]:
         left = self._left.get(pool.id)
@@ -59,3 +121,8 @@ class SetAside:
         taken = self._taken[pool.id]
         for name, amount in found.consumes.items():
             taken[name] = taken.get(name, 0) + sign * amount
+
+
+def _sets(found: PoolDevice) -> frozenset[str]:
+    """Return the counter sets that a device takes from."""
+    return frozenset(each.counter_set for each in found.device.consumes_counters)

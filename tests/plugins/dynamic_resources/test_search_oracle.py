@@ -1,4 +1,4 @@
-"""The search against one that tries everything and undoes nothing (1.37 spec N4.3)."""
+"""The search against one that tries everything and undoes nothing (1.37 spec N4.3, N4.8)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.kube.objects.devices import ResourceClaim
+from berth_plugins.dynamic_resources.features import Features
 from tests.builders import taint
 from tests.device_builders import (
     allocation,
@@ -34,6 +35,8 @@ class Offered(msgspec.Struct, frozen=True):
     m: int
     takes: int
     tainted: bool
+    groups: frozenset[str]
+    """With whom it may take from the counter."""
     others: int
     """What somebody else has of the capacity; of a device that is not shared, all of it or 0."""
 
@@ -56,6 +59,7 @@ offered = st.builds(
     st.integers(1, 3),
     st.integers(0, 2),
     st.sampled_from([False, False, False, True]),
+    st.frozensets(st.sampled_from("xy")),
     st.sampled_from([0, 0, 1]),
 )
 asked = st.builds(
@@ -93,7 +97,14 @@ def fits(devices: Sequence[Offered], claims: Sequence[AskedClaim], chosen: Seque
                 return False
         elif count > 1 or consumed[i] > devices[i].m:
             return False
-    return sum(devices[i].takes for i in users) <= MEMORY
+    return share_the_counter([devices[i] for i in users])
+
+
+def share_the_counter(devices: Sequence[Offered]) -> bool:
+    """Whether *devices* can take from the counter together."""
+    groups = [each.groups for each in devices if each.takes]
+    are_compatible = not any(groups) or bool(frozenset("xy").intersection(*groups))
+    return are_compatible and sum(each.takes for each in devices) <= MEMORY
 
 
 def solutions(devices: Sequence[Offered], claims: Sequence[AskedClaim]) -> Iterator[list[int]]:
@@ -118,15 +129,18 @@ def test_it_finds_the_first_solution_if_there_is_any(
         claim(
             f"o{i}",
             allocated=allocation(
-                got(f"d{i}", share="s", consumed={"m": str(each.others)})
-                if each.shared
-                else got(f"d{i}")
+                got(
+                    f"d{i}",
+                    share="s" if each.shared else None,
+                    consumed={"m": str(each.others)} if each.shared else {},
+                    groups={"set": sorted(each.groups)} if each.groups and each.takes else {},
+                )
             ),
         )
         for i, each in enumerate(devices)
         if each.others
     ]
-    if sum(each.takes for each in devices if each.others) > MEMORY:
+    if not share_the_counter([each for each in devices if each.others]):
         others, devices = [], [msgspec.structs.replace(each, others=0) for each in devices]
     slices = [
         resource_slice("0", pool="n1", node="n1", count=2, counters={"set": {"memory": MEMORY}}),
@@ -139,6 +153,7 @@ def test_it_finds_the_first_solution_if_there_is_any(
                     shared=each.shared,
                     capacity={"m": each.m},
                     consumes={"memory": each.takes} if each.takes else {},
+                    groups=sorted(each.groups),
                     taints=[taint("broken")] if each.tainted else [],
                 )
                 for i, each in enumerate(devices)
@@ -148,7 +163,12 @@ def test_it_finds_the_first_solution_if_there_is_any(
         ),
     ]
     want = next(solutions(devices, claims), None)
-    picked = found([_claim(i, each) for i, each in enumerate(claims)], slices, others=others)
+    picked = found(
+        [_claim(i, each) for i, each in enumerate(claims)],
+        slices,
+        others=others,
+        features=Features(compatibility_groups=True),
+    )
     indexes = None if picked is None else [int(name.partition("=d")[2]) for name in picked]
     assert indexes == want
 

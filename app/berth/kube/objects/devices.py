@@ -120,6 +120,8 @@ class CounterSet(KubeStruct, frozen=True, gc=False):
 class DeviceCounterConsumption(KubeStruct, frozen=True, gc=False):
     counter_set: str
     counters: dict[str, Counter] = msgspec.field(default_factory=dict)
+    compatibility_groups: tuple[str, ...] = ()
+    """Of the devices that take from the set together, all have one of these in common."""
 
 
 class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
@@ -172,6 +174,8 @@ class ResourceSliceSpec(KubeStruct, frozen=True, gc=False):
     devices: tuple[Device, ...] = ()
     per_device_node_selection: bool = False
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
+    """What a kubelet need not ask the driver to do for the devices."""
 
 
 class ResourceSlice(KubeStruct, frozen=True, gc=False):
@@ -244,6 +248,13 @@ class CapacityRequirements(KubeStruct, frozen=True, gc=False):
         check_quantities("requests", self.requests)
 
 
+class DeviceDerivedAttribute(KubeStruct, frozen=True, gc=False):
+    """An attribute that a request gives to devices: what a CEL expression says of them."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class ExactDeviceRequest(KubeStruct, frozen=True, gc=False):
     """Devices of one class; also the base of a choice among several."""
 
@@ -254,6 +265,7 @@ class ExactDeviceRequest(KubeStruct, frozen=True, gc=False):
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True, gc=False):
@@ -300,6 +312,9 @@ class DeviceRequestAllocationResult(KubeStruct, frozen=True, gc=False):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: Quantities = msgspec.field(default_factory=dict)
+    skip_node_operations: tuple[str, ...] = ()
+    compatibility_groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By counter set, those that the device had when it was allocated."""
 
     @property
     def id(self) -> DeviceId:
