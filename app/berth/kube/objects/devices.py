@@ -125,7 +125,7 @@ class DeviceCounterConsumption(KubeStruct, frozen=True, gc=False):
 
 
 class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
-    """How much of a resource of the node a device is, or a unit of its capacity."""
+    """How much of a resource of the node a device is, or a unit of its capacity: as in 1.36."""
 
     capacity_key: str | None = None
     """The capacity that is counted; None: devices are."""
@@ -138,6 +138,45 @@ class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
                 "nodeAllocatableResourceMappings",
                 {"allocationMultiplier": self.allocation_multiplier},
             )
+
+
+class NodeAllocatableMapping(KubeStruct, frozen=True, gc=False):
+    """How much of a resource of the node a device is: by unit of a capacity, or as a whole."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    """What a unit of the capacity counts for; None is 1."""
+    device_multiplier: Quantity | None = None
+
+    def __post_init__(self) -> None:
+        _check_optional(
+            "mapping",
+            capacityMultiplier=self.capacity_multiplier,
+            deviceMultiplier=self.device_multiplier,
+        )
+
+
+class NodeAllocatableOverhead(KubeStruct, frozen=True, gc=False):
+    """How much of a resource of the node whoever uses a device takes beside it."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+    """For each container that uses the claim."""
+
+    def __post_init__(self) -> None:
+        _check_optional("overhead", perPod=self.per_pod, perContainer=self.per_container)
+
+
+class NodeAllocatableResource(KubeStruct, frozen=True, gc=False):
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
+def _check_optional(field: str, **quantities: Quantity | None) -> None:
+    """Do as :func:`check_quantities` with those that are not None."""
+    named = {name: quantity for name, quantity in quantities.items() if quantity is not None}
+    if named:
+        check_quantities(field, named)
 
 
 class Device(KubeStruct, frozen=True, gc=False):
@@ -156,7 +195,11 @@ class Device(KubeStruct, frozen=True, gc=False):
     node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = msgspec.field(
         default_factory=dict
     )
-    """By resource of the node, such as ``cpu``."""
+    """By resource of the node, such as ``cpu``; as in 1.36."""
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = msgspec.field(
+        default_factory=dict
+    )
+    """By resource of the node, from 1.37 on."""
 
 
 class ResourcePool(KubeStruct, frozen=True, gc=False):
