@@ -54,7 +54,11 @@ from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedErr
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.row_search import search_rows
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from berth_plugins.dynamic_resources.waiting_pods import CLAIM_INDEX
+from berth_plugins.dynamic_resources.waiting_pods import (
+    CLAIM_INDEX,
+    COUNTED_CLAIM_INDEX,
+    PRE_QUEUEING_HINTS,
+)
 from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
@@ -120,6 +124,9 @@ class DynamicResources(
             clock=handle.clock,
             timeout=args.filter_timeout.seconds if args.filter_timeout is not None else 0,
             features=features,
+        )
+        self._claim_index = (
+            COUNTED_CLAIM_INDEX if PRE_QUEUEING_HINTS in handle.features else CLAIM_INDEX
         )
         self._groups = GroupClaims(handle)
         timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 0
@@ -379,7 +386,7 @@ class DynamicResources(
             ClusterEventWithHint(
                 ClusterEvent(EventResource.RESOURCE_CLAIM, changed),
                 self.after_claim_change,
-                (CLAIM_INDEX,),
+                (self._claim_index,),
             ),
             ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
             ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, changed)),

@@ -14,6 +14,7 @@ from berth.kube.objects.devices import (
 )
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.quantity import Quantity
+from berth_plugins.dynamic_resources.node_allocatable import GATE
 from tests.builders import pod
 from tests.device_builders import (
     allocation,
@@ -29,7 +30,6 @@ from tests.plugins.dynamic_resources import test_node_allocatable
 from tests.plugins.dynamic_resources.group_world import GATE as GROUP_CLAIMS
 from tests.plugins.dynamic_resources.group_world import group_with
 from tests.plugins.dynamic_resources.test_node_allocatable import (
-    GATE,
     at_pod_level,
     mapped,
     message,

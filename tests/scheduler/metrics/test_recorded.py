@@ -39,6 +39,9 @@ UNSEEN = {
             "0.512", "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
         ),
     ),
+    "scheduler_pre_queueing_hint_evaluations_total": Shape(
+        "counter", "ALPHA", ("plugin", "result")
+    ),
     "scheduler_resourceclaim_creates_total": Shape("counter", "ALPHA", ("status",)),
     "scheduler_dra_bindingconditions_allocations_total": Shape(
         "counter", "ALPHA", ("driver", "profile", "status")

@@ -30,6 +30,11 @@ ObserveHint = Callable[[str, str, str, float], None]
 seconds."""
 
 
+ObserveIndex = Callable[[str, str], None]
+"""Called when an event was looked up in an index that is counted: plugin, ``all_pods`` if it finds
+every pod, else ``narrowed``."""
+
+
 class QueueingStrategy(IntEnum):
     """What an event means for a waiting pod; if plugins disagree, the largest wins."""
 
@@ -48,6 +53,8 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
     by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
     """All plugins that registered it: pods rejected by one of these may be helped. Each with what
     finds these pods; None: all of them are to be asked about."""
+    counted: Sequence[tuple[str, HintIndex]] = ()
+    """The plugins with an index that is counted, once per profile."""
 
     @property
     def is_of_interest(self) -> bool:
@@ -64,9 +71,11 @@ class HintMap:
         *,
         clock: Clock,
         observe: ObserveHint,
+        observe_index: ObserveIndex = lambda _plugin, _result: None,
     ) -> None:
         self._clock = clock
         self._observe = observe
+        self._observe_index = observe_index
         self.use(registrations)
 
     def use(self, registrations: Mapping[str, Sequence[Registration]]) -> None:
@@ -83,6 +92,7 @@ class HintMap:
         if found is None:
             by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
             by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
+            counted: list[tuple[str, HintIndex]] = []
             for profile, registered in self._registrations.items():
                 matching = [each for each in registered if each[1].event.matches(event)]
                 by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
@@ -93,7 +103,8 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, event.label, by_profile, by_rejector)
+                    counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
+            found = EventHints(event, event.label, by_profile, by_rejector, counted)
             self._known[event] = found
         return found
 
@@ -102,6 +113,16 @@ class HintMap:
         profile, plugin = rejector
         of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
         return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
+
+    def count(self, hints: EventHints, old: Any, new: Any) -> None:
+        """Count what the event, on *old* and *new*, finds in indexes that are counted."""
+        for plugin, index in hints.counted:
+            try:
+                finds_all = index.keys_of_event(old, new) is None
+            except Exception:  # a bug in a plugin; all pods are asked about then
+                log.exception("no keys of an event", extra={"plugin": plugin})
+                finds_all = True
+            self._observe_index(plugin, "all_pods" if finds_all else "narrowed")
 
     def strategy_after(
         self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo
