@@ -1,7 +1,7 @@
 """Counters of a pool that one search has set aside (spec §5.17; 1.37 spec N4.8)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
@@ -34,16 +34,20 @@ class SetAside:
         self._has_groups = has_groups
         self._companies: dict[PoolId, dict[str, list[_Company]]] = {}
         """By counter set, with those that are allocated and after each device that was taken."""
+        self._in_use_companies: dict[PoolId, dict[str, _Company]] = {}
+        """By counter set, those that are allocated."""
         self._left: dict[PoolId, dict[CounterName, int]] = {}
         self._taken: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
         self._put_off: defaultdict[PoolId, list[Sequence[PoolDevice]]] = defaultdict(list)
 
     def could_take(self, pool: Pool, found: PoolDevice) -> bool:
         """Whether what allocated devices leave is enough for the device."""
+        if self._has_groups:
+            self._companies_of(pool)
+            if not _are_compatible(found, self._in_use_companies[pool.id]):
+                return False
         taken = found.consumes
-        return self._is_compatible(pool, found) and all(
-            taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items()
-        )
+        return all(taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items())
 
     def take(self, pool: Pool, found: PoolDevice) -> bool:
         """Count what the device takes; False, and nothing changes, if that is not left."""
@@ -64,8 +68,11 @@ class SetAside:
                 self._companies_of(pool)[counter_set].pop()
 
     def _take(self, pool: Pool, found: PoolDevice) -> bool:
-        if not self._is_compatible(pool, found):
-            return False
+        if self._has_groups:
+            companies = self._companies_of(pool)
+            latest = {name: members[-1] for name, members in companies.items() if members}
+            if not _are_compatible(found, latest):
+                return False
         taken = self._taken[pool.id]
         for name, amount in self._left_of(pool).items():
             if taken.get(name, 0) + found.consumes.get(name, 0) > amount:
@@ -77,17 +84,6 @@ class SetAside:
         return True
 
     # Compatibility groups.
-
-    def _is_compatible(self, pool: Pool, found: PoolDevice) -> bool:
-        """Whether the device may take from its counter sets together with those that do."""
-        if not self._has_groups:
-            return True
-        companies = self._companies_of(pool)
-        return all(
-            not (before := companies[counter_set])
-            or before[-1].admits(frozenset(found.groups.get(counter_set, ())))
-            for counter_set in _sets(found)
-        )
 
     def _join(self, pool: Pool, counter_set: str, groups: Iterable[str]) -> None:
         companies, own = self._companies_of(pool)[counter_set], frozenset(groups)
@@ -103,6 +99,9 @@ class SetAside:
                     for groups in self._in_use.groups(other.id) or ({},):
                         for counter_set in groups.keys() | _sets(other):
                             self._join(pool, counter_set, groups.get(counter_set, ()))
+            self._in_use_companies[pool.id] = {
+                name: members[-1] for name, members in companies.items()
+            }
         return companies
 
     # Counters.
@@ -126,3 +125,12 @@ class SetAside:
 def _sets(found: PoolDevice) -> frozenset[str]:
     """Return the counter sets that a device takes from."""
     return frozenset(each.counter_set for each in found.device.consumes_counters)
+
+
+def _are_compatible(found: PoolDevice, companies: Mapping[str, _Company]) -> bool:
+    """Whether the device may come to those that take from its counter sets."""
+    return all(
+        company.admits(frozenset(found.groups.get(counter_set, ())))
+        for counter_set in _sets(found)
+        if (company := companies.get(counter_set)) is not None
+    )

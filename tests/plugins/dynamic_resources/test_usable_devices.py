@@ -40,6 +40,7 @@ from tests.device_builders import (
 from tests.plugins.dynamic_resources.searching import AS_1_36
 
 N1 = node("n1")
+ALPHA = Features(compatibility_groups=True, derived_attributes=True)
 CLASSES = DeviceClassResolver(listers(device_class()))
 HAS_SIZE = 'has(device.attributes["gpu.example.com"].size)'
 SMALL = f'{HAS_SIZE} && device.attributes["gpu.example.com"].size == 1'
@@ -151,23 +152,34 @@ some_claims = st.lists(st.tuples(some_requests, constraints), min_size=1, max_si
 
 partitions_of_hardware = st.lists(
     st.builds(
-        lambda rack, memory, shared: {
+        lambda rack, memory, shared, groups: {
             "attributes": {"rack": rack, "size": memory},
             "consumes": {"memory": memory},
             "shared": shared,
+            "groups": groups,
         },
         st.sampled_from([1, 2, 3]),
         st.sampled_from([1, 2]),
         st.sampled_from([False, False, False, True]),
+        st.sampled_from([(), ("x",), ("y",), ("x", "y")]),
     ),
     min_size=1,
     max_size=3,
 )
 """Devices of which constraints refuse many, so that counters stay set aside (see _take)."""
+SIZE_OF = 'device.attributes["gpu.example.com"].size'
 RACK, SIZE = "gpu.example.com/rack", "gpu.example.com/size"
 claims_for_partitions = st.lists(
     st.tuples(
-        st.lists(st.builds(exactly, st.sampled_from([1, 2, 2, 3])), min_size=1, max_size=2),
+        st.lists(
+            st.builds(
+                exactly,
+                st.sampled_from([1, 2, 2, 3]),
+                derived=st.sampled_from([{}, {}, {RACK: "1"}, {RACK: SIZE_OF}]),
+            ),
+            min_size=1,
+            max_size=2,
+        ),
         st.sampled_from(
             [
                 [same(RACK)],
@@ -193,7 +205,7 @@ def claims_of(drawn: list[tuple[list[object], list[DeviceConstraint]]]) -> list[
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(some_devices, some_claims), (partitions_of_hardware, claims_for_partitions)]),
-    st.sampled_from([AS_1_36, DEFAULT]),
+    st.sampled_from([AS_1_36, DEFAULT, ALPHA, ALPHA]),
     st.data(),
 )
 def test_what_is_remembered_decides_nothing(
@@ -282,9 +294,22 @@ def test_refused_pools_that_have_to_be_gone_through(
 ) -> None:
     one = Searches(slices, features=AS_1_36)
     assert one.find([claim("too-many", exactly(9))]) is None
-    found = one.find([wanted])
+    assert _devices(one.find([wanted])) == expected
+
+
+def test_a_device_that_is_not_compatible_with_one_of_the_search_may_serve_the_next() -> None:
+    offered = [{**of_rack(1, 1, memory=1), "groups": ["x"]}, {**of_rack(1, 2, 1), "groups": ["y"]}]
+    slices = [*pool_of(0, *offered, memory=9), *pool_of(1, of_rack(1, size=2))]
+    small, large = exactly(where=[SMALL]), exactly(where=[LARGE])
+    one = Searches(slices, features=ALPHA)
+    assert _devices(one.find([claim("c", small, large)])) == ["p0/d0", "p1/d0"]
+    one.free(0)
+    assert _devices(one.find([claim("d", large)])) == ["p0/d1"]
+
+
+def _devices(found: Found) -> list[str]:
     assert isinstance(found, list)
-    assert [id_.partition("/")[2] for _, id_, _ in found] == expected
+    return [id_.partition("/")[2] for _, id_, _ in found]
 
 
 def shared_device(n: int) -> ResourceSlice:
