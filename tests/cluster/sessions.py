@@ -65,7 +65,9 @@ AGE = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?|<unknown>")
 GENERATED = re.compile(r"\bgn-[a-z0-9]{5}\b")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-VERSION = re.compile(r"(in record \(|, current: )\d+")
+VERSION = re.compile(r"(in record \(|, current: |resourceVersion\\?\":\\?\")\d+")
+SERVICE_ADDRESS = re.compile(r"\b10\.(0|96)\.\d+\.\d+\b")
+"""Of the networks that both servers allocate from."""
 VENDOR = re.compile(r"service-ca|openshift|ibm")
 
 
@@ -205,8 +207,9 @@ def plain(value: Any, *, inside: str = "") -> Any:
         case str():
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
+            value = SERVICE_ADDRESS.sub("ALLOCATED", value)
             value = TIMESTAMP.sub("T", VERSION.sub(r"\1N", UUID.sub("UID", value)))
-            return GENERATED.sub("gn-R", value)
+            return GENERATED.sub("gn-R", "T" if value == "TIME" else value)
     return value
 
 

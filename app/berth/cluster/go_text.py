@@ -19,6 +19,13 @@ def plus_v(value: Any) -> str:
     return str(value)
 
 
+def as_go_escapes(json_text: str) -> str:
+    """Return JSON as ``encoding/json`` writes it: what HTML could take for its own is escaped."""
+    for char in "<>&\u2028\u2029":
+        json_text = json_text.replace(char, f"\\u{ord(char):04x}")
+    return json_text
+
+
 def not_unmarshalled(value: Any, wanted: str) -> str:
     """Return what Go says of JSON that is no *wanted* type."""
     kinds = {bool: "bool", int: "number", float: "number", str: "string", dict: "object"}

@@ -77,7 +77,7 @@ async def test_a_service_account_gets_a_token(scene: Scene) -> None:
             "namespace": "default",
             "creationTimestamp": rfc3339(NOW),
         },
-        "spec": {"audiences": [ISSUER], "expirationSeconds": 600},
+        "spec": {"audiences": [ISSUER], "expirationSeconds": 600, "boundObjectRef": None},
         "status": {"token": token, "expirationTimestamp": rfc3339(NOW + 600)},
     }
     claims = jwt.decode(token, options={"verify_signature": False})

@@ -60,7 +60,7 @@ class Constraints:
             plan = [(name, schema.fields[name] if name else None, rules[name]) for name in rules]
             plan += [
                 (name, field, (enumerated(*field.enum),) if self._lists(field) else ())
-                for name, field in schema.fields.items()
+                for name, field in sorted(schema.fields.items())
                 if name not in rules
                 and (self._lists(field) or self._leads_on(object_of(field.type), {schema}))
             ]

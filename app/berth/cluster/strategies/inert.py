@@ -25,8 +25,8 @@ def default_endpoint_slice(obj: Object) -> None:
 
 def default_ingress_class(obj: Object) -> None:
     parameters = obj["spec"].get("parameters")
-    if parameters is not None:
-        parameters.setdefault("scope", "Cluster")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
 
 
 def prepare_lease(new: Object, _old: Object | None) -> None:
@@ -51,7 +51,8 @@ def default_priority_level(obj: Object) -> None:
     if spec.get("type") != "Limited":
         return
     limited = section(spec, "limited")
-    limited.setdefault("nominalConcurrencyShares", 30)
+    if limited.get("nominalConcurrencyShares") is None:
+        limited["nominalConcurrencyShares"] = 30
     limited.setdefault("lendablePercent", 0)
     response = section(limited, "limitResponse")
     response.setdefault("type", "Reject")

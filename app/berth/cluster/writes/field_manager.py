@@ -182,12 +182,12 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
         return
     if why := schema_checks.misfit(resource.schema, new):
         named = _named(applied, resource)
-        said = f"failed to convert new typed object ({named}) to object: {why.json}"
-        if why.json == schema_checks.MALFORMED:
+        said = f"failed to convert new typed object ({named}) to object: {why}"
+        if why == schema_checks.MALFORMED:
             kind = named.partition("; ")[2]
             said = (
                 f"failed to convert new object ({named}) to proper version: "
-                f"unable to convert unstructured object to {kind}: {why.json}"
+                f"unable to convert unstructured object to {kind}: {why}"
             )
         raise errors.StatusError(500, "", said)
     complete(resource.schema, new)
