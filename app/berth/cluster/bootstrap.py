@@ -24,8 +24,8 @@ FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-BOOTSTRAP = WriteContext(ADMIN, "berth")
 API_SERVER = WriteContext(ADMIN, "kube-apiserver")
+"""Whose objects they are: the API server's, which makes them when it starts."""
 
 
 async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
@@ -36,7 +36,7 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
     for resource, obj in (*bootstrap_objects(), *more):
         complete(resource.schema, obj)
         try:
-            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, BOOTSTRAP)
+            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, API_SERVER)
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise

@@ -55,8 +55,9 @@ class Strategy:
     """Metadata that a write to the status does not change either."""
     keeps_status_on_create: bool = False
     """Nodes and leases: kubelets send the whole object at once."""
-    graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
-    """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
+    graceful_seconds: Callable[[Object], int] | None = None
+    """How long a deleted object of this kind lives on by itself (pods: 30); 0: gone at once. None:
+    those of this kind are not asked."""
     held_by: tuple[str, ...] = ()
     """Finalizers that a deleted object gets: of those who clean up after it."""
     deleting: Callable[[Object], None] = no_default

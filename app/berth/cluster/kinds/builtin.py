@@ -157,6 +157,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.POD,
         {"digest": PodDigest},
     ),
+    "v1/serviceaccounts": ruled(prepare=inert.prepare_service_account),
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,
         workload_cells.REPLICATION_CONTROLLER_CELLS,
@@ -301,6 +302,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice,
+        prepare=inert.prepare_endpoint_slice,
         generation=True,
         immutable=("addressType",),
     ),

@@ -27,6 +27,7 @@ from berth.cluster.writes.managed_fields.field_sets import (
     difference,
     union,
 )
+from berth.cluster.writes.managed_fields.nodes import UnidentifiedError
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class FieldManager:
         me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
         try:
             known = _updated(known, changes, me, now)
+        except UnidentifiedError:
+            known = []  # fields that cannot be told apart have no owners
         except errors.StatusError:
             # Objects that cannot be converted to the version of some manager can be written still.
             log.warning("managed fields are left as they are", extra={"kind": resource.kind})
@@ -104,6 +107,10 @@ class FieldManager:
                 new = applying.result(force=True)
         except ConflictsError as exc:
             raise _refusal(exc.conflicts) from exc
+        except UnidentifiedError as exc:
+            wrong = checks.problems(node, live)
+            said = f"failed to create typed live object ({_named(live, resource)}): {wrong}"
+            raise errors.StatusError(500, "", said) from exc
         if manager == last_applied.KUBECTL:
             last_applied.update_annotation(new, applied)
         _decode(new, applied, resource)

@@ -267,7 +267,7 @@ class Writes:
             obj.pop("status", None)
         strategy.default(obj)
         if by != APPLY:
-            self._own(None, obj, resource, "", context)
+            self.own(None, obj, resource, "", context)
         name = metadata.get("name") or ""
         request = AdmissionRequest(
             Operation.CREATE, resource, "", namespace, name, obj, None, context
@@ -331,7 +331,7 @@ class Writes:
                 resource.strategy.default(new)
                 new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
             if not is_applied:
-                self._own(shown, new, part.kind(resource), subresource, context)
+                self.own(shown, new, part.kind(resource), subresource, context)
             request = AdmissionRequest(
                 Operation.UPDATE, resource, subresource, namespace, name, new, shown, context
             )
@@ -347,7 +347,9 @@ class Writes:
                 return stored
             try:
                 if has_ended(new):
-                    return self._deletions.end(resource, stored, dry_run=context.dry_run)
+                    # Watchers see it go as it was stored.
+                    gone = self._deletions.end(resource, stored, dry_run=context.dry_run)
+                    return Stored(resource.to_storage(new), gone.version)
                 updated = self._store.update(
                     resource.storage_key,
                     resource.to_storage(new),
@@ -360,7 +362,7 @@ class Writes:
                 _tell(request)
             return updated
 
-    def _own(
+    def own(
         self,
         live: Object | None,
         new: Object,
@@ -368,7 +370,7 @@ class Writes:
         subresource: str,
         context: WriteContext,
     ) -> None:
-        """Set the managed fields of *new*."""
+        """Set the managed fields of *new*, which a client makes of *live*; None: it is new."""
         if new != live:
             self._field_manager.update(
                 live,
