@@ -26,11 +26,12 @@ import msgspec
 
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN
-from berth.cluster.bootstrap import bootstrap
+from berth.cluster.bootstrap import bootstrap, publish
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
+from berth.cluster.times import seconds_of
 from berth.cluster.writes.admission.steps import standard_admission
 from berth.runtime.clock import FakeClock
 
@@ -68,6 +69,13 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 VERSION = re.compile(r"(in record \(|, current: |resourceVersion\\?\":\\?\")\d+")
 SERVICE_ADDRESS = re.compile(r"\b10\.(0|96)\.\d+\.\d+\b")
 """Of the networks that both servers allocate from."""
+SIGNED = re.compile(r"[\w-]{20,}\.[\w-]{20,}\.[\w-]{20,}")
+WRITTEN = re.compile(r'"(?:creationTimestamp|time)": "([^"]{20})"')
+ADDRESS: Final = ("192.0.2.2", 6443)
+"""What the recorded servers said theirs was, but for the port, which each had one of."""
+PORTS: Final = frozenset({6443, *range(29600, 29700)})
+LONGEST_SESSION: Final = 600
+"""Seconds, more than any took."""
 VENDOR = re.compile(r"service-ca|openshift|ibm")
 
 
@@ -127,9 +135,12 @@ class Player:
     async def start(self) -> None:
         self.server.open()
         await bootstrap(self.server.writes)
+        await publish(self.server.writes, *ADDRESS)
 
     async def play(self, line: Mapping[str, Any]) -> httpx.Response:
-        """Send a recorded request."""
+        """Send a recorded request, not before it was recorded."""
+        if (ahead := _newest(line["response"]) - self.clock.now()) > 0:
+            self.clock.advance(ahead)
         headers = {"accept": line["accept"]} if line.get("accept") else {}
         body = line.get("body")
         if line.get("contentType"):
@@ -179,6 +190,15 @@ class Player:
                 self._learn(one, other)
 
 
+def _newest(response: Any) -> float:
+    """Return when the last object in a recorded answer was made, or written, in unix seconds.
+
+    What is later than any session is not a time of the server.
+    """
+    times = map(seconds_of, WRITTEN.findall(json.dumps(response)))
+    return max((time for time in times if time < NOW + LONGEST_SESSION), default=0)
+
+
 def _decoded(answer: httpx.Response) -> Any:
     try:
         return msgspec.json.decode(answer.content)
@@ -204,7 +224,11 @@ def plain(value: Any, *, inside: str = "") -> Any:
             return kept
         case list():
             return [plain(child, inside=inside) for child in value]
+        case int() if inside in ("port", "targetPort") and value in PORTS:
+            return 6443
         case str():
+            if SIGNED.fullmatch(value):
+                return "TOKEN"
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
             value = SERVICE_ADDRESS.sub("ALLOCATED", value)

@@ -302,6 +302,7 @@ def test_a_headless_service_stays_headless() -> None:
     ],
 )
 def test_grace_period(spec: Object, status: Object, want: int) -> None:
+    assert POD.graceful_seconds is not None
     assert POD.graceful_seconds({"spec": spec, "status": status}) == want
 
 

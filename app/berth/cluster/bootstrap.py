@@ -1,6 +1,7 @@
 """Objects that a cluster has before anyone creates anything."""
 
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import ip_address
 
 from berth.cluster import flow_control
@@ -26,6 +27,7 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 API_SERVER = WriteContext(ADMIN, "kube-apiserver")
 """Whose objects they are: the API server's, which makes them when it starts."""
+FLOW_PRODUCER = WriteContext(ADMIN, flow_control.PRODUCER)
 
 
 async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
@@ -35,8 +37,9 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
     """
     for resource, obj in (*bootstrap_objects(), *more):
         complete(resource.schema, obj)
+        context = FLOW_PRODUCER if resource.group == FLOW_CONTROL else API_SERVER
         try:
-            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, API_SERVER)
+            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, context)
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise
@@ -65,7 +68,19 @@ async def publish(writes: Writes, address: str, port: int) -> None:
         (find("", "v1", "endpoints"), whole),
         (find("discovery.k8s.io", "v1", "endpointslices"), sliced),
     ):
-        await writes.apply(resource, "default", "kubernetes", obj, API_SERVER, force=True)
+        wanted = {key: value for key, value in obj.items() if key != "metadata"}
+        complete(resource.schema, obj)
+        try:
+            await writes.create(resource, "default", obj, API_SERVER)
+        except StatusError as exc:
+            if exc.reason != "AlreadyExists":
+                raise
+            change = partial(_with, wanted)
+            await writes.update(resource, "default", "kubernetes", change, API_SERVER)
+
+
+def _with(wanted: Object, current: Object) -> Object:
+    return current | wanted
 
 
 def default_storage_class() -> tuple[ResourceType, Object]:
@@ -140,6 +155,7 @@ def _kubernetes_service() -> Object:
         },
         "spec": {
             "clusterIP": KUBERNETES_IP,
+            "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
         },
     }

@@ -4,7 +4,7 @@ The server's generic code (routing, storage, watch, patch) asks only this; it kn
 name. The kinds are in :mod:`berth.cluster.kinds`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,6 +135,9 @@ class ResourceType:
     """By name, those that are served."""
     scale_paths: ScalePaths | None = None
     """Where the ``scale`` of a custom resource is; of others, in ``spec`` and ``status``."""
+    versioned_annotations: tuple[str, ...] = ()
+    """Annotations that are fields of the API server's own type: they belong to the whole object in
+    its version, and its metadata alone does not have them."""
     garbage_collected: bool = True
     """Whether its objects own others and are owned. Events come and go too fast for that."""
     default_propagation: str = "Background"
@@ -153,6 +156,8 @@ class ResourceType:
     selects_by_map: bool = False
     """``spec.selector`` is a map of labels, as it was before there were label selectors."""
     strategy: Strategy = field(default_factory=Strategy)
+    row_order: Callable[[Object], Any] | None = None
+    """What the rows of a list's table are sorted by. None: as the list, by namespace and name."""
     columns: tuple[Column, ...] = ()
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """Beyond ``metadata.name`` and ``metadata.namespace``: field label to value, "" when unset."""
@@ -161,6 +166,9 @@ class ResourceType:
     them the rest. None: they are given all of it."""
     storage: str = ""
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
+    warnings: Callable[[Object, Object | None], Iterable[str]] | None = None
+    """Called with what is written and what that replaces, when both are found valid: what is odd
+    about it. None: nothing ever is."""
     deprecation: str = ""
     """What every answer about it warns of; empty: it is not deprecated."""
     storage_version: str = ""

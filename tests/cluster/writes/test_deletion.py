@@ -53,7 +53,7 @@ async def test_what_nothing_holds_is_gone_at_once(serving: Serving) -> None:
 async def test_a_pod_without_a_node_is_gone_at_once(serving: Serving) -> None:
     await serving.pods("p")
     code, answer = await serving.request("DELETE", f"{PODS}/p?gracePeriodSeconds=30")
-    assert (code, answer["kind"], deletion(answer)) == (200, "Pod", (None, None, 1))
+    assert (code, answer["kind"], deletion(answer)) == (200, "Pod", (NOW_TEXT, 0, 2))
     assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
 
 

@@ -24,9 +24,7 @@ SELF_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "selfsubjectaccessreviews
 LOCAL_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "localsubjectaccessreviews")
 ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "subjectaccessreviews")
 
-NON_RESOURCE_ATTRIBUTES: Final = builtin.schema(
-    "io.k8s.api.authorization.v1.NonResourceAttributes"
-)
+NON_RESOURCE_ATTRIBUTES: Final = builtin.schema("io.k8s.api.authorization.v1.NonResourceAttributes")
 
 Answer = Callable[[Object, User, str], Object]
 """Returns the status of a review, given its spec, who asks, and in which namespace. The spec has

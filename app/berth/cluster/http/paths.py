@@ -32,9 +32,7 @@ class Paths:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
         parsed = parse_path(path)
         if parsed is None:
-            # What is below a document of the server is taken for one of its resources.
-            is_below = path.startswith("/version/")
-            raise errors.path_not_found() if is_below else errors.NothingThereError
+            raise errors.NothingThereError
         resource = self._registry.find(parsed.group, parsed.version, parsed.resource)
         if resource is None and not self._registry.serves(parsed.group, parsed.version):
             raise errors.NothingThereError

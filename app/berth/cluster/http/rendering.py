@@ -1,6 +1,6 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -113,7 +113,7 @@ class Renderer:
             yield head
             return
         yield head.removesuffix(END)
-        for number, stored in enumerate(portion.objects):
+        for number, stored in enumerate(self._ordered(portion.objects)):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
 
@@ -161,8 +161,16 @@ class Renderer:
             )
             return msgspec.json.encode(table)
         # The API server collects metadata in a slice that does not exist before its first item.
-        items = None if self._form.shape is Shape.PARTIAL and not portion.objects else []
+        items: list[Object] | None = (
+            None if self._form.shape is Shape.PARTIAL and not portion.objects else []
+        )
         return msgspec.json.encode({**self._list_type, "metadata": metadata, "items": items})
+
+    def _ordered(self, objects: Sequence[Stored]) -> Sequence[Stored]:
+        order = self._resource.row_order
+        if order is None or self._form.shape is not Shape.TABLE:
+            return objects
+        return sorted(objects, key=lambda stored: order(stored.decode()))
 
     def _item(self, stored: Stored) -> bytes:
         match self._form.shape:

@@ -29,6 +29,7 @@ from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.kinds.resource_metrics import MEASURED
+from berth.cluster.kinds.write_warnings import WARNINGS
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
@@ -55,7 +56,7 @@ from berth.cluster.strategies import (
     webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.daemon_set import DAEMON_SET
+from berth.cluster.strategies.daemon_set import DAEMON_SET, TEMPLATE_GENERATION
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
 from berth.cluster.strategies.namespace import NAMESPACE
@@ -121,6 +122,11 @@ def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
     return Behaviour(cells=cells or {}, rules=rules)
 
 
+def _by_precedence(flow_schema: Object) -> tuple[int, str]:
+    """Return what flow schemas are asked in the order of."""
+    return flow_schema["spec"].get("matchingPrecedence") or 0, flow_schema["metadata"]["name"]
+
+
 def _v1_autoscaler_cells() -> Cells:
     return {name: _seen_as_v2(cell) for name, cell in workload_cells.AUTOSCALER_CELLS.items()}
 
@@ -166,7 +172,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),
     "v1/services": Behaviour(SERVICE, SERVICE_CELLS, selectable_fields.SERVICE),
-    "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
+    "apps/v1/daemonsets": Behaviour(
+        DAEMON_SET,
+        workload_cells.DAEMON_SET_CELLS,
+        more={"versioned_annotations": (TEMPLATE_GENERATION,)},
+    ),
     "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
     "apps/v1/replicasets": Behaviour(REPLICA_SET, workload_cells.REPLICA_SET_CELLS),
     "apps/v1/statefulsets": Behaviour(STATEFUL_SET, workload_cells.STATEFUL_SET_CELLS),
@@ -306,8 +316,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         generation=True,
         immutable=("addressType",),
     ),
-    "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
-        default=inert.default_flow_schema, generation=True
+    "flowcontrol.apiserver.k8s.io/v1/flowschemas": Behaviour(
+        rules={"default": inert.default_flow_schema, "generation": True},
+        more={"row_order": _by_precedence},
     ),
     "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
         default=inert.default_priority_level, generation=True
@@ -438,6 +449,7 @@ def _resource(data: KindData) -> ResourceType:
         created_by_put=path in CREATED_BY_PUT,
         needs_version=path in VERSION_NEEDED,
         returned_when_gone=path in RETURNED_WHEN_GONE,
+        warnings=WARNINGS.get(path),
         columns=tuple(
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from berth.cluster.go_text import kind_of, not_unmarshalled, time_error
-from berth.cluster.schemas.structs import BASE64, TIME, struct_type
+from berth.cluster.schemas.structs import BASE64, SCALARS, struct_type
 from berth.cluster.schemas.types import ANYTHING, TIMES, ListOf, MapOf, Scalar, Schema, Type
 from berth.kube.objects.quantity import LONGEST, NOTATION
 
@@ -199,8 +199,8 @@ def _misread(name: str, value: Any) -> str:
         return "" if is_read else MALFORMED
     if not isinstance(value, str):
         return ""
-    if name in TIMES and not _is_time(value):
-        return time_error(value[:100])
+    if name in TIMES and not _converts(value, SCALARS[name]):
+        return time_error(value[:100], is_micro=name == "MicroTime")
     if name == "bytes" and (at := _not_base64(value)) is not None:
         return f"illegal base64 data at input byte {at}"
     return ""
@@ -262,14 +262,6 @@ def _not_base64(text: str) -> int | None:
         return None
     wrong = re.search("[^A-Za-z0-9+/]", text)
     return wrong.start() if wrong and text[wrong.start()] != "=" else len(text) // 4 * 4
-
-
-def _is_time(text: str) -> bool:
-    try:
-        msgspec.convert(text, TIME)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _is_too_long(value: Any, scalar: str) -> bool:

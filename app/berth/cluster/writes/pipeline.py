@@ -259,6 +259,8 @@ class Writes:
     ) -> Stored:
         metadata = obj["metadata"]
         version = metadata.pop("resourceVersion", "")
+        if by != "POST" and version and (why := version_problem(version)):
+            raise errors.StatusError(500, "", why)
         _take_namespace(resource, metadata, namespace)
         for key in (*KEPT_METADATA, *DROPPED_METADATA):
             metadata.pop(key, None)
@@ -290,6 +292,8 @@ class Writes:
             why = "name or generateName is required"
             found = [field_errors.required("metadata.name", why)]
         _refuse(resource, name, found or quantities.errors(resource, obj, None))
+        if resource.warnings is not None:
+            context.warnings.extend(resource.warnings(obj, None))
         await self._admission.validate(request)
         if by == "POST" and not context.dry_run and _version(version):
             why = "resourceVersion should not be set on objects to be created"
@@ -342,6 +346,8 @@ class Writes:
             part.prepare(resource, new, old)
             found = part.validate(resource, new, old)
             _refuse(resource, name, found or quantities.errors(resource, new, old))
+            if resource.warnings is not None and not subresource:
+                context.warnings.extend(resource.warnings(new, old))
             await self._admission.validate(request)
             if unchanged(new, old):
                 return stored
