@@ -219,6 +219,8 @@ def plain(value: Any, *, inside: str = "") -> Any:
                 elif key in ALLOCATED and child not in ("None", ["None"], ""):
                     child = "ALLOCATED"
                 kept[key] = plain(child, inside=key)
+            if "causes" in kept and kept["causes"][0].get("reason") == "FieldManagerConflict":
+                kept["causes"].sort(key=_sorted_json)  # which are in no order
             if value.get("generateName") and "name" in kept:
                 kept["name"] = "GENERATED"
             return kept

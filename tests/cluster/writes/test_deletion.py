@@ -95,7 +95,10 @@ async def test_finalizers_hold_an_object_back(serving: Serving) -> None:
         "PATCH", f"{PODS}/p", {"metadata": {"finalizers": ["example.com/b"]}}, **MERGE
     )
     assert (await serving.get(f"{PODS}/p"))["metadata"]["finalizers"] == ["example.com/b"]
-    await serving.request("PATCH", f"{PODS}/p", {"metadata": {"finalizers": None}}, **MERGE)
+    last = {"metadata": {"finalizers": None, "labels": {"a": "1"}}}
+    _, answer = await serving.request("PATCH", f"{PODS}/p", last, **MERGE)
+    assert "finalizers" not in answer["metadata"]
+    assert answer["metadata"]["labels"] == {"a": "1"}
     assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
 
 

@@ -5,6 +5,7 @@ templates follow Kubernetes' ``pkg/api/pod/warnings.go``; of its rules, those ab
 non-standard notation and about volumes whose paths overlap are left out.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -52,6 +53,9 @@ VOLUMES: Final = {
 }
 BYTES: Final = ("memory", "ephemeral-storage")
 """Resources that come in whole bytes."""
+
+FRACTION: Final = re.compile(r"[.mun]|[eE]-")
+"""What only quantities have that may be no whole number."""
 
 POD_NAME: Final = "this is used in the Pod's hostname, which can result in surprising behavior"
 PODS_NAME: Final = (
@@ -176,23 +180,27 @@ def _of_pods(template: Object, path: str) -> Iterator[str]:
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     here = f"{path}spec"
     yield from _of_placement(spec, here)
-    yield from _deprecated(annotations, f"{path}metadata.annotations", ANNOTATIONS)
+    if annotations:
+        yield from _deprecated(annotations, f"{path}metadata.annotations", ANNOTATIONS)
     for index, volume in enumerate(spec.get("volumes") or ()):
         for source in volume.keys() & VOLUMES.keys():
             yield f"{here}.volumes[{index}].{source}: {VOLUMES[source]}"
-    yield from _duplicates(spec.get("hostAliases") or (), f"{here}.hostAliases", "ip")
-    secrets = spec.get("imagePullSecrets") or ()
-    yield from _duplicates(secrets, f"{here}.imagePullSecrets", "name")
-    for index, secret in enumerate(secrets):
-        if not secret.get("name"):
-            yield f'{here}.imagePullSecrets[{index}].name: invalid empty name ""'
-    yield from _fractions(spec.get("overhead") or {}, f"{here}.overhead", BYTES)
+    if aliases := spec.get("hostAliases"):
+        yield from _duplicates(aliases, f"{here}.hostAliases", "ip")
+    if secrets := spec.get("imagePullSecrets"):
+        yield from _duplicates(secrets, f"{here}.imagePullSecrets", "name")
+        for index, secret in enumerate(secrets):
+            if not secret.get("name"):
+                yield f'{here}.imagePullSecrets[{index}].name: invalid empty name ""'
+    if overhead := spec.get("overhead"):
+        yield from _fractions(overhead, f"{here}.overhead", BYTES)
     containers = list(_containers(spec, here))
     for at, container in containers:
-        resources = container.get("resources") or {}
-        for kind in ("limits", "requests"):
-            yield from _fractions(resources.get(kind) or {}, f"{at}.resources.{kind}", BYTES)
-        yield from _of_environment(container.get("env") or (), f"{at}.env")
+        for kind, amounts in (container.get("resources") or {}).items():
+            if kind in ("limits", "requests"):
+                yield from _fractions(amounts or {}, f"{at}.resources.{kind}", BYTES)
+        if len(variables := container.get("env") or ()) > 1:
+            yield from _of_environment(variables, f"{at}.env")
     ports = [
         (f"{at}.ports[{index}]", port)
         for at, container in containers
@@ -216,17 +224,6 @@ def _containers(spec: Object, path: str) -> Iterator[tuple[str, Object]]:
 def _of_placement(spec: Object, path: str) -> Iterator[str]:
     """Yield what is odd about where pods go."""
     yield from _deprecated(spec.get("nodeSelector") or {}, f"{path}.nodeSelector", NODE_LABELS)
-    affinity = spec.get("affinity") or {}
-    nodes = affinity.get("nodeAffinity") or {}
-    at = f"{path}.affinity.nodeAffinity"
-    required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
-        below = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-        yield from _of_term(term, f"{at}.{below}[{index}]")
-    preferred = nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    for index, each in enumerate(preferred):
-        below = f"preferredDuringSchedulingIgnoredDuringExecution[{index}].preference"
-        yield from _of_term(each.get("preference") or {}, f"{at}.{below}")
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         at = f"{path}.topologySpreadConstraints[{index}]"
         key = constraint.get("topologyKey") or ""
@@ -234,8 +231,23 @@ def _of_placement(spec: Object, path: str) -> Iterator[str]:
             yield f"{at}.topologyKey: {key} is {NODE_LABELS[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{at}.labelSelector: a null labelSelector results in matching no pod"
+    affinity = spec.get("affinity") or {}
+    if nodes := affinity.get("nodeAffinity"):
+        yield from _of_node_affinity(nodes, f"{path}.affinity.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
-        yield from _of_pod_affinity(affinity.get(kind) or {}, f"{path}.affinity.{kind}")
+        if pods := affinity.get(kind):
+            yield from _of_pod_affinity(pods, f"{path}.affinity.{kind}")
+
+
+def _of_node_affinity(affinity: Object, at: str) -> Iterator[str]:
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
+        below = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        yield from _of_term(term, f"{at}.{below}[{index}]")
+    preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    for index, each in enumerate(preferred):
+        below = f"preferredDuringSchedulingIgnoredDuringExecution[{index}].preference"
+        yield from _of_term(each.get("preference") or {}, f"{at}.{below}")
 
 
 def _of_pod_affinity(affinity: Object, path: str) -> Iterator[str]:
@@ -286,7 +298,9 @@ def _fractions(amounts: Object, path: str, names: Iterable[str]) -> Iterator[str
     """Yield the quantities of bytes with a fraction."""
     for name in names:
         amount = amounts.get(name)
-        if amount is not None and milli_value(parse(amount)) % 1000:
+        if amount is None or type(amount) is int or not FRACTION.search(str(amount)):
+            continue
+        if milli_value(parse(amount)) % 1000:
             said = quoted(canonical_text(amount))
             yield f"{path}[{name}]: fractional byte value {said} is invalid, must be an integer"
 

@@ -203,7 +203,7 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
 
 def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
     """Return the 409 with a cause for each conflict, of the first :data:`errors.MOST_CAUSES`."""
-    by_manager = sorted(conflicts, key=lambda each: entries.manager_of(each.entry))
+    by_manager = sorted(conflicts, key=lambda each: _identifier(each.entry))
     causes = [
         {
             "reason": "FieldManagerConflict",
@@ -226,6 +226,17 @@ def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
     return errors.StatusError(
         409, "Conflict", f"Apply failed with {text}", details={"causes": causes}
     )
+
+
+def _identifier(one: Entry) -> tuple[str, ...]:
+    """Return what the API server sorts managers by: its JSON of their entries, without fields.
+
+    What is applied has no version and no time in it.
+    """
+    said = [one.get("manager") or "", one["operation"]]
+    if one["operation"] != APPLY:
+        said += [one["apiVersion"], one.get("time") or ""]
+    return (*said, one.get("subresource") or "")
 
 
 def _manager_text(one: Entry) -> str:

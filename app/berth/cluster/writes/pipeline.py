@@ -125,7 +125,9 @@ class Writes:
             found = "" if there is None else there.uid
             may_create = resource.created_by_put and not subresource
             if uid and uid != found and (found or may_create):
-                why = errors.invalid_object(resource, namespace, name, uid, found)
+                why = errors.invalid_object(
+                    resource, namespace, name, uid, found, dry_run=context.dry_run
+                )
                 raise errors.conflict(resource, name, why)
             if found or not may_create:
                 stored = await self._update(resource, namespace, name, change, context, subresource)
