@@ -41,7 +41,7 @@ def test_order(type_name: str, value: Any, want: str) -> None:
 
 
 def test_fields_that_are_owned_are_sorted() -> None:
-    owned = {"managedFields": [{"fieldsV1": {"f:b": {}, "f:a": {"f:d": {}, ".": {}}}}]}
+    owned: Any = {"managedFields": [{"fieldsV1": {"f:b": {}, "f:a": {"f:d": {}, ".": {}}}}]}
     ordered = in_go_order(builtin.meta("ObjectMeta"), owned)
     assert json.dumps(ordered["managedFields"][0]["fieldsV1"]) == (
         '{"f:a": {".": {}, "f:d": {}}, "f:b": {}}'
