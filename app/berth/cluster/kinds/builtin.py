@@ -1,7 +1,7 @@
 """The kinds that a server has from the start: data, and how those that behave do it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
@@ -28,6 +28,7 @@ from berth.cluster.columns.kinds import (
 from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
+from berth.cluster.kinds import preparing
 from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.kinds.write_warnings import WARNINGS
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
@@ -56,7 +57,7 @@ from berth.cluster.strategies import (
     webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.daemon_set import DAEMON_SET, TEMPLATE_GENERATION
+from berth.cluster.strategies.daemon_set import DAEMON_SET
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.event import EVENT
 from berth.cluster.strategies.namespace import NAMESPACE
@@ -122,11 +123,6 @@ def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
     return Behaviour(cells=cells or {}, rules=rules)
 
 
-def _by_precedence(flow_schema: Object) -> tuple[int, str]:
-    """Return what flow schemas are asked in the order of."""
-    return flow_schema["spec"].get("matchingPrecedence") or 0, flow_schema["metadata"]["name"]
-
-
 def _v1_autoscaler_cells() -> Cells:
     return {name: _seen_as_v2(cell) for name, cell in workload_cells.AUTOSCALER_CELLS.items()}
 
@@ -144,7 +140,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
     ),
     "v1/namespaces": Behaviour(NAMESPACE, NAMESPACE_CELLS, selectable_fields.NAMESPACE),
-    "v1/nodes": Behaviour(NODE, NODE_CELLS, selectable_fields.NODE),
+    "v1/nodes": Behaviour(
+        replace(NODE, prepare=preparing.node), NODE_CELLS, selectable_fields.NODE
+    ),
     "v1/persistentvolumes": ruled(
         storage_cells.PERSISTENT_VOLUME_CELLS,
         default=storage.default_volume,
@@ -163,7 +161,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.POD,
         {"digest": PodDigest},
     ),
-    "v1/serviceaccounts": ruled(prepare=inert.prepare_service_account),
+    "v1/serviceaccounts": ruled(prepare=preparing.service_account),
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,
         workload_cells.REPLICATION_CONTROLLER_CELLS,
@@ -172,11 +170,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),
     "v1/services": Behaviour(SERVICE, SERVICE_CELLS, selectable_fields.SERVICE),
-    "apps/v1/daemonsets": Behaviour(
-        DAEMON_SET,
-        workload_cells.DAEMON_SET_CELLS,
-        more={"versioned_annotations": (TEMPLATE_GENERATION,)},
-    ),
+    "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
     "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
     "apps/v1/replicasets": Behaviour(REPLICA_SET, workload_cells.REPLICA_SET_CELLS),
     "apps/v1/statefulsets": Behaviour(STATEFUL_SET, workload_cells.STATEFUL_SET_CELLS),
@@ -312,13 +306,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice,
-        prepare=inert.prepare_endpoint_slice,
+        prepare=preparing.endpoint_slice,
         generation=True,
         immutable=("addressType",),
     ),
-    "flowcontrol.apiserver.k8s.io/v1/flowschemas": Behaviour(
-        rules={"default": inert.default_flow_schema, "generation": True},
-        more={"row_order": _by_precedence},
+    "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
+        default=inert.default_flow_schema, generation=True
     ),
     "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
         default=inert.default_priority_level, generation=True
@@ -387,6 +380,18 @@ VERSION_NEEDED: Final = frozenset(
 )
 """Kinds whose strategy has no ``AllowUnconditionalUpdate``, as those of custom resources."""
 
+VERSIONED_ANNOTATIONS: Final = {"apps/v1/daemonsets": ("deprecated.daemonset.template.generation",)}
+"""Annotations that are fields of Kubernetes' own type of a kind."""
+
+
+def _by_precedence(flow_schema: Object) -> tuple[int, str]:
+    """Return what flow schemas are asked in the order of."""
+    return flow_schema["spec"].get("matchingPrecedence") or 0, flow_schema["metadata"]["name"]
+
+
+ROW_ORDERS: Final = {"flowcontrol.apiserver.k8s.io/v1/flowschemas": _by_precedence}
+"""What the rows of a kind's tables are sorted by."""
+
 RETURNED_WHEN_GONE: Final = frozenset(
     {
         "v1/persistentvolumeclaims",
@@ -450,6 +455,8 @@ def _resource(data: KindData) -> ResourceType:
         needs_version=path in VERSION_NEEDED,
         returned_when_gone=path in RETURNED_WHEN_GONE,
         warnings=WARNINGS.get(path),
+        versioned_annotations=VERSIONED_ANNOTATIONS.get(path, ()),
+        row_order=ROW_ORDERS.get(path),
         columns=tuple(
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns

@@ -29,23 +29,6 @@ def default_ingress_class(obj: Object) -> None:
         parameters["scope"] = "Cluster"
 
 
-def prepare_endpoint_slice(new: Object, old: Object | None) -> None:
-    """Count a change of the labels, too."""
-    after, before = new["metadata"], (old or new)["metadata"]
-    if after["generation"] == before["generation"] and _labels(after) != _labels(before):
-        after["generation"] += 1
-
-
-def _labels(metadata: Object) -> Object:
-    return metadata.get("labels") or {}
-
-
-def prepare_service_account(new: Object, _old: Object | None) -> None:
-    """Keep of references to Secrets the names."""
-    if secrets := new.get("secrets"):
-        new["secrets"] = [{"name": each["name"]} if "name" in each else {} for each in secrets]
-
-
 def prepare_lease(new: Object, _old: Object | None) -> None:
     """Drop what only coordinated leader election has, which is switched off."""
     for field in ("preferredHolder", "strategy"):

@@ -55,12 +55,6 @@ def default(obj: Object) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
-def prepare(new: Object, _old: Object | None) -> None:
-    """Drop what configured kubelets dynamically, when there was such a thing."""
-    new["spec"].pop("configSource", None)
-    (new.get("status") or {}).pop("config", None)
-
-
 def validate(new: Node, old: Node | None) -> list[FieldError]:
     errors = metadata.validate(new.metadata, old.metadata if old else None, namespaced=False)
     spec = new.spec or NodeSpec()
@@ -95,7 +89,6 @@ def _validate_status(status: NodeStatus | None) -> list[FieldError]:
 
 NODE = Strategy(
     default=default,
-    prepare=prepare,
     validate=validated(Node, validate),
     validate_status=validated(NodeWithStatus, validate_status),
     keeps_status_on_create=True,
