@@ -307,7 +307,6 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice,
         prepare=preparing.endpoint_slice,
-        generation=True,
         immutable=("addressType",),
     ),
     "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(

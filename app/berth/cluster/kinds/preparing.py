@@ -1,14 +1,17 @@
 """What the server itself sets or drops when it writes objects of kinds with few other rules."""
 
 from berth.cluster.resources import Object
+from berth.cluster.strategies import metadata
 
 
 def endpoint_slice(new: Object, old: Object | None) -> None:
-    """Count a change of the labels, too."""
-    after, before = new["metadata"], (old or new)["metadata"]
-    is_counted = after["generation"] != before["generation"]
-    if not is_counted and (after.get("labels") or {}) != (before.get("labels") or {}):
-        after["generation"] += 1
+    """Count the changes, also those of the labels."""
+    changed = old is not None and _counted(new) != _counted(old)
+    metadata.set_generation(new, old, changed=changed)
+
+
+def _counted(obj: Object) -> Object:
+    return {**obj, "metadata": obj["metadata"].get("labels") or {}}
 
 
 def node(new: Object, _old: Object | None) -> None:
