@@ -105,3 +105,21 @@ async def test_times_of_leases(secured: Secured, time: str, code: int) -> None:
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     lease = {"metadata": {"name": "l"}, "spec": {"acquireTime": time}}
     assert (await secured.ask("POST", leases, lease))[0] == code
+
+
+async def test_an_object_with_fields_that_nobody_can_own_cannot_be_applied(
+    secured: Secured,
+) -> None:
+    await secured.create(ACCOUNTS, {"metadata": {"name": "a"}, "secrets": [{"uid": "1"}]})
+    applied = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    headers = [("content-type", "application/apply-patch+yaml")]
+    code, answer = await secured.ask(
+        "PATCH", f"{ACCOUNTS}/a?fieldManager=m", applied, headers=headers
+    )
+    assert (code, answer["message"]) == (
+        500,
+        "failed to create manager for existing fields: failed to convert new object "
+        "(default/a; /v1, Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list "
+        'with keys has an element that omits all key fields ["name"] (and doesn\'t have default '
+        "values for any key fields)",
+    )

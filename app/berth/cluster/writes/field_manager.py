@@ -88,6 +88,13 @@ class FieldManager:
         if wrong := checks.problems(node, applied):
             said = f"failed to create typed patch object ({_named(applied, resource)}): {wrong}"
             raise errors.StatusError(500, "", said)
+        is_unowned = "uid" in live["metadata"] and not live["metadata"].get("managedFields")
+        if is_unowned and (wrong := checks.problems(node, live)):
+            said = (
+                "failed to create manager for existing fields: failed to convert new object "
+                f"({_named(live, resource)}) to smd typed: {wrong}"
+            )
+            raise errors.StatusError(500, "", said)
         me = Manager(manager, APPLY, "", subresource)
         applying = Applying(self._kinds, resource, me, live, _copy(applied), now)
         try:

@@ -43,23 +43,33 @@ def container(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(
             {"metadata": {"ownerReferences": [None, "x"]}},
-            "errors:\n"
-            "  .metadata.ownerReferences: element 0: associative list with keys may not have a "
-            "null element\n"
-            "  .metadata.ownerReferences: element 1: associative list with keys may not have "
-            "non-map elements",
-            id="items that are no objects",
+            ".metadata.ownerReferences: element 0: associative list with keys may not have a null "
+            "element",
+            id="no item, and no look at those after it",
         ),
         pytest.param(
-            {"metadata": {"finalizers": [None, {}, []]}},
-            "errors:\n"
-            "  .metadata.finalizers: element 0: associative list without keys has an element "
-            "that's an explicit null\n"
-            "  .metadata.finalizers: element 1: associative list without keys has an element "
-            "that's a map type\n"
-            "  .metadata.finalizers: element 2: not supported: associative list with lists as "
+            {"metadata": {"ownerReferences": ["x"]}},
+            ".metadata.ownerReferences: element 0: associative list with keys may not have "
+            "non-map elements",
+            id="an item that is no object",
+        ),
+        pytest.param(
+            {"metadata": {"finalizers": [None]}},
+            ".metadata.finalizers: element 0: associative list without keys has an element "
+            "that's an explicit null",
+            id="null in a set",
+        ),
+        pytest.param(
+            {"metadata": {"finalizers": ["a", {}]}},
+            ".metadata.finalizers: element 1: associative list without keys has an element "
+            "that's a map type",
+            id="an object in a set",
+        ),
+        pytest.param(
+            {"metadata": {"finalizers": [[]]}},
+            ".metadata.finalizers: element 0: not supported: associative list with lists as "
             "elements",
-            id="values that cannot be in a set",
+            id="a list in a set",
         ),
         pytest.param(
             {"spec": {"replicas": "3"}},

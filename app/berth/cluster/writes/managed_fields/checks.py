@@ -65,7 +65,7 @@ def _in_list(node: Items, value: Any, path: str) -> Iterator[str]:
     for index, item in enumerate(value):
         if why := _unidentified(node, item):
             yield f"{path}: element {index}: {why}"
-            continue
+            return
         element = node.element_of(item) or ""
         place = f"{path}{element_text(element)}"
         if element in seen:
