@@ -191,7 +191,8 @@ def test_defaults_of_a_storage_class() -> None:
             POD_DISRUPTION_BUDGET,
             {"metadata": META, "spec": {"minAvailable": 1, "maxUnavailable": 0}},
             [
-                'spec: Invalid value: {"minAvailable":1,"maxUnavailable":0}: minAvailable and '
+                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":0,'
+                '"UnhealthyPodEvictionPolicy":null}: minAvailable and '
                 "maxUnavailable cannot be both set"
             ],
             id="a budget that says both",

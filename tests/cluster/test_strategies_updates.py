@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.schemas import checks
-from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.pod import POD
 from berth.cluster.strategies.pod_update import MUTABLE
-from berth.cluster.strategies.priority_class import PRIORITY_CLASS
-from berth.cluster.strategies.service import SERVICE
 from tests.cluster.bodies import CONTAINER, complaints, pod, stored, workload
+
+DEPLOYMENT = find("apps", "v1", "deployments").strategy
+PRIORITY_CLASS = find("scheduling.k8s.io", "v1", "priorityclasses").strategy
+SERVICE = find("", "v1", "services").strategy
 
 TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
 GATES = [{"name": "a"}, {"name": "b"}]

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from berth.cluster.schemas.builtin import META
 from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
 
 INITIALISMS = {"apiGroup": "APIGroup", "apiVersion": "APIVersion", "uid": "UID", "cel": "CEL"}
+POINTERS = frozenset({"succeededIndexes"})
+"""Texts that are pointers in Go, which the published description does not tell."""
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
 
 
@@ -15,9 +18,13 @@ def go_value(expected: Type, value: Any) -> Any:
     messages show.
     """
     match expected:
+        case Schema() if expected.name.startswith(META) and isinstance(value, dict):
+            return _sorted(value)
         case Schema() if isinstance(value, dict):
             return {
-                INITIALISMS.get(name, name[:1].upper() + name[1:]): _field(field, value.get(name))
+                INITIALISMS.get(name, name[:1].upper() + name[1:]): _field(
+                    name, field, value.get(name)
+                )
                 for name, field in sorted(expected.fields.items(), key=lambda each: each[1].number)
             }
         case ListOf(item) if isinstance(value, list):
@@ -27,12 +34,23 @@ def go_value(expected: Type, value: Any) -> Any:
     return value
 
 
-def _field(field: Field, value: Any) -> Any:
+def _sorted(value: Any) -> Any:
+    """Return JSON of a type that is the same in all versions, its maps in order."""
+    if isinstance(value, dict):
+        fields = {"matchLabels": 0, "matchExpressions": 1}
+        keys = sorted(value, key=lambda key: (fields.get(key, 2), key))
+        return {key: _sorted(value[key]) for key in keys}
+    return value
+
+
+def _field(name: str, field: Field, value: Any) -> Any:
     if value is not None:
         return go_value(field.type, value)
+    if name in POINTERS:
+        return None
     match field.type:
         case Schema() if field.zero == {}:
             return go_value(field.type, {})
-        case Scalar(name) if field.by_value or field.zero is not ABSENT:
-            return ZEROS.get(name)
+        case Scalar(scalar) if field.by_value or field.zero is not ABSENT:
+            return ZEROS.get(scalar)
     return None

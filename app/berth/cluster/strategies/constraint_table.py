@@ -4,44 +4,69 @@ Sentences and order are those that a real API server was recorded to answer with
 namespaces, users, TLS hosts and resource rules, which no recording shows, follow them.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.schemas.types import Schema
-from berth.cluster.strategies import syntax
+from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies.autoscaling_validation import AUTOSCALING_TABLE
+from berth.cluster.strategies.certificates import CERTIFICATE_TABLE
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
-    Rule,
+    Owners,
+    Plain,
     Table,
+    Within,
     above,
     all_or_some,
     among,
+    amount,
+    anything,
     at_least,
-    at_most,
+    at_most_all,
     between,
     counted,
+    distinct,
+    domain_path,
     enumerated,
     ip,
     is_ip,
+    keys,
+    known,
+    named,
     of_each,
     one_of,
     port,
-    present,
     required,
     said,
     selector,
+    shown,
+    spelled,
     text,
 )
-from berth.cluster.strategies.quantities import is_extended, validate_quantity
+from berth.cluster.strategies.pod_constraints import (
+    POD_TABLE,
+    PREEMPTION_POLICIES,
+    distinct_taints,
+    labels,
+)
+from berth.cluster.strategies.quantities import (
+    amounts,
+    container_resources,
+    is_extended,
+    validate_quantity,
+)
+from berth.cluster.strategies.quotas import QUOTA_TABLE
+from berth.cluster.strategies.rbac import RBAC_TABLE
+from berth.cluster.strategies.service_constraints import SERVICE_TABLE
+from berth.cluster.strategies.workload_constraints import WORKLOAD_TABLE
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.kube.objects.pod_defaults import SYSTEM_PRIORITIES
 from berth.kube.objects.quantity import parse
 
-HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
@@ -53,17 +78,156 @@ VOLUME_SOURCES: Final = (
 )  # fmt: skip
 """Of volumes, in the order in which upstream looks for them."""
 SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
-STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
 UNCLEAN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 
+CONFIG_LIMIT: Final = 1024 * 1024
+"""Bytes of all values of a ConfigMap or Secret together."""
+NOTE_LIMIT: Final = 1024
+"""Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
+HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+"""What is above belongs to the system classes."""
+SYSTEM_CLASSES: Final = {
+    "system-cluster-critical": (
+        SYSTEM_PRIORITIES["system-cluster-critical"],
+        "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary.",
+    ),
+    "system-node-critical": (
+        SYSTEM_PRIORITIES["system-node-critical"],
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+"""Value and description of the classes that exist from the start."""
+SECRETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+"""What secrets of these types must have."""
+
 Errors = Iterator[FieldError]
-Hook = Callable[[Object, Object | None], list[FieldError]]
+
+
+# Of core.
+
+
+def _config_map(config_map: Object, path: str) -> Errors:
+    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    for key in data:
+        if key in binary:
+            detail = "duplicate of key present in binaryData"
+            yield field_errors.invalid(f"data[{key}]", key, detail)
+    if sum(len(value.encode()) for value in data.values()) + _size(binary) > CONFIG_LIMIT:
+        yield field_errors.too_long("", CONFIG_LIMIT)
+
+
+def _secret(secret: Object, _path: str) -> Errors:
+    data, kind = secret.get("data") or {}, secret.get("type")
+    if _size(data) > CONFIG_LIMIT:
+        yield field_errors.too_long("data", CONFIG_LIMIT)
+    for key in SECRETS.get(kind or "", ()):
+        if not data.get(key) if kind == "kubernetes.io/ssh-auth" else key not in data:
+            yield field_errors.required(f"data[{key}]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        yield field_errors.required("data[username]")
+        yield field_errors.required("data[password]")
+    name = "kubernetes.io/service-account.name"
+    annotations = (secret.get("metadata") or {}).get("annotations") or {}
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(name):
+        yield field_errors.required(f"metadata.annotations[{name}]")
+
+
+def _size(data: Mapping[str, str]) -> int:
+    """Return how many bytes base64 texts stand for."""
+    return sum(len(text) * 3 // 4 - text[-2:].count("=") for text in data.values())
+
+
+def _event(event: Object, _path: str) -> Errors:
+    """Evaluate an event; one with the time of the newer API has its fields, too."""
+    regarding = (event.get("involvedObject") or {}).get("namespace") or ""
+    # Events of cluster-scoped objects live in namespace default.
+    if (event.get("metadata") or {}).get("namespace", "") != (regarding or "default"):
+        detail = "does not match event.namespace"
+        yield field_errors.invalid("involvedObject.namespace", regarding, detail)
+    if not event.get("eventTime"):
+        return
+    for name, field in (
+        ("reportingController", "reportingComponent"),
+        ("reportingInstance", "reportingInstance"),
+        ("action", "action"),
+        ("reason", "reason"),
+    ):
+        yield from required()(event.get(field), name)
+    if len((event.get("message") or "").encode()) > NOTE_LIMIT:
+        yield field_errors.invalid("note", "", f"can have at most {NOTE_LIMIT} bytes")
+    if event.get("type") not in ("Normal", "Warning"):
+        yield field_errors.invalid("type", event.get("type") or "", "has invalid value")
+
+
+def _namespace_phase(phase: str | None, _path: str, owners: Owners) -> Errors:
+    is_deleted = bool((owners[0].get("metadata") or {}).get("deletionTimestamp"))
+    wanted = "Terminating" if is_deleted else "Active"
+    if phase != wanted:
+        detail = f"may only be '{wanted}' if `deletionTimestamp` is {'not ' * is_deleted}empty"
+        yield field_errors.invalid("status.Phase", phase, detail)
+
+
+def _finalizers(finalizers: list[str] | None, path: str) -> Errors:
+    for each in finalizers or ():
+        yield from metadata.finalizer(path, each)
+
+
+def _priority(value: int | None, path: str, owners: Owners) -> Errors:
+    name = (owners[0].get("metadata") or {}).get("name") or ""
+    if name.startswith("system-"):
+        if SYSTEM_CLASSES.get(name, (None, ""))[0] != (value or 0):
+            detail = (
+                "priority class names with 'system-' prefix are reserved for system use only. "
+                f"error: {name} is not a known system priority class"
+            )
+            yield field_errors.forbidden("metadata.name", detail)
+    elif (value or 0) > HIGHEST_USER_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        yield field_errors.forbidden(path, detail)
+
+
+def _image_names(pod: Object, _path: str) -> Errors:
+    spec = pod.get("spec") or {}
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            image = container.get("image") or ""
+            if image != image.strip():
+                detail = "must not have leading or trailing whitespace"
+                yield field_errors.invalid(f"spec.{field}[{index}].image", image, detail)
+
+
+def _conditions(conditions: list[Object] | None, path: str) -> Errors:
+    """Evaluate the conditions of a pod or node: each says which it is, and no two the same."""
+    for index, condition in enumerate(conditions or ()):
+        yield from required()(condition.get("type"), f"{path}[{index}].type")
+    yield from distinct("type")([each for each in conditions or () if each.get("type")], path)
+
+
+def _condition(condition: Object, path: str) -> Errors:
+    """Evaluate a ``metav1.Condition``, of the kinds whose validation does."""
+    yield from spelled(syntax.qualified_name)(condition.get("type"), f"{path}.type")
+    yield from known("False", "True", "Unknown")(condition.get("status"), f"{path}.status")
+    yield from named(syntax.condition_reason)(condition.get("reason"), f"{path}.reason")
+
+
+def _budget(spec: Object, path: str) -> Errors:
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        value = shown(builtin.schema("io.k8s.api.policy.v1.PodDisruptionBudgetSpec"), spec)
+        detail = "minAvailable and maxUnavailable cannot be both set"
+        yield field_errors.invalid(path, value, detail)
+
+
+# Of other groups.
 
 
 def _access_modes(modes: list[str] | None, path: str) -> Errors:
-    for mode in modes or ():
-        if mode not in ACCESS_MODES:
-            yield field_errors.not_supported(path, mode, ACCESS_MODES)
+    yield from _modes(*ACCESS_MODES)(modes, path)
     if "ReadWriteOncePod" in (modes or ()) and len(modes or ()) > 1:
         detail = "may not use ReadWriteOncePod with other access modes"
         yield field_errors.forbidden(path, detail)
@@ -95,66 +259,6 @@ def _asks_for_storage(spec: Object, path: str) -> Errors:
         yield field_errors.required(f"{path}.resources[storage]")
     for name, quantity in requests.items():
         yield from validate_quantity(quantity, f"{path}.resources.requests[{name}]")
-
-
-def _dns_policy(spec: Object, path: str) -> Errors:
-    if spec.get("dnsPolicy") != "None":
-        return
-    servers, at = (spec.get("dnsConfig") or {}).get("nameservers"), f"{path}.dnsConfig"
-    if spec.get("dnsConfig") is None:
-        detail = "must provide `dnsConfig` when `dnsPolicy` is None"
-        yield field_errors.required(at, detail)
-    elif not servers:
-        detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield field_errors.required(f"{at}.nameservers", detail)
-
-
-def _dns_option(option: Object, path: str) -> Errors:
-    if not option.get("name"):
-        yield field_errors.required(path, "must not be empty")
-
-
-def _operating_system(os: Object | None, path: str) -> Errors:
-    if os is None:
-        return
-    name = os.get("name")
-    if not name:
-        yield field_errors.required(f"{path}.name", "cannot be empty")
-    elif name not in ("linux", "windows"):
-        yield field_errors.not_supported(path, name, ("linux", "windows"))
-
-
-def _one_volume_source(volume: Object, path: str) -> Errors:
-    sources = [field for field, value in volume.items() if field != "name" and value is not None]
-    for field in sources[1:]:
-        yield field_errors.forbidden(f"{path}.{field}", "may not specify more than 1 volume type")
-
-
-def _one_handler(*handlers: str) -> Rule:
-    def rule(obj: Object, path: str) -> Errors:
-        given = [name for name in handlers if obj.get(name) is not None]
-        if not given:
-            yield field_errors.required(path, "must specify a handler type")
-        for name in given[1:]:
-            detail = "may not specify more than 1 handler type"
-            yield field_errors.forbidden(f"{path}.{name}", detail)
-
-    return rule
-
-
-def _environment_source(source: Object, path: str) -> Errors:
-    given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
-    if not given:
-        detail = "must specify one of: `configMapRef` or `secretRef`"
-        yield field_errors.invalid(path, "", detail)
-    elif len(given) > 1:
-        detail = "may not have more than one field specified at a time"
-        yield field_errors.invalid(path, "", detail)
-
-
-def _host_names(names: list[str] | None, path: str) -> Errors:
-    for name in names or ():
-        yield from said(syntax.dns1123_subdomain)(name, path)
 
 
 def _flow_distinguisher(method: Object, path: str) -> Errors:
@@ -300,21 +404,6 @@ def _local_reference(reference: Object, path: str) -> Errors:
         yield from text(syntax.path_segment)(value, f"{path}.{field}")
 
 
-def _domain_prefixed_path(value: str | None, path: str) -> Errors:
-    if not value:
-        yield field_errors.required(path)
-        return
-    host, _, rest = value.partition("/")
-    if not host or not rest:
-        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        yield field_errors.invalid(path, value, detail)
-        return
-    yield from said(syntax.dns1123_subdomain)(host, path)
-    if HTTP_PATH.fullmatch(rest) is None:
-        detail = f"Invalid path (regex used for validation is '{HTTP_PATH.pattern}')"
-        yield field_errors.invalid(path, rest, detail)
-
-
 def _class_parameters(parameters: Object, path: str) -> Errors:
     yield from _local_reference(parameters, path)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
@@ -332,13 +421,6 @@ def _class_parameters(parameters: Object, path: str) -> Errors:
         yield from said(syntax.dns1123_label)(namespace, at)
 
 
-def _limit_type(kind: str | None, path: str) -> Errors:
-    complaints = list(said(syntax.qualified_name)(kind or "", path))
-    yield from complaints
-    if not complaints and "/" not in (kind or "") and kind not in STANDARD_LIMITS:
-        yield field_errors.invalid(path, kind, "must be a standard limit type or fully qualified")
-
-
 def _network_peer(peer: Object, path: str) -> Errors:
     selects = [peer[field] for field in ("podSelector", "namespaceSelector") if field in peer]
     block = peer.get("ipBlock")
@@ -354,21 +436,16 @@ def _extended_resource(name: str | None, path: str) -> Errors:
 
 
 def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
-    known: list[dict[str, set[str]]] = []
+    # Upstream's list has empty ones in the places to come.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms or ()]
     for index, term in enumerate(terms or ()):
         asked = {
             each.get("key") or "": set(each.get("values") or ())
             for each in term.get("matchLabelExpressions") or ()
         }
-        if asked in known:
+        for _ in range(seen.count(asked)):
             yield field_errors.duplicate(f"{path}[{index}].matchLabelExpressions", "")
-        known.append(asked)
-
-
-def _distinct_values(values: list[str] | None, path: str) -> Errors:
-    for index, value in enumerate(values or ()):
-        if value in (values or [])[:index]:
-            yield field_errors.duplicate(f"{path}[{index}]", value)
+        seen.append(asked)
 
 
 def _driver_tokens(spec: Object, path: str) -> Errors:
@@ -376,13 +453,6 @@ def _driver_tokens(spec: Object, path: str) -> Errors:
     if in_secrets and not spec.get("tokenRequests"):
         detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         yield field_errors.invalid(f"{path}.serviceAccountTokenInSecrets", in_secrets, detail)
-
-
-def _driver_modes(modes: list[str] | None, path: str) -> Errors:
-    supported = ("Persistent", "Ephemeral")
-    for mode in modes or ():
-        if mode not in supported:
-            yield field_errors.not_supported(path, mode, supported)
 
 
 def _attached_source(source: Object, path: str) -> Errors:
@@ -399,6 +469,19 @@ def _attached_source(source: Object, path: str) -> Errors:
         yield field_errors.required(f"{path}.inlineVolumeSpec.csi", detail)
 
 
+def _modes(*supported: str) -> Plain:
+    """Evaluate the words of a list, which is blamed as a whole."""
+    return lambda modes, path: [
+        field_errors.not_supported(path, mode, supported)
+        for mode in modes or ()
+        if mode not in supported
+    ]
+
+
+def _overhead(overhead: Object | None, path: str) -> Errors:
+    yield from container_resources({"limits": overhead}, path)
+
+
 def _lowered(rule: syntax.Rule) -> syntax.Rule:
     return lambda value: rule(value.lower())
 
@@ -411,85 +494,64 @@ def _verbs() -> tuple[Any, ...]:
     )
 
 
-_REPLICA_SET_STATUS: Final = counted(
-    "replicas",
-    "fullyLabeledReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "terminatingReplicas",
-    "observedGeneration",
-    most={
-        "fullyLabeledReplicas readyReplicas availableReplicas": ("replicas", "status.replicas"),
-        "availableReplicas": ("readyReplicas", "readyReplicas"),
-    },
-)
-
-_RANGE: Final = "must be between 0 and 2147483647, inclusive"
-_IDENTITY: Final = between(0, 2**31 - 1, low=_RANGE, high=_RANGE)
-
 TABLE: Final[Table] = {
-    "apps.v1.DaemonSetStatus": {
+    **POD_TABLE,
+    **SERVICE_TABLE,
+    **WORKLOAD_TABLE,
+    **RBAC_TABLE,
+    **AUTOSCALING_TABLE,
+    **CERTIFICATE_TABLE,
+    **QUOTA_TABLE,
+    "core.v1.ConfigMap": {
+        "data": (keys(said(syntax.config_key)),),
+        "binaryData": (keys(said(syntax.config_key)),),
+        ITSELF: (_config_map,),
+    },
+    "core.v1.Secret": {"data": (keys(said(syntax.config_key)),), ITSELF: (_secret,)},
+    "core.v1.Event": {ITSELF: (_event,)},
+    "core.v1.NamespaceSpec": {"finalizers": (_finalizers,)},
+    "core.v1.NamespaceStatus": {"phase": (Within(_namespace_phase),)},
+    "core.v1.Pod": {"spec": (), ITSELF: (_image_names,)},
+    "core.v1.NodeSpec": {
+        "taints": (distinct_taints,),
+        "podCIDRs": (of_each(said(syntax.cidr)),),
+    },
+    "core.v1.NodeStatus": {
+        "capacity": (amounts,),
+        "allocatable": (amounts,),
+        "conditions": (_conditions,),
+        "phase": (anything,),
+    },
+    "core.v1.PodStatus": {
+        "phase": (enumerated("Pending", "Running", "Succeeded", "Failed", "Unknown"),),
+        "conditions": (_conditions,),
+    },
+    "core.v1.PodExtendedResourceClaimStatus": {
+        "requestMappings": (required("at least one request mapping is required"),),
+        "resourceClaimName": (spelled(syntax.dns1123_subdomain),),
+    },
+    "core.v1.PodCondition": {"type": (spelled(syntax.qualified_name),)},
+    "policy.v1.PodDisruptionBudgetSpec": {
+        ITSELF: (_budget,),
+        "minAvailable": (amount, at_most_all),
+        "maxUnavailable": (amount, at_most_all),
+        "selector": (selector,),
+        "unhealthyPodEvictionPolicy": (),
+    },
+    "policy.v1.PodDisruptionBudgetStatus": {
+        "conditions": (of_each(_condition),),
         ITSELF: (
             counted(
-                "currentNumberScheduled",
-                "numberMisscheduled",
-                "desiredNumberScheduled",
-                "numberReady",
-                "observedGeneration",
-                "updatedNumberScheduled",
-                "numberAvailable",
-                "numberUnavailable",
-                "collisionCount",
-                most={},
+                "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", most={}
             ),
         ),
     },
-    "apps.v1.DeploymentStatus": {
-        ITSELF: (
-            counted(
-                "observedGeneration",
-                "replicas",
-                "updatedReplicas",
-                "readyReplicas",
-                "availableReplicas",
-                "unavailableReplicas",
-                "terminatingReplicas",
-                "collisionCount",
-                most={
-                    "updatedReplicas readyReplicas availableReplicas": (
-                        "replicas",
-                        "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "readyReplicas"),
-                },
-            ),
-        ),
+    "admissionregistration.v1.ValidatingAdmissionPolicyStatus": {
+        "conditions": (of_each(_condition),)
     },
-    "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "apps.v1.StatefulSetStatus": {
-        ITSELF: (
-            counted(
-                "replicas",
-                "readyReplicas",
-                "currentReplicas",
-                "updatedReplicas",
-                "availableReplicas",
-                "observedGeneration",
-                "collisionCount",
-                most={
-                    "readyReplicas currentReplicas updatedReplicas availableReplicas": (
-                        "replicas",
-                        "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "status.readyReplicas"),
-                },
-            ),
-        ),
-    },
-    "apps.v1.ControllerRevision": {
-        "data": (present("data is mandatory"),),
-        "revision": (at_least(0),),
+    "scheduling.v1.PriorityClass": {
+        "value": (Within(_priority),),
+        "preemptionPolicy": (known(*PREEMPTION_POLICIES),),
     },
     "coordination.v1.LeaseSpec": {
         "leaseDurationSeconds": (above(0),),
@@ -503,7 +565,6 @@ TABLE: Final[Table] = {
         "storageClassName": (text(syntax.dns1123_subdomain),),
         "volumeMode": (enumerated("Block", "Filesystem"),),
     },
-    "core.v1.HostPathVolumeSource": {"path": (required(),)},
     "core.v1.PersistentVolumeClaimSpec": {
         "selector": (selector,),
         "accessModes": (required("at least 1 access mode is required"), _access_modes),
@@ -524,60 +585,11 @@ TABLE: Final[Table] = {
         "port": (lambda value, path: port(value or 0, path),),
         "appProtocol": (said(syntax.qualified_name),),
     },
-    "core.v1.LimitRangeItem": {"type": (_limit_type,)},
-    "core.v1.PodSpec": {
-        "volumes": (),
-        "initContainers": (),
-        "containers": (),
-        "serviceAccountName": (text(syntax.dns1123_subdomain),),
-        "securityContext": (),
-        "hostname": (text(syntax.dns1123_label),),
-        "subdomain": (text(syntax.dns1123_label),),
-        "hostAliases": (),
-        ITSELF: (_dns_policy,),
-        "runtimeClassName": (said(syntax.dns1123_subdomain),),
-        "os": (_operating_system,),
-    },
-    "core.v1.Volume": {ITSELF: (_one_volume_source,)},
-    "core.v1.PersistentVolumeClaimVolumeSource": {"claimName": (required(),)},
-    "core.v1.SecretVolumeSource": {"secretName": (required(),)},
-    "core.v1.ConfigMapVolumeSource": {"name": (required(),)},
-    "core.v1.LifecycleHandler": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "sleep"),)},
-    "core.v1.Probe": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "grpc"),)},
-    "core.v1.ExecAction": {"command": (required(),)},
-    "core.v1.HTTPGetAction": {"path": (required(),), "port": (port,)},
-    "core.v1.TCPSocketAction": {"port": (port,)},
-    "core.v1.GRPCAction": {"port": (port,)},
-    "core.v1.EnvFromSource": {ITSELF: (_environment_source,)},
-    "core.v1.ConfigMapEnvSource": {"name": (required(),)},
-    "core.v1.SecretEnvSource": {"name": (required(),)},
-    "core.v1.HostAlias": {
-        "ip": (lambda value, path: ip(value or "", path),),
-        "hostnames": (_host_names,),
-    },
-    "core.v1.PodReadinessGate": {
-        "conditionType": (lambda value, path: said(syntax.qualified_name)(value or "", path),),
-    },
-    "core.v1.PodDNSConfig": {
-        "nameservers": (of_each(ip), at_most(3, "must not have more than 3 nameservers")),
-        "searches": (at_most(32, "must not have more than 32 search paths"),),
-    },
-    "core.v1.PodDNSConfigOption": {ITSELF: (_dns_option,)},
-    "core.v1.PodSecurityContext": {
-        "runAsUser": (_IDENTITY,),
-        "runAsGroup": (_IDENTITY,),
-        "fsGroup": (_IDENTITY,),
-        "supplementalGroups": (of_each(_IDENTITY),),
-    },
-    "core.v1.SecurityContext": {"runAsUser": (_IDENTITY,), "runAsGroup": (_IDENTITY,)},
     "core.v1.VolumeNodeAffinity": {
         "required": (required("must specify required node constraints"),)
     },
-    "core.v1.NodeSelector": {
-        "nodeSelectorTerms": (required("must have at least one node selector term"),)
-    },
     "core.v1.TopologySelectorLabelRequirement": {
-        "values": (required(), _distinct_values),
+        "values": (required(), distinct()),
         "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
     },
     "discovery.v1.EndpointSlice": {
@@ -653,7 +665,9 @@ TABLE: Final[Table] = {
     "networking.v1.HTTPIngressPath": {ITSELF: (_ingress_path,)},
     "networking.v1.IngressBackend": {ITSELF: (_ingress_backend,)},
     "networking.v1.IngressTLS": {"hosts": (of_each(_dns_host),)},
-    "networking.v1.IngressClassSpec": {"controller": (_domain_prefixed_path,)},
+    "networking.v1.IngressClassSpec": {
+        "controller": (required(), lambda value, path: domain_path(value or None, path))
+    },
     "networking.v1.IngressClassParametersReference": {ITSELF: (_class_parameters,)},
     "networking.v1.NetworkPolicySpec": {
         "podSelector": (selector,),
@@ -674,7 +688,9 @@ TABLE: Final[Table] = {
         "cidr": (required(), text(syntax.cidr)),
         "except": (of_each(said(syntax.cidr)),),
     },
-    "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
+    "node.v1.RuntimeClass": {"handler": (named(syntax.dns1123_label),)},
+    "node.v1.Overhead": {"podFixed": (_overhead,)},
+    "node.v1.Scheduling": {"nodeSelector": (labels,)},
     "resource.v1.DeviceClaimConfiguration": {"opaque": (required(),)},
     "resource.v1.DeviceClassConfiguration": {"opaque": (required(),)},
     "resource.v1.DeviceClassSpec": {"extendedResourceName": (_extended_resource,)},
@@ -683,7 +699,7 @@ TABLE: Final[Table] = {
     },
     "storage.v1.CSIDriverSpec": {
         "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
-        "volumeLifecycleModes": (_driver_modes,),
+        "volumeLifecycleModes": (_modes("Persistent", "Ephemeral"),),
         "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
         ITSELF: (_driver_tokens,),
     },
@@ -701,31 +717,3 @@ TABLE: Final[Table] = {
     "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
 }
 CONSTRAINTS: Final = Constraints(TABLE)
-_BEYOND_ENUMS: Final = Constraints(TABLE, enums=False)
-
-
-def constrained(group: str, version: str, kind: str, validate: Hook) -> Hook:
-    """Return *validate* of a kind that has more rules, with those of its spec, each told once."""
-    schema = _schema(group, version, kind)
-
-    def validate_all(new: Object, old: Object | None) -> list[FieldError]:
-        errors = validate(new, old)
-        if old is not None and new.get("spec") == old.get("spec"):
-            return errors
-        found = _BEYOND_ENUMS.violations(schema, {"spec": new.get("spec")})
-        return [*errors, *(error for error in found if error not in errors)]
-
-    return validate_all
-
-
-def validate_status(group: str, version: str, kind: str) -> Hook:
-    """Return what evaluates writes to the status of a kind."""
-    schema = _schema(group, version, kind)
-    return lambda new, _old: list(CONSTRAINTS.violations(schema, {"status": new.get("status")}))
-
-
-def _schema(group: str, version: str, kind: str) -> Schema:
-    schema = builtin.schema_of(group, version, kind)
-    if schema is None:
-        raise LookupError(f"{group} {version} {kind} has no schema")
-    return schema

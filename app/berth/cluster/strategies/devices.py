@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas import builtin
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.kube import field_errors
@@ -12,19 +13,7 @@ from berth.kube.cel.features import Features
 from berth.kube.cel.selector_error import CompileError
 from berth.kube.field_errors import FieldError
 
-EXACT_COUNT = "ExactCount"
 TYPES: Final = "io.k8s.api.resource.v1."
-
-
-def _default_requests(spec: Object) -> None:
-    devices = spec.get("devices") or {}
-    for request in devices.get("requests") or ():
-        for each in (request.get("exactly"), *(request.get("firstAvailable") or ())):
-            if each is not None:
-                each.setdefault("allocationMode", EXACT_COUNT)
-                if each["allocationMode"] == EXACT_COUNT:
-                    each.setdefault("count", 1)
-
 
 MAX_SELECTORS: Final = 32
 """Of one request or class (resource.k8s.io/v1)."""
@@ -124,9 +113,10 @@ def resource_claim(gates: Collection[str] = ()) -> Strategy:
     return of_schema(
         builtin.schema(TYPES + "ResourceClaim"),
         namespaced=True,
-        default=lambda obj: _default_requests(obj["spec"]),
         check=lambda obj: _check_claim(obj.get("spec") or {}, "spec", features),
         immutable=("spec",),
+        created_only=True,
+        name=syntax.long_name,
         status=True,
     )
 
@@ -137,11 +127,12 @@ def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
     return of_schema(
         builtin.schema(TYPES + "ResourceClaimTemplate"),
         namespaced=True,
-        default=lambda obj: _default_requests(obj["spec"].get("spec") or {}),
         check=lambda obj: _check_claim(
             (obj.get("spec") or {}).get("spec") or {}, "spec.spec", features
         ),
         immutable=("spec",),
+        created_only=True,
+        name=syntax.long_name,
     )
 
 
@@ -155,4 +146,4 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
         return too_long or list(_check_selectors(spec, "spec", features))
 
     schema = builtin.schema(TYPES + "DeviceClass")
-    return of_schema(schema, namespaced=False, check=check, generation=True)
+    return of_schema(schema, namespaced=False, check=check, generation=True, name=syntax.long_name)

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from berth.cluster.resources import Object
+from berth.cluster.resources import Object, section
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.priority_class import HIGHEST_USER_PRIORITY
-from berth.cluster.strategies.shape import section
+from berth.cluster.strategies.constraint_table import HIGHEST_USER_PRIORITY
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError, join
 

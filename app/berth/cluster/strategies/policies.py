@@ -6,13 +6,9 @@ Source: ``pkg/apis/admissionregistration/validation`` of kube-apiserver.
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, webhooks
 from berth.cluster.strategies.expressions import check_expression, check_named
-from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import section
 from berth.kube import field_errors
 from berth.kube.cel.literals import as_maps
 from berth.kube.field_errors import FieldError
@@ -25,32 +21,6 @@ PATCH_TYPES: Final = {
 """Which field has the expression, and what that gives."""
 ACTIONS: Final = ("Audit", "Deny", "Warn")
 NOT_FOUND_ACTIONS: Final = ("Allow", "Deny")
-
-
-def default_policy(obj: Object) -> None:
-    """Of both kinds of policy."""
-    spec = section(obj, "spec")
-    spec.setdefault("failurePolicy", "Fail")
-    _default_match(section(spec, "matchConstraints"))
-
-
-def default_mutating_policy(obj: Object) -> None:
-    default_policy(obj)
-    obj["spec"].setdefault("reinvocationPolicy", "Never")
-
-
-def default_binding(obj: Object) -> None:
-    match = section(obj, "spec").get("matchResources")
-    if match is not None:
-        _default_match(match)
-
-
-def _default_match(match: Object) -> None:
-    match.setdefault("matchPolicy", "Equivalent")
-    match.setdefault("namespaceSelector", {})
-    match.setdefault("objectSelector", {})
-    for key in ("resourceRules", "excludeResourceRules"):
-        webhooks.default_rules(match.get(key) or ())
 
 
 def check_policy(obj: Object) -> list[FieldError]:
@@ -163,7 +133,7 @@ def _check_reference(reference: Object, path: str) -> Iterator[FieldError]:
 
 def _check_match(match: Object, path: str) -> Iterator[FieldError]:
     for key in ("namespaceSelector", "objectSelector"):
-        selector = msgspec.convert(match.get(key) or {}, LabelSelector)
+        selector = match.get(key)
         yield from selectors.validate(selector, f"{path}.{key}")
     for key in ("resourceRules", "excludeResourceRules"):
         yield from webhooks.check_rules(match.get(key) or [], f"{path}.{key}")

@@ -12,11 +12,10 @@ from zlib import crc32
 from berth.cluster.errors import invalid
 from berth.cluster.kinds.builtin import find
 from berth.cluster.reading import objects
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
 from berth.cluster.strategies.service import has_node_ports
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.kube import field_errors
