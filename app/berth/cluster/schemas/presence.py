@@ -51,7 +51,11 @@ def _plan(schema: Schema) -> _Plan:
     return _Plan(
         zeros(schema),
         frozenset(name for name, field in fields if _omits_empty(field)),
-        frozenset(name for name, field in fields if field.zero is None),
+        frozenset(
+            name
+            for name, field in fields
+            if field.zero is None and not isinstance(field.type, Schema)
+        ),
         {
             name: field.type
             for name, field in fields

@@ -7,7 +7,7 @@ import msgspec
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.go_value import go_value
-from berth.cluster.schemas.types import Schema
+from berth.cluster.schemas.types import Scalar, Schema, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.constraints import Constraints
@@ -80,11 +80,11 @@ def of_schema(
         default(obj)
 
     def prepare_all(new: Object, old: Object | None) -> None:
+        if prepare is not None:
+            prepare(new, old)
         if generation:
             changed = old is not None and counted(new) != counted(old)
             metadata.set_generation(new, old, changed=changed)
-        if prepare is not None:
-            prepare(new, old)
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         if old is None:
@@ -142,13 +142,27 @@ def unchanged(
 ) -> list[FieldError]:
     """Refuse a change of the value at *path*, where *blamed* is its name if it is another.
 
-    With the *schema* a whole spec is shown as Go has it.
+    With the *schema* it is shown as Go has it.
     """
     if (value := _at(new, path)) == _at(old, path):
         return []
-    if schema is not None and path == "spec":
-        value = go_value(schema.fields[path].type, value)
+    if schema is not None:
+        value = _shown(schema, path, value)
     return [field_errors.invalid(blamed or path, value, "field is immutable")]
+
+
+def _shown(schema: Schema, path: str, value: Any) -> Any:
+    """Return the value at a path as messages show it."""
+    *above, last = path.split(".")
+    for name in above:
+        inner = object_of(schema.fields[name].type)
+        if inner is None:
+            return value
+        schema = inner
+    field = schema.fields[last]
+    if value == "" and not isinstance(field.type, Scalar):
+        return None
+    return go_value(field.type, value)
 
 
 def _at(obj: Object, path: str) -> Any:

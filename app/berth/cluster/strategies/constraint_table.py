@@ -15,6 +15,7 @@ from berth.cluster.strategies.certificates import CERTIFICATE_TABLE
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
+    If,
     Owners,
     Plain,
     Table,
@@ -30,7 +31,9 @@ from berth.cluster.strategies.constraints import (
     counted,
     distinct,
     domain_path,
+    empty,
     enumerated,
+    first_of,
     ip,
     is_ip,
     keys,
@@ -39,6 +42,7 @@ from berth.cluster.strategies.constraints import (
     of_each,
     one_of,
     port,
+    present,
     required,
     said,
     selector,
@@ -55,7 +59,7 @@ from berth.cluster.strategies.pod_constraints import (
 from berth.cluster.strategies.quantities import (
     amounts,
     container_resources,
-    is_extended,
+    parse_or_none,
     validate_quantity,
 )
 from berth.cluster.strategies.quotas import QUOTA_TABLE
@@ -213,6 +217,7 @@ def _condition(condition: Object, path: str) -> Errors:
     """Evaluate a ``metav1.Condition``, of the kinds whose validation does."""
     yield from spelled(syntax.qualified_name)(condition.get("type"), f"{path}.type")
     yield from known("False", "True", "Unknown")(condition.get("status"), f"{path}.status")
+    yield from required()(condition.get("lastTransitionTime"), f"{path}.lastTransitionTime")
     yield from named(syntax.condition_reason)(condition.get("reason"), f"{path}.reason")
 
 
@@ -255,10 +260,11 @@ def _one_source(spec: Object, path: str) -> Errors:
 
 def _asks_for_storage(spec: Object, path: str) -> Errors:
     requests = (spec.get("resources") or {}).get("requests") or {}
-    if "storage" not in requests:
-        yield field_errors.required(f"{path}.resources[storage]")
-    for name, quantity in requests.items():
-        yield from validate_quantity(quantity, f"{path}.resources.requests[{name}]")
+    amount, here = requests.get("storage"), f"{path}.resources[storage]"
+    if amount is None:
+        yield field_errors.required(here)
+    elif (parse_or_none(amount) or 0) <= 0:
+        yield field_errors.invalid(here, amount, "must be greater than zero")
 
 
 def _flow_distinguisher(method: Object, path: str) -> Errors:
@@ -430,9 +436,67 @@ def _network_peer(peer: Object, path: str) -> Errors:
         yield field_errors.forbidden(path, "may not specify both ipBlock and another peer")
 
 
-def _extended_resource(name: str | None, path: str) -> Errors:
-    if name is not None and (not is_extended(name) or syntax.qualified_name(name)):
-        yield field_errors.invalid(path, name, "must be a valid extended resource name")
+def _priority_level(spec: Object, path: str) -> Errors:
+    kind = spec.get("type")
+    if kind == "Limited":
+        detail = "must not be empty when type is Limited"
+        yield from present(detail)(spec.get("limited"), f"{path}.limited")
+        yield from empty("must be nil if the type is Limited")(spec.get("exempt"), f"{path}.exempt")
+    elif kind == "Exempt":
+        detail = "must be nil if the type is Exempt"
+        yield from empty(detail)(spec.get("limited"), f"{path}.limited")
+
+
+def _limit_response(response: Object, path: str) -> Errors:
+    queuing, here = response.get("queuing"), f"{path}.queuing"
+    if response.get("type") == "Queue":
+        detail = "must not be empty if limited.limitResponse.type is Limited"
+        yield from present(detail)(queuing, here)
+    elif response.get("type") == "Reject":
+        detail = "must be nil if limited.limitResponse.type is not Limited"
+        yield from empty(detail)(queuing, here)
+
+
+def _hand_size(size: int | None, path: str, owners: Owners) -> Errors:
+    queues = owners[-1].get("queues") or 0
+    if (size or 0) > queues > 0:
+        yield field_errors.invalid(path, size, f"should not be greater than queues ({queues})")
+
+
+def _end_port(number: int | None, path: str, owners: Owners) -> Errors:
+    first = owners[-1].get("port")
+    if number is None:
+        return
+    if first is None:
+        detail = "must be specified when `endPort` is set"
+        yield field_errors.required(path.replace("endPort", "port"), detail)
+    elif isinstance(first, str):
+        detail = "may not be specified when `port` is non-numeric"
+        yield field_errors.invalid(path, number, detail)
+    elif number < first:
+        yield field_errors.invalid(path, number, "must be greater than or equal to `port`")
+    yield from port(number, path)
+
+
+def _not_negative(quantity: str | int | None, path: str) -> Errors:
+    if quantity is not None:
+        yield from validate_quantity(quantity, path)
+
+
+def _device_constraint(constraint: Object, path: str) -> Errors:
+    one = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
+    count = sum(
+        constraint.get(field) is not None for field in ("matchAttribute", "distinctAttribute")
+    )
+    if count != 1:
+        several = ", but multiple fields are set" if count else ""
+        yield field_errors.required(path, one + several)
+
+
+def _device_request(request: Object, path: str) -> Errors:
+    if not request.get("exactly") and not request.get("firstAvailable"):
+        detail = "exactly one of `exactly` or `firstAvailable` is required"
+        yield field_errors.required(path, detail)
 
 
 def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
@@ -463,10 +527,15 @@ def _attached_source(source: Object, path: str) -> Errors:
     elif inline is not None and volume is not None:
         yield field_errors.forbidden(path, detail)
     elif inline is None:
-        yield from said(syntax.dns1123_subdomain)(volume, f"{path}.persistentVolumeName")
+        return
     elif inline.get("csi") is None:
         detail = "has to be specified in the context of inline volumes"
         yield field_errors.required(f"{path}.inlineVolumeSpec.csi", detail)
+
+
+def _attached_volume(spec: Object, path: str) -> Errors:
+    name = (spec.get("source") or {}).get("persistentVolumeName")
+    yield from said(syntax.dns1123_subdomain)(name, f"{path}.source.persistentVolumeName")
 
 
 def _modes(*supported: str) -> Plain:
@@ -562,6 +631,7 @@ TABLE: Final[Table] = {
         "capacity": (_capacity,),
         "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
         ITSELF: (_one_source,),
+        **dict.fromkeys(VOLUME_SOURCES, (first_of(*VOLUME_SOURCES),)),
         "storageClassName": (text(syntax.dns1123_subdomain),),
         "volumeMode": (enumerated("Block", "Filesystem"),),
     },
@@ -590,7 +660,7 @@ TABLE: Final[Table] = {
     },
     "core.v1.TopologySelectorLabelRequirement": {
         "values": (required(), distinct()),
-        "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
+        "key": (spelled(syntax.qualified_name),),
     },
     "discovery.v1.EndpointSlice": {
         "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
@@ -675,7 +745,25 @@ TABLE: Final[Table] = {
         "egress": (),
         "policyTypes": (of_each(one_of("Ingress", "Egress")),),
     },
+    "flowcontrol.v1.PriorityLevelConfigurationSpec": {
+        "type": (known("Exempt", "Limited"),),
+        ITSELF: (_priority_level,),
+    },
+    "flowcontrol.v1.LimitedPriorityLevelConfiguration": {
+        "nominalConcurrencyShares": (between(0, 2**31, "must be a non-negative integer"),),
+        "lendablePercent": (between(0, 100),),
+    },
+    "flowcontrol.v1.LimitResponse": {
+        "type": (known("Queue", "Reject"),),
+        ITSELF: (_limit_response,),
+    },
+    "flowcontrol.v1.QueuingConfiguration": {
+        "queueLengthLimit": (above(0, "must be positive"),),
+        "queues": (above(0, "must be positive"),),
+        "handSize": (above(0, "must be positive"), Within(_hand_size)),
+    },
     "networking.v1.NetworkPolicyPort": {
+        "endPort": (Within(_end_port),),
         "port": (port,),
     },
     "networking.v1.NetworkPolicyPeer": {
@@ -693,9 +781,15 @@ TABLE: Final[Table] = {
     "node.v1.Scheduling": {"nodeSelector": (labels,)},
     "resource.v1.DeviceClaimConfiguration": {"opaque": (required(),)},
     "resource.v1.DeviceClassConfiguration": {"opaque": (required(),)},
-    "resource.v1.DeviceClassSpec": {"extendedResourceName": (_extended_resource,)},
+    "resource.v1.DeviceClaim": {"requests": (distinct("name"),)},
+    "resource.v1.ExactDeviceRequest": {"deviceClassName": (named(syntax.dns1123_subdomain),)},
+    "resource.v1.DeviceConstraint": {
+        "requests": (distinct(),),
+        ITSELF: (_device_constraint,),
+    },
     "resource.v1.DeviceRequest": {
-        "name": (lambda value, path: said(syntax.dns1123_label)(value or "", path),)
+        "name": (spelled(syntax.dns1123_label),),
+        ITSELF: (_device_request,),
     },
     "storage.v1.CSIDriverSpec": {
         "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
@@ -703,7 +797,17 @@ TABLE: Final[Table] = {
         "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
         ITSELF: (_driver_tokens,),
     },
-    "storage.v1.CSIStorageCapacity": {"storageClassName": (required(),)},
+    "storage.v1.CSINodeSpec": {"drivers": (distinct("name"),)},
+    "storage.v1.CSINodeDriver": {
+        "name": (required(), text(_lowered(syntax.dns1123_subdomain))),
+        "nodeID": (required(),),
+        "topologyKeys": (of_each(said(syntax.qualified_name)),),
+    },
+    "storage.v1.CSIStorageCapacity": {
+        "storageClassName": (named(syntax.dns1123_subdomain),),
+        "capacity": (_not_negative,),
+        "maximumVolumeSize": (_not_negative,),
+    },
     "storage.v1.StorageClass": {
         "provisioner": (required(), text(_lowered(syntax.qualified_name))),
         "reclaimPolicy": (one_of("Delete", "Retain"),),
@@ -712,8 +816,12 @@ TABLE: Final[Table] = {
     "storage.v1.VolumeAttachmentSpec": {
         "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
         "source": (),
-        "nodeName": (lambda value, path: said(syntax.dns1123_subdomain)(value or "", path),),
+        "nodeName": (spelled(syntax.dns1123_subdomain),),
+        ITSELF: (_attached_volume,),
     },
-    "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
+    "storage.v1.VolumeAttachmentSource": {
+        ITSELF: (_attached_source,),
+        "inlineVolumeSpec": (If(lambda _, owners: not owners[-1].get("persistentVolumeName")),),
+    },
 }
 CONSTRAINTS: Final = Constraints(TABLE)

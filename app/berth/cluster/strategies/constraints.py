@@ -303,6 +303,16 @@ def at_most_one(fields: Iterable[str], detail: str) -> Plain:
     return rule
 
 
+def first_of(*fields: str) -> If:
+    """Have the object in a field looked at only if none of *fields* before it is there."""
+
+    def holds(value: Any, owners: Owners) -> bool:
+        given = (owners[-1].get(name) for name in fields)
+        return next((each for each in given if each is not None), None) is value
+
+    return If(holds)
+
+
 def at_least_one(fields: Iterable[str], detail: str) -> Plain:
     """Refuse an object that has none of *fields*."""
     return lambda obj, path: (

@@ -4,10 +4,12 @@ from typing import Final
 
 from berth.cluster.resources import Object, section
 from berth.cluster.schemas import builtin
+from berth.cluster.schemas.go_value import go_diff
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.by_schema import unchanged
 from berth.cluster.strategies.constraint_table import CONSTRAINTS, VOLUME_SOURCES
 from berth.cluster.strategies.defaults import DEFAULTS, ITSELF
+from berth.cluster.strategies.quantities import parse_or_none
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -81,14 +83,17 @@ def new_generation(new: Object, old: Object | None) -> None:
 
 
 def check_volume_update(new: Object, old: Object) -> list[FieldError]:
-    """Refuse another source; upstream tells the difference as well."""
-    errors = []
+    """Refuse another source; what else is wrong is told once more, as upstream does."""
+    whole = builtin.schema("io.k8s.api.core.v1.PersistentVolume")
+    errors = CONSTRAINTS.violations(whole, {"spec": new["spec"]})
     after, before = ({key: obj["spec"].get(key) for key in VOLUME_SOURCES} for obj in (new, old))
     if before["csi"] and after["csi"] and not before["csi"].get("controllerExpandSecretRef"):
         after["csi"] = {**after["csi"]}
         after["csi"].pop("controllerExpandSecretRef", None)  # which may come later
     if after != before:
         detail = "spec.persistentvolumesource is immutable after creation"
+        schema = builtin.schema("io.k8s.api.core.v1.PersistentVolumeSpec")
+        detail += f"\n{go_diff(schema, before, after)}"
         errors.append(field_errors.forbidden("spec.persistentvolumesource", detail))
     return errors + unchanged(new, old, "spec.volumeMode", blamed="volumeMode")
 
@@ -100,14 +105,31 @@ def pending_volume(volume: Object) -> Object:
 
 
 def check_claim_update(new: Object, old: Object) -> list[FieldError]:
-    """A claim may be given a volume once, and grow; nothing else."""
-    after, before = new.get("spec") or {}, old.get("spec") or {}
-    free = {"resources", "volumeAttributesClassName"}
-    if not before.get("volumeName"):
-        free.add("volumeName")
-    if all(after.get(field) == before.get(field) for field in {*after, *before} - free):
-        return []
-    return [field_errors.forbidden("spec", BOUND_CLAIM)]
+    """A claim may be given a volume once, and grow once it is bound; nothing else."""
+    after, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
+    asked, had = (_storage(spec) for spec in (after, before))
+    if not before.get("volumeName") and after.get("volumeName"):
+        before["volumeName"] = after["volumeName"]
+    if (old.get("status") or {}).get("phase") == "Bound":
+        for field in ("resources", "volumeAttributesClassName"):
+            after.pop(field, None)
+            if field in before:
+                after[field] = before[field]
+    errors = []
+    if after != before:
+        schema = builtin.schema("io.k8s.api.core.v1.PersistentVolumeClaimSpec")
+        detail = f"{BOUND_CLAIM}\n{go_diff(schema, before, after)}"
+        errors.append(field_errors.forbidden("spec", detail))
+    capacity = (old.get("status") or {}).get("capacity") or {}
+    if asked < had and asked <= (parse_or_none(capacity.get("storage", 0)) or 0):
+        detail = "field can not be less than status.capacity"
+        errors.append(field_errors.forbidden("spec.resources.requests.storage", detail))
+    return errors + unchanged(new, old, "spec.volumeMode", blamed="volumeMode")
+
+
+def _storage(spec: Object) -> int:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    return parse_or_none(requests.get("storage", 0)) or 0
 
 
 def check_driver_update(new: Object, old: Object) -> list[FieldError]:

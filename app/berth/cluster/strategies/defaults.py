@@ -69,6 +69,15 @@ def _volume(volume: Object) -> None:
 
 
 def _claim(spec: Object) -> None:
+    """Say the source in both fields; the older one is only of what Kubernetes itself knows."""
+    if (source := spec.get("dataSource")) and (
+        source.get("apiGroup") or "",
+        source.get("kind"),
+    ) not in (
+        ("", "PersistentVolumeClaim"),
+        ("snapshot.storage.k8s.io", "VolumeSnapshot"),
+    ):
+        del spec["dataSource"]
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
     if old and not new:
         spec["dataSourceRef"] = dict(old)
@@ -151,17 +160,13 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "admissionregistration.v1.MutatingAdmissionPolicySpec": {
         "failurePolicy": "Fail",
-        "matchConstraints": {},
         "reinvocationPolicy": "Never",
     },
     "admissionregistration.v1.MutatingWebhook": {**_WEBHOOK, "reinvocationPolicy": "Never"},
     "admissionregistration.v1.NamedRuleWithOperations": {"scope": "*"},
     "admissionregistration.v1.RuleWithOperations": {"scope": "*"},
     "admissionregistration.v1.ServiceReference": {"port": 443},
-    "admissionregistration.v1.ValidatingAdmissionPolicySpec": {
-        "failurePolicy": "Fail",
-        "matchConstraints": {},
-    },
+    "admissionregistration.v1.ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
     "admissionregistration.v1.ValidatingWebhook": _WEBHOOK,
     "apps.v1.DaemonSetSpec": {"template": {}, "updateStrategy": {}, "revisionHistoryLimit": 10},
     "apps.v1.DaemonSetUpdateStrategy": {"type": "RollingUpdate", ITSELF: _rolling},

@@ -7,6 +7,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.quantities import is_extended
 from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.kube import field_errors
 from berth.kube.cel.features import Features
@@ -93,12 +94,7 @@ def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
 def _check_request(request: Object, path: str, features: Features) -> Iterator[FieldError]:
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
     if exactly:
-        if not exactly.get("deviceClassName"):
-            yield field_errors.required(f"{path}.exactly.deviceClassName")
         yield from _check_selectors(exactly, f"{path}.exactly", features)
-    elif not alternatives:
-        detail = "exactly one of `exactly` or `firstAvailable` is required"
-        yield field_errors.required(path, detail)
     if len(alternatives) > MAX_ALTERNATIVES:
         where = f"{path}.firstAvailable"
         yield field_errors.too_many(where, len(alternatives), MAX_ALTERNATIVES)
@@ -136,6 +132,13 @@ def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
     )
 
 
+def _check_extended_resource(name: str | None) -> list[FieldError]:
+    if name is None or (is_extended(name) and not syntax.qualified_name(name)):
+        return []
+    detail = "must be a valid extended resource name"
+    return [field_errors.invalid("spec.extendedResourceName", name, detail)]
+
+
 def device_class(gates: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *gates* on."""
     features = Features.of(gates)
@@ -143,7 +146,8 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
     def check(obj: Object) -> list[FieldError]:
         spec = obj.get("spec") or {}
         too_long = _check_length(spec.get("selectors"), "spec.selectors", features)
-        return too_long or list(_check_selectors(spec, "spec", features))
+        errors = too_long or list(_check_selectors(spec, "spec", features))
+        return errors + _check_extended_resource(spec.get("extendedResourceName"))
 
     schema = builtin.schema(TYPES + "DeviceClass")
     return of_schema(schema, namespaced=False, check=check, generation=True, name=syntax.long_name)

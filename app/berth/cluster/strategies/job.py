@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from berth.cluster.resources import Object, section
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.go_value import go_value
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.constraints import selector as check_selector
 from berth.cluster.strategies.syntax import dns1123_label
 from berth.cluster.strategies.workload_constraints import labels_of, selects
@@ -15,6 +18,7 @@ JOB_NAME: Final = "batch.kubernetes.io/job-name"
 OLD_LABELS: Final = {CONTROLLER_UID: "controller-uid", JOB_NAME: "job-name"}
 """How the labels were called before they had a prefix; both are set."""
 
+SPEC: Final = builtin.schema("io.k8s.api.batch.v1.JobSpec")
 UNLIMITED: Final = 2**31 - 1
 
 
@@ -70,7 +74,10 @@ def check(obj: Object) -> list[FieldError]:
 def check_update(new: Object, old: Object) -> list[FieldError]:
     """Refuse to change what the pods of a Job are, once it may have some."""
     after, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = list(_completions(after, before))
+    if after == before:
+        return []
+    errors = [*CONSTRAINTS.violations(SPEC, after, "spec"), *_selection(after)]  # once more
+    errors += _completions(after, before)
     errors += _immutable("spec.selector", after.get("selector"), before.get("selector"))
     template = before.get("template") or {}
     if _may_be_redirected(old):
@@ -142,7 +149,8 @@ def _completions(after: Object, before: Object) -> Iterator[FieldError]:
 
 def _immutable(path: str, new: Any, old: Any) -> Iterator[FieldError]:
     if new != old:
-        yield field_errors.invalid(path, new, "field is immutable")
+        field = SPEC.fields[path.removeprefix("spec.")]
+        yield field_errors.invalid(path, go_value(field.type, new), "field is immutable")
 
 
 def _may_be_redirected(job: Object) -> bool:

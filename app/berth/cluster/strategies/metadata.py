@@ -20,6 +20,7 @@ PLAIN_GROUPS: Final = frozenset(
         "apiextensions.k8s.io",
         "apiregistration.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
     }
 )
 """Whose kinds have apimachinery's rules only, as custom resources: any finalizer is one."""

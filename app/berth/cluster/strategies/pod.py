@@ -24,8 +24,13 @@ SCHEDULING_GATED = {
 
 
 def _prepare(new: Object, old: Object | None) -> None:
+    """Keep the priority, which admission gave the pod, where an update does not say it."""
     if old is None:
         pod_defaults.merge_match_label_keys(new)
+        return
+    for field in ("priority", "preemptionPolicy"):
+        if field in old["spec"]:
+            new["spec"].setdefault(field, old["spec"][field])
 
 
 def initial_status(obj: Object) -> Object:

@@ -28,6 +28,7 @@ from berth.cluster.strategies.constraints import (
     empty,
     enumerated,
     exactly_one,
+    first_of,
     ip,
     known,
     named,
@@ -736,7 +737,7 @@ POD_TABLE: Final[Table] = {
             at_most_one(VOLUME_SOURCES, "may not specify more than 1 volume type"),
             Within(_unique_volume),
         ),
-        **dict.fromkeys(VOLUME_SOURCES, ()),
+        **dict.fromkeys(VOLUME_SOURCES, (first_of(*VOLUME_SOURCES),)),
         "name": (named(syntax.dns1123_label),),
     },
     "core.v1.HostPathVolumeSource": {

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, syntax
-from berth.cluster.strategies.expressions import check_named
+from berth.cluster.strategies.expressions import check_conditions
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -71,7 +71,6 @@ def _words(key: str) -> str:
 
 def _check_webhook(hook: Object, path: str) -> Iterator[FieldError]:
     yield from _check_name(hook.get("name") or "", f"{path}.name")
-    yield from _check_versions(hook.get("admissionReviewVersions") or [], path)
     yield from check_rules(hook.get("rules") or [], f"{path}.rules")
     side_effects = hook.get("sideEffects")
     if side_effects is None:
@@ -85,9 +84,10 @@ def _check_webhook(hook: Object, path: str) -> Iterator[FieldError]:
     for key in ("namespaceSelector", "objectSelector"):
         selector = hook.get(key)
         yield from selectors.validate(selector, f"{path}.{key}")
-    conditions = hook.get("matchConditions") or ()
-    yield from check_named(conditions, f"{path}.matchConditions", "bool")
     yield from _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+    conditions = hook.get("matchConditions") or ()
+    yield from check_conditions(conditions, f"{path}.matchConditions")
+    yield from _check_versions(hook.get("admissionReviewVersions") or [], path)
 
 
 def _check_name(name: str, path: str) -> Iterator[FieldError]:
@@ -107,14 +107,14 @@ def _check_versions(versions: list[str], path: str) -> Iterator[FieldError]:
     if not versions:
         yield field_errors.required(here, f"must specify one of {', '.join(VERSIONS)}")
         return
-    if not set(versions) & set(VERSIONS):
-        detail = f"must include at least one of {', '.join(VERSIONS)}"
-        yield field_errors.invalid(here, versions, detail)
     for index, version in enumerate(versions):
         for text in syntax.dns1035_label(version):
             yield field_errors.invalid(f"{here}[{index}]", version, text)
         if version in versions[:index]:
             yield field_errors.invalid(f"{here}[{index}]", version, "duplicate version")
+    if not set(versions) & set(VERSIONS):
+        detail = f"must include at least one of {', '.join(VERSIONS)}"
+        yield field_errors.invalid(here, versions, detail)
 
 
 def _check_client(config: Object, path: str) -> Iterator[FieldError]:

@@ -115,9 +115,18 @@ def _workload(kind: str, name: str, unreadable: str = "invalid label selector") 
             present(),
             lambda value, path: _selector(value, path, name, unreadable),
         ),
-        "template": (If(_is_usable), Within(_selected)),
+        "template": (If(_is_usable), Within(_selected), Within(_claim_names)),
         ITSELF: (_endless(kind),),
     }
+
+
+def _claim_names(_template: Object | None, path: str, owners: Owners) -> Errors:
+    """Refuse claims without a name, which become volumes of the pods."""
+    for index, claim in enumerate(owners[-1].get("volumeClaimTemplates") or ()):
+        if not (claim.get("metadata") or {}).get("name"):
+            here = f"{path}.spec.volumes[{index}]"
+            yield field_errors.required(f"{here}.persistentVolumeClaim.claimName")
+            yield field_errors.required(f"{here}.name")
 
 
 def _is_usable(_template: Object | None, owners: Owners) -> bool:

@@ -56,6 +56,8 @@ class ServiceAllocation(Step):
             raise invalid(request.resource, request.name, errors)
 
     def _address(self, key: str, spec: Object, before: Object) -> Iterator[FieldError]:
+        if spec.get("clusterIPs") and not spec.get("clusterIP"):
+            return  # which validation refuses
         address = spec.get("clusterIP") or before.get("clusterIP")
         if not address:
             number = 2 + crc32(key.encode()) % (ADDRESSES.num_addresses - 4)
