@@ -1,4 +1,4 @@
-"""A kind that a server has by data alone: fields, defaults and constraints, and no code of its own."""
+"""A kind that a server has by data alone: fields, defaults and constraints, without code."""
 
 from typing import Any
 
@@ -94,5 +94,5 @@ def test_its_constraints_hold(ports: list[Any], want: str) -> None:
 def test_what_is_immutable_stays() -> None:
     cluster = Booted()
     cluster.create(GATEWAYS, gateway())
-    with pytest.raises(StatusError, match="spec.owner: Invalid value: "):
+    with pytest.raises(StatusError, match=r"spec\.owner: Invalid value: "):
         cluster.update(GATEWAYS, "default/g", lambda old: {**old, "spec": {"owner": "b"}})

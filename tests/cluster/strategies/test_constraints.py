@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.resources import Object
 from berth.cluster.schemas.types import Schema, object_of
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraint_table import TABLE
 from berth.cluster.strategies.constraints import ITSELF, Constraints, at_least, required, said
+from berth.cluster.strategies.defaults import DEFAULTS
 
 META = {"name": "x"}
 SPACED = {**META, "namespace": "d"}
@@ -25,10 +27,13 @@ def reachable(schema: Schema | None, known: dict[str, Schema]) -> dict[str, Sche
 
 def test_the_table_speaks_of_fields_that_there_are() -> None:
     known: dict[str, Schema] = {}
-    for resource in RESOURCES:
+    gated = gated_kinds({"GenericWorkload", "DRADeviceTaintRules"})
+    for resource in (*RESOURCES, *gated):
         reachable(resource.schema, known)
     types = {name.removeprefix("io.k8s.api."): schema for name, schema in known.items()}
-    for name, fields in TABLE.items():
+    for table in (TABLE, DEFAULTS):
+        assert table.keys() <= types.keys()
+    for name, fields in (*TABLE.items(), *DEFAULTS.items()):
         assert set(fields) - {ITSELF} <= types[name].fields.keys(), name
 
 

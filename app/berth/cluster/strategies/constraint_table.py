@@ -26,6 +26,7 @@ from berth.cluster.strategies.constraints import (
     amount,
     anything,
     at_least,
+    at_most,
     at_most_all,
     between,
     counted,
@@ -50,12 +51,14 @@ from berth.cluster.strategies.constraints import (
     spelled,
     text,
 )
+from berth.cluster.strategies.device_taint_rules import TAINT_RULE_TABLE
 from berth.cluster.strategies.pod_constraints import (
     POD_TABLE,
     PREEMPTION_POLICIES,
     distinct_taints,
     labels,
 )
+from berth.cluster.strategies.pod_groups import HIGHEST_USER_PRIORITY, POD_GROUP_TABLE
 from berth.cluster.strategies.quantities import (
     amounts,
     container_resources,
@@ -88,8 +91,6 @@ CONFIG_LIMIT: Final = 1024 * 1024
 """Bytes of all values of a ConfigMap or Secret together."""
 NOTE_LIMIT: Final = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
-HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-"""What is above belongs to the system classes."""
 SYSTEM_CLASSES: Final = {
     "system-cluster-critical": (
         SYSTEM_PRIORITIES["system-cluster-critical"],
@@ -571,6 +572,8 @@ TABLE: Final[Table] = {
     **AUTOSCALING_TABLE,
     **CERTIFICATE_TABLE,
     **QUOTA_TABLE,
+    **POD_GROUP_TABLE,
+    **TAINT_RULE_TABLE,
     "core.v1.ConfigMap": {
         "data": (keys(said(syntax.config_key)),),
         "binaryData": (keys(said(syntax.config_key)),),
@@ -723,6 +726,19 @@ TABLE: Final[Table] = {
         ),
     },
     "flowcontrol.v1.FlowSchemaCondition": {"type": (required(),)},
+    "networking.v1.IPAddressSpec": {"parentRef": (present(),)},
+    "networking.v1.ParentReference": {
+        "resource": (named(syntax.path_segment),),
+        "name": (named(syntax.path_segment),),
+        "namespace": (text(syntax.path_segment),),
+    },
+    "networking.v1.ServiceCIDRSpec": {
+        "cidrs": (
+            required("at least one CIDR required"),
+            at_most(2, "may only hold up to 2 values"),
+            of_each(said(syntax.cidr)),
+        ),
+    },
     "networking.v1.IngressSpec": {
         ITSELF: (_ingress_spec,),
         "defaultBackend": (),
@@ -812,6 +828,10 @@ TABLE: Final[Table] = {
         "provisioner": (required(), text(_lowered(syntax.qualified_name))),
         "reclaimPolicy": (one_of("Delete", "Retain"),),
         "allowedTopologies": (_distinct_terms,),
+    },
+    "storage.v1.VolumeAttributesClass": {
+        "driverName": (named(_lowered(syntax.dns1123_subdomain)),),
+        "parameters": (required("must contain at least one key/value pair"),),
     },
     "storage.v1.VolumeAttachmentSpec": {
         "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),

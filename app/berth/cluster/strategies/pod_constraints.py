@@ -554,7 +554,6 @@ POD_TABLE: Final[Table] = {
         ITSELF: (_distinct_spread, _host_ports),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
-        "schedulerName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
         "hostname": (text(syntax.dns1123_label),),
         "subdomain": (text(syntax.dns1123_label),),
