@@ -7,7 +7,7 @@ evaluates them (:mod:`.constraint_table`). It holds wherever an object of that t
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from berth.cluster import percent
 from berth.cluster.resources import Object
@@ -47,7 +47,16 @@ ITSELF: Final = ""
 BAD_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
-_Plan: TypeAlias = list[tuple[str, Field | None, Rules]]
+
+class _Step(NamedTuple):
+    """What is to be done with a field of an object."""
+
+    name: str
+    field: Field | None
+    """None: it is the object itself."""
+    rules: Rules
+    of_missing: Rules
+    """Those of them that may refuse a missing value."""
 
 
 class Constraints:
@@ -59,7 +68,7 @@ class Constraints:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._plans: dict[Schema, _Plan] = {}
+        self._plans: dict[Schema, list[_Step]] = {}
 
     def violations(self, schema: Schema, obj: Object, path: str = "") -> list[FieldError]:
         """Return what *obj* of the type *schema*, and everything in it, violates."""
@@ -71,12 +80,15 @@ class Constraints:
         self, schema: Schema, obj: Object, path: str, around: Owners, errors: list[FieldError]
     ) -> None:
         owners = (*around, obj)
-        for name, field, rules in self._plan(schema):
+        for name, field, rules, of_missing in self._plan(schema):
             value: Any = obj
             here = path
             if field is not None:
-                value, here = obj.get(name), f"{path}.{name}" if path else name
-            for rule in rules:
+                value = obj.get(name)
+                if value is None and not of_missing:
+                    continue
+                here = f"{path}.{name}" if path else name
+            for rule in rules if value is not None else of_missing:
                 if isinstance(rule, Within):
                     errors += rule.evaluate(value, here, owners)
                 elif not isinstance(rule, If):
@@ -88,17 +100,15 @@ class Constraints:
                     for below, child, place in objects_in(field.type, value, here):
                         self._evaluate(below, child, place, owners, errors)
 
-    def _plan(self, schema: Schema) -> _Plan:
+    def _plan(self, schema: Schema) -> list[_Step]:
         """Return what to look at in an object: what the table says first, in its order."""
         if (plan := self._plans.get(schema)) is None:
             rules = self._of(schema)
             plan = [
-                (name, field, rules[name] or _listed(field))
-                for name in rules
-                for field in (schema.fields[name] if name else None,)
+                _step(name, schema.fields[name] if name else None, rules[name]) for name in rules
             ]
             plan += [
-                (name, field, _listed(field))
+                _step(name, field, ())
                 for name, field in schema.fields.items()
                 if name not in rules
                 and (field.enum or self._leads_on(object_of(field.type), {schema}))
@@ -119,8 +129,13 @@ class Constraints:
         )
 
 
-def _listed(field: Field | None) -> Rules:
-    return (enumerated(*field.enum),) if field is not None and field.enum else ()
+def _step(name: str, field: Field | None, said: Rules) -> _Step:
+    """Return the step of a field; without rules it may have the values that the schema lists."""
+    if field is None:
+        return _Step(name, field, said, said)
+    rules = said or ((enumerated(*field.enum),) if field.enum else ())
+    of_missing = tuple(rule for rule in rules if not callable(rule) or any(rule(None, name)))
+    return _Step(name, field, rules, of_missing)
 
 
 # Rules. Those that are not about presence say nothing of a missing value.
