@@ -87,7 +87,26 @@ GATES = [{"name": "a"}, {"name": "b"}]
     ],
 )
 def test_pod_updates(before: Object, after: Object, want: list[str]) -> None:
-    assert complaints(POD, after, stored(POD, before)) == want
+    told = complaints(POD, after, stored(POD, before))
+    assert [line.partition("\n")[0] for line in told] == want
+
+
+def test_a_refused_update_tells_the_difference() -> None:
+    [told] = complaints(POD, pod(nodeName="b"), stored(POD, pod(nodeName="a")))
+    assert told == f"spec: Forbidden: {MUTABLE}\n" + "\n".join(
+        [
+            "@@ -42,7 +42,7 @@",
+            '  "NodeSelector": null,',
+            '  "ServiceAccountName": "",',
+            '  "AutomountServiceAccountToken": null,',
+            '- "NodeName": "a",',
+            '+ "NodeName": "b",',
+            '  "SecurityContext": {',
+            '   "HostNetwork": false,',
+            '   "HostPID": false,',
+            "",
+        ]
+    )
 
 
 def test_a_deployment_keeps_its_selector() -> None:

@@ -106,7 +106,7 @@ def of_schema(
     def validate_status(new: Object, old: Object | None) -> list[FieldError]:
         if old is None:
             return []
-        reported = {"status": new.get("status")}
+        reported = {"metadata": new.get("metadata"), "status": new.get("status")}
         return [*constraints.violations(schema, reported), *check_status(new, old)]
 
     def initial_status(obj: Object) -> Object | None:
