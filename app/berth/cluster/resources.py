@@ -16,6 +16,16 @@ Object = dict[str, Any]
 """A Kubernetes object as JSON gives it."""
 
 
+def section(obj: Object, *path: str) -> Object:
+    """Return the object at *path* below *obj*, made where it is missing or null."""
+    for key in path:
+        child = obj.get(key)
+        if child is None:
+            child = obj[key] = {}
+        obj = child
+    return obj
+
+
 def no_default(_obj: Object) -> None:
     """Nothing to fill in."""
 
