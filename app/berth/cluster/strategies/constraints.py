@@ -45,7 +45,6 @@ Table: TypeAlias = Mapping[str, Mapping[str, Rules]]
 
 ITSELF: Final = ""
 BAD_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 class _Step(NamedTuple):
