@@ -52,6 +52,7 @@ from berth.scheduler.metrics.loop_lag import measure_lag
 from berth.scheduler.metrics.process import register_process
 from berth.scheduler.metrics.recorders import ExtenderMetrics
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import listers_of
 from berth.scheduler.profile.plugin_interrupt import interrupter
 from berth.service.cache_check import CacheCheck
@@ -106,7 +107,8 @@ class SchedulerService:
 
         Raises ConfigError when the profiles or the extenders of *config* cannot be made.
         """
-        self.registry = registry = registry or CollectorRegistry()
+        self.version = version_of(config)
+        self.registry = registry = registry or Selection(version=self.version)
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
         if shadows:
@@ -120,7 +122,6 @@ class SchedulerService:
         self._delay_cache = config.delay_cache_until_active
         self.schedules = schedules and not shadows
         """Whether this process is one that schedules, if only once it leads."""
-        self.version = version_of(config)
         self.gates = effective_gates(config.feature_gates, self.version)
         writes = client if elector is None else client.fenced(elector.may_write)
         events = EventApi(writes)
@@ -157,6 +158,7 @@ class SchedulerService:
                     calls=self.metrics.async_calls
                     if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
                     else None,
+                    features=features_of(config),
                 ),
                 pods=pods,
                 listers=self.listers,

@@ -386,14 +386,14 @@ class _Search:
         features = self._features
         if found.device.binding_conditions and not features.binding_conditions:
             return False
-        if found.groups and features.needs_gates and not features.compatibility_groups:
+        if found.groups and features.groups_need_gate and not features.compatibility_groups:
             return False
         return features.partitionable_devices or not found.slice.spec.per_device_node_selection
 
     def _may_skip_operations(self, found: PoolDevice) -> bool:
         """Whether nobody has to skip anything for the device, or the node's kubelet can."""
         features = self._features
-        if not found.slice.spec.skip_node_operations or not features.needs_gates:
+        if not found.slice.spec.skip_node_operations or not features.skipping_needs_gate:
             return True
         declared = self._node.status.declared_features
         return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared

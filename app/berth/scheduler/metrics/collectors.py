@@ -12,6 +12,7 @@ from berth.runtime.metrics import number, numbers
 from berth.scheduler.metrics.families import berth, kube
 
 POD_POPPED: Final = "PodPopped"
+POD: Final = "pod"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 
@@ -47,6 +48,12 @@ class QueueCollector(Collector):
         yield numbers(
             kube.QUEUE_INCOMING_PODS,
             {(event, name): count for (name, event), count in incoming.items()},
+        )
+        # Without groups each pod is an entity of its own.
+        yield numbers(kube.QUEUED_ENTITIES, {(name, POD): size for name, size in pending.items()})
+        yield numbers(
+            kube.QUEUE_INCOMING_ENTITIES,
+            {(event, name, POD): count for (name, event), count in incoming.items()},
         )
         yield numbers(kube.UNSCHEDULABLE_PODS, queue.sub_queues.rejected_counts())
         in_flight = {POD_POPPED: 0, **queue.in_flight_counts()}

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from berth.scheduler.framework.events import (
     ClusterEventWithHint,
     EventResource,
     HintIndex,
+    LabelOf,
     QueueingHint,
     QueueingHintFn,
 )
@@ -71,9 +73,12 @@ class HintMap:
         *,
         clock: Clock,
         observe: ObserveHint,
+        label_of: LabelOf = attrgetter("label"),
         observe_index: ObserveIndex = lambda _plugin, _result: None,
     ) -> None:
+        """*label_of* names events in what is observed."""
         self._clock = clock
+        self._label_of = label_of
         self._observe = observe
         self._observe_index = observe_index
         self.use(registrations)
@@ -104,7 +109,8 @@ class HintMap:
                         else (*indexes, *with_hint.indexes)
                     )
                     counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
-            found = EventHints(event, event.label, by_profile, by_rejector, counted)
+            label = self._label_of(event)
+            found = EventHints(event, label, by_profile, by_rejector, counted)
             self._known[event] = found
         return found
 

@@ -247,6 +247,7 @@ class Up:
                 clock=clock,
                 rng=rng,
             )
+            cluster.add_containers(kubelets.containers)
             autoscaler = None
             if groups:
                 autoscaler = autoscaling.cluster_autoscaler(
