@@ -483,9 +483,10 @@ def _only_first(app: ASGIApp, seat: Seat, goes_first: GoesFirst | None) -> Any:
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if any(path == each or path.startswith(f"{each}/") for each in HEALTH_PATHS) or (
-            goes_first is not None and goes_first(scope)
-        ):
+        if any(
+            path == health_path or path.startswith(f"{health_path}/")
+            for health_path in HEALTH_PATHS
+        ) or (goes_first is not None and goes_first(scope)):
             await app(scope, receive, send)
             return
         seat.refuse()

@@ -144,8 +144,8 @@ def _application(service: SchedulerService, options: Options, *, serves_page: bo
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _registry(options: MetricsOptions, version: EffectiveVersion) -> CollectorRegistry:

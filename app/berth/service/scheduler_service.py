@@ -33,6 +33,7 @@ from berth.scheduler.config.feature_gates import (
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
+from berth.scheduler.core.view import view_of
 from berth.scheduler.extender.build import build_extenders
 from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.metrics.collectors import (
@@ -190,6 +191,8 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
+        self.view = view_of(core)
+        """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
             core.handlers if self.shadow is None else self.shadow.handlers(),
@@ -226,7 +229,7 @@ class SchedulerService:
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
         self.overview = Sampler(
-            self.scheduler,
+            self.view,
             lanes=self.lanes,
             live=self.live,
             attempts=self.metrics.attempts,
@@ -236,7 +239,6 @@ class SchedulerService:
                 leader=lambda: "" if elector is None else elector.leader,
                 stale=self.staleness,
             ),
-            clock=clock,
         )
         self._register_collectors()
 
@@ -304,13 +306,7 @@ class SchedulerService:
 
     def dump(self) -> None:
         """Log what cache and queue hold, and how the cache differs from what is watched."""
-        dump(
-            self.cache,
-            self.queue,
-            nodes=self.nodes.store.values(),
-            pods=self.pods.store.values(),
-            groups=self.scheduler.groups,
-        )
+        dump(self.view, nodes=self.nodes.store.values())
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.

@@ -103,13 +103,13 @@ def _full_name(metric: Metric) -> str:
 
 
 def _of_flag(items: Iterable[str]) -> dict[tuple[str, str], frozenset[str]]:
-    flag, found = "--allow-metric-labels", {}
+    flag, labels = "--allow-metric-labels", {}
     for item in items:
         key, equals, values = item.partition("=")
         if not equals:
             raise ConfigError(flag, [f"{item!r} must be like metric,label=value,value"])
-        found[_key(key, flag)] = frozenset(values.strip("'\"").split(","))
-    return found
+        labels[_key(key, flag)] = frozenset(values.strip("'\"").split(","))
+    return labels
 
 
 def _of_manifest(text: bytes | None) -> dict[tuple[str, str], frozenset[str]]:

@@ -93,13 +93,13 @@ class HintMap:
 
     def of(self, event: ClusterEvent) -> EventHints:
         """Return what is registered for *event*."""
-        found = self._known.get(event)
-        if found is None:
+        hints = self._known.get(event)
+        if hints is None:
             by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
             by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
             counted: list[tuple[str, HintIndex]] = []
             for profile, registered in self._registrations.items():
-                matching = [each for each in registered if each[1].event.matches(event)]
+                matching = [named for named in registered if named[1].event.matches(event)]
                 by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
                 for plugin, with_hint in matching:
                     indexes = by_rejector.setdefault((profile, plugin), ())
@@ -110,15 +110,21 @@ class HintMap:
                     )
                     counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
             label = self._label_of(event)
-            found = EventHints(event, label, by_profile, by_rejector, counted)
-            self._known[event] = found
-        return found
+            hints = EventHints(event, label, by_profile, by_rejector, counted)
+            self._known[event] = hints
+        return hints
 
     def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
         """Return all that finds the pods that a plugin rejected, for any event."""
         profile, plugin = rejector
-        of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
-        return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
+        return list(
+            dict.fromkeys(
+                index
+                for name, registration in self._registrations.get(profile, ())
+                if name == plugin
+                for index in registration.indexes
+            )
+        )
 
     def count(self, hints: EventHints, old: Any, new: Any) -> None:
         """Count what the event, on *old* and *new*, finds in indexes that are counted."""

@@ -522,7 +522,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [each for each in waiting if check(each.pod)]
+            waiting = [queued for queued in waiting if check(queued.pod)]
         if not waiting:
             return
         one = next(iter(waiting))

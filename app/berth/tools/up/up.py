@@ -309,7 +309,7 @@ class Up:
         autoscaler: "ClusterAutoscaler | None",
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
-        observer = Observer(cache=service.cache, queue=service.queue)
+        observer = Observer(service.view)
         idleness = Idleness(service, client)
         with display(title=title, say=self._say) as shown:
             pause = LOOK_INTERVAL
