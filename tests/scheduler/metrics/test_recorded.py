@@ -45,9 +45,6 @@ UNSEEN = {
             "0.512", "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
         ),
     ),
-    "scheduler_pre_queueing_hint_evaluations_total": Shape(
-        "counter", "ALPHA", ("plugin", "result")
-    ),
     "scheduler_resourceclaim_creates_total": Shape("counter", "ALPHA", ("status",)),
     "scheduler_dra_bindingconditions_allocations_total": Shape(
         "counter", "ALPHA", ("driver", "profile", "status")
@@ -118,6 +115,9 @@ OF_1_37 = {
 NEW_IN_1_37 = {
     "dynamic_resource_allocation_resourceclaim_creates_total": Shape(
         "counter", "ALPHA", ("admin_access", "owner_api_group", "owner_api_kind", "status")
+    ),
+    "scheduler_pre_queueing_hint_evaluations_total": Shape(
+        "counter", "ALPHA", ("plugin", "result")
     ),
     "scheduler_queued_entities": Shape("gauge", "ALPHA", ("queue", "type")),
     "scheduler_queue_incoming_entities_total": Shape(

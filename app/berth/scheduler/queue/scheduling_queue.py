@@ -127,8 +127,8 @@ class SchedulingQueue:
             hints,
             clock=clock,
             observe=observe_hint,
-            label_of=behaviour.label_of,
             observe_index=observe_index,
+            label_of=behaviour.label_of,
         )
         self._unschedulable = UnschedulablePods(
             known.signature_of, known.signature_for_hints, self._hints.indexes_of

@@ -142,6 +142,7 @@ PRE_QUEUEING_HINT_EVALUATIONS: Final = counter(
     text="Number of events for which a plugin said which waiting pods they may help: all_pods or"
     " narrowed. Only with the feature gate SchedulerPreQueueingHints.",
     labels=("plugin", "result"),
+    since="1.37",
 )
 QUEUE_INCOMING_PODS: Final = counter(
     name="scheduler_queue_incoming_pods_total",
