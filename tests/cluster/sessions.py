@@ -33,7 +33,7 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
 from berth.cluster.times import seconds_of
 from berth.cluster.writes.admission.steps import standard_admission
-from berth.runtime.clock import FakeClock
+from berth.runtime.clock import FakeClock, rfc3339
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 NOW: Final = 1795454349.0
@@ -135,7 +135,7 @@ class Player:
     async def start(self) -> None:
         self.server.open()
         await bootstrap(self.server.writes)
-        await publish(self.server.writes, *ADDRESS)
+        await publish(self.server.writes, *ADDRESS, now=rfc3339(self.clock.now()))
 
     async def play(self, line: Mapping[str, Any]) -> httpx.Response:
         """Send a recorded request, not before it was recorded."""
