@@ -46,7 +46,7 @@ from berth.scheduler.framework.preemption.candidate import (
     Candidate,
 )
 from berth.scheduler.journal import NO_JOURNAL, Journal
-from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.metrics.scheduler_metrics import Preemptor, SchedulerMetrics
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import Reporter
 
@@ -100,7 +100,7 @@ class PendingPreemption(msgspec.Struct, eq=False):
         return self.preemptor.uid if self.group is None else self.group.metadata.uid
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Preemptor:
         """What the preemptor is, in words of events and conditions."""
         return "pod" if self.group is None else "podgroup"
 
@@ -166,7 +166,6 @@ class Preemptions:
         """Do the same for the *waiting* pods of *group*, which preempt as one (spec G9.6)."""
         staying = tuple(v for v in victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
-            self._metrics.victims_chosen(len(victims))
             pods = tuple(waiting)
             self._begin(
                 PendingPreemption(pods[0], profile, CLUSTER, staying, group=group, waiting=pods)
@@ -275,6 +274,9 @@ class Preemptions:
                 self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
+            self._metrics.group_preemption.executed(
+                pending.kind, "error" if left else "success", seconds=seconds
+            )
             if left:
                 self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
             pending.is_carried_out = True

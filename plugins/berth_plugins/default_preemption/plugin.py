@@ -22,11 +22,15 @@ from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterRunner,
     PluginArgs,
+    PodGroupAttempt,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
 from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
@@ -35,6 +39,7 @@ from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
 from berth_plugins.default_preemption.cached_selections import KnownPreemptors
 from berth_plugins.default_preemption.dry_run import DryRun
+from berth_plugins.default_preemption.pod_group import PodGroupPreemption
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -65,7 +70,9 @@ class DefaultPreemptionArgs(PluginArgs):
         return self
 
 
-class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+class DefaultPreemption(
+    PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions
+):
     """Nominates a pod to the node where evictions make room for it at the least cost (spec §6).
 
     While its victims are being evicted the pod is kept out of the queue.
@@ -88,6 +95,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
         self._ranked_pods = RankedPods()
         self._known = KnownPreemptors()
+        self._of_groups = PodGroupPreemption(handle, self._budgets)
 
     def post_filter(
         self,
@@ -126,12 +134,17 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         status = Status.unschedulable(f"preemption: {found.rejected.message()}")
         return PostFilterResult(status, nominated_node="", preemption=found)
 
+    async def pod_group_post_filter(
+        self, group: PodGroup, attempt: PodGroupAttempt
+    ) -> PodGroupPostFilterResult:
+        return await self._of_groups.run(group, attempt)
+
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
         features = self._handle.features
         if group_of(pod) is None:
             return ""
-        if TOPOLOGY_AWARE in features:
+        if TOPOLOGY_AWARE in features and GROUPS_AS_ENTITIES not in features:
             group = self._group_of(pod)
             if group is None:
                 return "pod group for pod not found"

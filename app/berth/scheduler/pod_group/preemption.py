@@ -27,7 +27,7 @@ import msgspec
 from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
 from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits
+from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits, pods_of
 from berth.scheduler.outcome import KEEP, Nomination, To
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.pod_group.trial import (
@@ -38,7 +38,7 @@ from berth.scheduler.pod_group.trial import (
     PodGroupTrial,
     Result,
 )
-from berth.scheduler.pod_group.victims import Victims, VictimSearch, pods_of
+from berth.scheduler.pod_group.victims import Victims, VictimSearch
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
@@ -160,11 +160,14 @@ class PodGroupPreemption:
         return max((group.min_count or 0) - scheduled, 1)
 
     def _evict(self, found: Victims, members: Sequence[Member], group: PodGroup) -> None:
+        victims = pods_of(found.units)
+        if any(victim.pod.metadata.deletion_timestamp is None for victim in victims):
+            self._steps.metrics.victims_chosen(len(victims))
         self._steps.preemptions.prepare_group_async(
             group,
             [member.queued.pod_info for member in members],
             profile=members[0].profile.name,
-            victims=pods_of(found.units),
+            victims=victims,
         )
 
     def _waits_for_victims(self, members: Sequence[Member], group: PodGroup) -> bool:

@@ -42,7 +42,7 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
-_POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
+POD_ADD, POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
 
 
 class SchedulingQueue:
@@ -69,6 +69,7 @@ class SchedulingQueue:
         observers: Mapping[str, PluginObserver] | None = None,
         signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
+        sub_queues: type[SubQueues] = SubQueues,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
@@ -92,7 +93,7 @@ class SchedulingQueue:
         )
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
-        self.sub_queues = SubQueues(
+        self.sub_queues = sub_queues(
             self._active,
             self._backoff,
             self._unschedulable,
@@ -135,14 +136,14 @@ class SchedulingQueue:
                 if queued.pod.spec.scheduler_name in pre_enqueue:
                     self._requeue(queued, strategy, event.label)
                 else:
-                    self.nominator.delete_nominated_pod_if_exists(queued.uid)
+                    self._drop(queued)
         self._in_flight.record(event, old=None, new=None)
 
     # What happens to pods
 
     def add(self, pod: Pod) -> None:
         """Add a new pod to the active queue, or gate it. A pod of the same key is replaced."""
-        self._add(pod, _POD_ADD)
+        self._add(pod, POD_ADD)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take over a changed pod; the change may be what it waited for.
@@ -174,7 +175,7 @@ class SchedulingQueue:
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
         else:
-            self._add(new, _POD_UPDATE)
+            self._add(new, POD_UPDATE)
 
     def delete(self, pod: Pod) -> None:
         """Forget a pod that is gone or bound, wherever it waits; in flight it stays."""
@@ -206,14 +207,17 @@ class SchedulingQueue:
 
     def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
         """Let a pod wait with its history where it waited in the queue of another scheduler."""
+        self._restore(queued, sub_queue)
+        self.nominator.add_nominated_pod(queued.pod_info)
+
+    def _restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
         match sub_queue:
-            case SubQueue.ACTIVE:
-                self._push_active(queued, _POD_ADD)
+            case SubQueue.ACTIVE | SubQueue.PENDING | SubQueue.INCOMPLETE:
+                self._push_active(queued, POD_ADD)
             case SubQueue.BACKOFF:
                 self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
                 self._unschedulable.add(queued)
-        self.nominator.add_nominated_pod(queued.pod_info)
 
     # What the scheduler does
 
@@ -229,11 +233,15 @@ class SchedulingQueue:
                 queued = self._backoff.pop_early()
                 if queued is None:
                     return None
-                self._incoming[ACTIVE, POP_FROM_BACKOFF] += 1
+                self._note(ACTIVE, POP_FROM_BACKOFF, queued)
             queued.attempts += 1
-            if self._in_flight.start(queued.uid):
+            if self._begin_flight(queued):
                 return queued
         return None
+
+    def _begin_flight(self, queued: QueuedPodInfo) -> bool:
+        """Have *queued* be in flight; False if it already is."""
+        return self._in_flight.start(queued.uid)
 
     def pop_specific_pod(self, key: str, *, gated: bool = True) -> QueuedPodInfo | None:
         """Take out a waiting pod before its turn, which is then in flight as if popped.
@@ -252,6 +260,10 @@ class SchedulingQueue:
         queued.attempts += 1
         return queued if self._in_flight.start(queued.uid) else None
 
+    def pop_entity_of(self, key: str) -> QueuedPodInfo | None:
+        """Take out the waiting pod ``namespace/name``, or the group that it waits in, as it is."""
+        return self.pop_specific_pod(key, gated=False)
+
     async def wait_ready(self) -> bool:
         """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
         while not self._closed:
@@ -264,6 +276,10 @@ class SchedulingQueue:
     def done(self, uid: str) -> None:
         """End the flight of a pod that does not come back; unknown pods are ignored."""
         self._in_flight.done(uid)
+
+    def entity_done(self, queued: QueuedPodInfo) -> None:
+        """End the flight of what :meth:`pop_entity_of` returned, without an attempt."""
+        self.done(queued.uid)
 
     def add_unschedulable_if_not_present(
         self, queued: QueuedPodInfo, *, cached_failure: CachedFailure | None = None
@@ -280,14 +296,7 @@ class SchedulingQueue:
         if self.sub_queues.place_of(queued.key) is not None:
             self.done(queued.uid)
             return False
-        if queued.unschedulable_plugins or queued.pending_plugins:
-            queued.unschedulable_count += 1
-            queued.consecutive_errors_count = 0
-        else:
-            queued.consecutive_errors_count += 1
-        queued.timestamp = self._clock.now()
-        queued.backoff_expiration = None
-        queued.was_flushed_from_unschedulable = False
+        count_failure(queued, now=self._clock.now())
         strategy = self._strategy_after_attempt(queued)
         self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
@@ -351,7 +360,7 @@ class SchedulingQueue:
             return
         if event.is_wildcard:
             for queued in self._unschedulable.not_gated():
-                if pre_check is None or pre_check(queued.pod):
+                if pre_check is None or any(pre_check(each.pod) for each in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
@@ -369,7 +378,8 @@ class SchedulingQueue:
         latest = self._clock.now() - self._max_in_unschedulable
         overdue = [each for each in self._unschedulable.not_gated() if each.timestamp < latest]
         for queued in overdue:
-            queued.was_flushed_from_unschedulable = True
+            for each in (queued, *queued.pods):
+                each.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
         if overdue:
             self._in_flight.record(hints, old=None, new=None)
@@ -397,6 +407,10 @@ class SchedulingQueue:
         """Return the length of the in-flight list by event label."""
         return self._in_flight.counts()
 
+    def incoming_group_counts(self) -> dict[tuple[str, str], int]:
+        """Return how many groups ever entered as one, as :meth:`incoming_counts` does of pods."""
+        return {}
+
     def incoming_counts(self) -> dict[tuple[str, str], int]:
         """Return how many pods ever entered, by sub-queue (gated is unschedulable) and event."""
         return dict(self._incoming)
@@ -417,19 +431,29 @@ class SchedulingQueue:
         if self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
             self.nominator.add_nominated_pod(queued.pod_info)
 
+    def _drop(self, queued: QueuedPodInfo) -> None:
+        """Forget *queued*, whose profile is gone."""
+        for each in queued.pods:
+            self.nominator.delete_nominated_pod_if_exists(each.uid)
+
+    def _note(self, sub_queue: str, label: str, queued: QueuedPodInfo, number: int = 1) -> None:
+        """Count that *queued* enters *sub_queue*, or a *number* of the same kind."""
+        self._incoming[sub_queue, label] += number
+
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Put *queued* where *strategy* and PreEnqueue send it; False: it waits for events."""
         after_backoff = strategy is QueueingStrategy.AFTER_BACKOFF
         backs_off = after_backoff and self._backoff.is_backing_off(queued)
         if backs_off and not self._backoff.pops_early:
-            queued.gating_plugin = ""  # it is asked when the backoff is over
+            for each in (queued, *queued.pods):
+                each.gating_plugin = ""  # it is asked when the backoff is over
         elif strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
-            self._incoming[UNSCHEDULABLE, label] += 1
+            self._note(UNSCHEDULABLE, label, queued)
             return False
         if backs_off:
             self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
-            self._incoming[BACKOFF, label] += 1
+            self._note(BACKOFF, label, queued)
             self._wake.set()
         else:
             self._push_active(queued, label)
@@ -447,7 +471,7 @@ class SchedulingQueue:
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._clock.now()
         self._active.add(queued)
-        self._incoming[ACTIVE, label] += 1
+        self._note(ACTIVE, label, queued)
         self._wake.set()
 
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
@@ -461,7 +485,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [each for each in waiting if check(each.pod)]
+            waiting = [each for each in waiting if any(check(pod.pod) for pod in each.pods)]
         if not waiting:
             return
         one = next(iter(waiting))
@@ -470,7 +494,8 @@ class SchedulingQueue:
             return
         moving = self._gates.let_in(group, check) if group.gate else [*waiting]
         if stay := len(waiting) - len(moving):
-            self._incoming[UNSCHEDULABLE, hints.label] += stay  # as if they had gone and come
+            # as if they had gone and come
+            self._note(UNSCHEDULABLE, hints.label, one, stay)
         for queued in moving:
             self._move(queued, strategy, hints.label)
 
@@ -504,3 +529,15 @@ class SchedulingQueue:
         group = self._unschedulable.remove(key)
         if group is not None and not group.pods and group.signature is not None:
             self._known.forget_signature(group.signature)
+
+
+def count_failure(queued: QueuedPodInfo, *, now: float) -> None:
+    """Take note of a failed attempt; no rejectors mean that it ended in an error."""
+    if queued.unschedulable_plugins or queued.pending_plugins:
+        queued.unschedulable_count += 1
+        queued.consecutive_errors_count = 0
+    else:
+        queued.consecutive_errors_count += 1
+    queued.timestamp = now
+    queued.backoff_expiration = None
+    queued.was_flushed_from_unschedulable = False
