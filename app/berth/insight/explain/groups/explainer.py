@@ -18,15 +18,17 @@ from berth.insight.explain.pod_state import leaving_pods, rejectors_of, whereabo
 from berth.insight.explain.unplaced import unplaced
 from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
+from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.tasks import Steps
+from berth.scheduler.config.feature_gates import GANG_SCHEDULING
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
 from berth.scheduler.pod_group.trial import Member, Result, importance
+from berth.scheduler.pod_group.validation import problem_of
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_one import Scheduler
 
@@ -99,6 +101,9 @@ class PodGroupExplainer:
         profile = self._scheduler.profiles.get(names[0])
         if len(names) > 1 or profile is None:
             return None, [*notes, DIFFERENT_SCHEDULERS.format(", ".join(names))]
+        if problem := looked.problem:
+            notes.append(problem)
+            return None, notes
         trial = self._trials.run(
             group,
             members,
@@ -143,6 +148,20 @@ class _Looked:
         return sorted(free, key=importance)
 
     @property
+    def problem(self) -> str:
+        """What keeps the group from being tried, where groups are entities of the queue."""
+        parts, queued = self.scheduler.groups, self.to_be_tried
+        if parts is None or not parts.are_entities or self.group is None or not queued:
+            return ""
+        return problem_of(
+            self.group,
+            (each.pod for each in queued),
+            (each.pod for each in self.scheduled),
+            profiles=self.scheduler.profiles,
+            has_preemption_policy=parts.have_preemption_policy,
+        )
+
+    @property
     def num_held_back(self) -> int:
         return sum(1 for each in self.queued if each.pod.spec.scheduling_gates)
 
@@ -167,9 +186,13 @@ class _Looked:
         plugins: dict[str, set[str]] = {}
         for each in self.queued:
             gate = {each.gating_plugin} - {""}
-            if gate or self.scheduler.queue.sub_queues.place_of(each.key) is SubQueue.UNSCHEDULABLE:
-                name = each.pod.spec.scheduler_name
-                plugins.setdefault(name, set()).update(gate, rejectors_of(each))
+            queue = self.scheduler.queue.sub_queues
+            place = queue.place_of(each.key)
+            if place is SubQueue.INCOMPLETE:
+                gate.add(GANG_SCHEDULING)  # which would gate it if it were asked
+            if gate or place is SubQueue.UNSCHEDULABLE:
+                name, entity = each.pod.spec.scheduler_name, queue.entity_of(each)
+                plugins.setdefault(name, set()).update(gate, rejectors_of(entity))
         found: dict[str, tuple[str, ...]] = {}
         for name, waited_for in plugins.items():
             profile = self.scheduler.profiles.get(name)
@@ -248,16 +271,16 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
 
 
 def status_of(group: PodGroup | None) -> PodGroupStatus | None:
-    """Return the PodGroupScheduled condition of *group*."""
-    for each in group.status.conditions if group is not None else ():
-        if each.type == POD_GROUP_SCHEDULED:
-            return PodGroupStatus(
-                status=each.status,
-                reason=each.reason,
-                message=each.message,
-                last_transition_time=each.last_transition_time,
-            )
-    return None
+    """Return the condition of *group* that says whether it is scheduled."""
+    found = None if group is None else group.scheduled_condition
+    if found is None:
+        return None
+    return PodGroupStatus(
+        status=found.status,
+        reason=found.reason,
+        message=found.message,
+        last_transition_time=found.last_transition_time,
+    )
 
 
 def policy_of(group: PodGroup | None) -> str:
