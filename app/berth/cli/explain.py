@@ -52,6 +52,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("-n requires a pod: scenarios contain their namespaces")
     if given.source is None and (given.target or given.id):
         parser.error("-o and --id require -f")
+    if given.source is None and given.emulated_version:
+        parser.error("--emulated-version requires -f: a running scheduler has its own")
     if given.target is not None and (given.id or given.output):
         parser.error(
             "-o writes all decisions as JSON lines; it cannot be combined with --id and --output"
@@ -175,7 +177,7 @@ def _tell_of_snapshot(
     from berth.insight.whatif.snapshot import load
     from berth.kube.objects.pod_group import GroupKey
 
-    snapshot, limit = load(given.source), _limit(given)
+    snapshot, limit = load(given.source).emulating(given.emulated_version), _limit(given)
     registry = known_plugins(given).registry
     with _placed(str(given.source)):
         if kind == POD_GROUP:

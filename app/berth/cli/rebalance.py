@@ -14,6 +14,7 @@ import msgspec
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_document, known_plugins
+from berth.cli.flags.versions import add_emulated_version
 from berth.kube.client.errors import ApiError
 from berth.runtime import log
 from berth.runtime.terminal import CommandError, UsageError, positive, program, say, say_json
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "--config", type=Path, metavar="FILE",
         help="the configuration of the scheduler; default: that of the snapshot, or the default",
     )  # fmt: skip
+    add_emulated_version(where)
     add_plugin_flags(parser)
     parser.add_argument(
         "--apply", action="store_true",
@@ -267,6 +269,6 @@ def _snapshot(given: argparse.Namespace, kubeconfig: str | None) -> "Snapshot":
 
 
 def _configured(given: argparse.Namespace, snapshot: "Snapshot") -> "Snapshot":
-    if given.config is None:
-        return snapshot
-    return replace(snapshot, config=configuration_document(given.config))
+    if given.config is not None:
+        snapshot = replace(snapshot, config=configuration_document(given.config))
+    return snapshot.emulating(given.emulated_version)

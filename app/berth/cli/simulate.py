@@ -135,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     ask.add_argument("--config", type=Path, metavar="FILE", help="use this configuration")
     add_emulated_version(ask)
+    add_emulated_version(ask, flag="--compare-emulated-version", text="compare with this release")
     ask.add_argument("--compare-config", type=Path, metavar="FILE", help="compare with this one")
     ask.add_argument("--preset", choices=PRESETS, help="use this preset")
     ask.add_argument("--compare-preset", choices=PRESETS, help="compare with this one")
@@ -253,6 +254,8 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
     asked |= {
         "preset": given.preset,
         "profile": given.profile,
+        "emulatedVersion": given.emulated_version,
+        "compareEmulatedVersion": given.compare_emulated_version,
         "weights": _weights(given.weight),
         "comparePreset": given.compare_preset,
         "compareProfile": given.compare_profile,

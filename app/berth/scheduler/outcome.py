@@ -106,10 +106,8 @@ class Unschedulable(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def post_filter_message(self) -> str:
-        """Why PostFilter could not help; empty if it could, or was not run."""
-        if self.post_filter is None or self.post_filter.status is None:
-            return ""
-        return self.post_filter.status.message
+        """Why PostFilter could not help, or how it could; empty if it was not run."""
+        return "" if self.post_filter is None else self.post_filter.message
 
     @cached_property
     def message(self) -> str:

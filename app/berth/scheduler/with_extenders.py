@@ -205,7 +205,8 @@ class ExtenderRound:
             return replace(attempt, is_out_of_date=True)
         found = select_candidate(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
-        helped = PostFilterResult(None, found.chosen.node, found)
+        told = result.tells_placement
+        helped = PostFilterResult(None, found.chosen.node, found, tells_placement=told)
         nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))
         return replace(attempt, outcome=nominated)
 

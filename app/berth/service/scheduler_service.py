@@ -157,6 +157,7 @@ class SchedulerService:
                     calls=self.metrics.async_calls
                     if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
                     else None,
+                    features=features_of(config),
                 ),
                 pods=pods,
                 listers=self.listers,

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup, group_of
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.events import (
@@ -33,7 +34,10 @@ from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
-from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.framework.preemption.disruption_budgets import (
+    STOPS_AT_FIRST_VIOLATION,
+    DisruptionBudgets,
+)
 from berth.scheduler.framework.preemption.select_candidate import select_candidate
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
@@ -70,6 +74,14 @@ class DefaultPreemptionArgs(PluginArgs):
         return self
 
 
+TELLS_PLACEMENT: Final = Behaviour(
+    "1.37",
+    "N3.1",
+    "The condition and the event of a pod that preempts others name the node and the number of"
+    " victims.",
+)
+
+
 class DefaultPreemption(
     PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions
 ):
@@ -92,7 +104,11 @@ class DefaultPreemption(
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         self._handle = handle
-        self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
+        self._tells = TELLS_PLACEMENT in handle.features
+        self._budgets = DisruptionBudgets(
+            handle.listers.pod_disruption_budgets,
+            stops_at_first_violation=STOPS_AT_FIRST_VIOLATION in handle.features,
+        )
         self._ranked_pods = RankedPods()
         self._known = KnownPreemptors()
         self._of_groups = PodGroupPreemption(handle, self._budgets)
@@ -126,7 +142,7 @@ class DefaultPreemption(
             node = pod.pod.status.nominated_node_name or nominated
             found = select_candidate(found, self._handle.rng, nominated=node)
             assert found.chosen is not None
-            return PostFilterResult(None, found.chosen.node, found)
+            return PostFilterResult(None, found.chosen.node, found, tells_placement=self._tells)
         errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]
         if errors:
             status = Status.error(f"preemption: {aggregated(errors)}")

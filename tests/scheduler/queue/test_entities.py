@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.events import (
     NODE_ADD,
-    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULED_POD_ADD,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -63,7 +63,7 @@ def test_incoming_pods_and_entities_are_counted() -> None:
     world = EntityWorld(FIT)
     world.add(*members("a", "b"), pod("alone"))
     world.put_group(group())
-    label = UNSCHEDULABLE_POD_ADD.label
+    label = UNSCHEDULED_POD_ADD.label
     # The group came with a, and once more when b had joined it.
     assert world.queue.incoming_counts() == {("active", label): 1 + 1 + 2}
     assert world.queue.incoming_group_counts() == {("active", label): 2}
@@ -228,6 +228,16 @@ def test_a_changed_pod_is_found_in_its_group() -> None:
     world.end(entity, "Fit")
     assert set(world.places().values()) == {"backoff"}  # a change of a pod may help
     world.queue.check_invariants()
+
+
+def test_an_event_about_a_pod_is_asked_about_that_pod() -> None:
+    changed = ClusterEvent(EventResource.POD, ActionType.UPDATE)
+    world = EntityWorld(listens("Fit", changed, says("b")))
+    world.put_group(group())
+    world.add(*members("a", "b"))
+    world.end(world.pop_group(), "Fit")
+    world.update(member("b", nominated="n"))
+    assert set(world.places().values()) == {"backoff"}
 
 
 def test_deleted_pods_leave_their_group() -> None:

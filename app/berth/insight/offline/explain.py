@@ -9,6 +9,7 @@ import numpy as np
 from berth.insight.offline.scenario import Scenario, ScenarioError, read
 from berth.kube.objects.pod import Pod
 from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.load import Adjust, as_is, default_configuration, from_object
 from berth.scheduler.config.types import (
     KubeSchedulerConfiguration,
@@ -22,6 +23,7 @@ from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.listers import with_kinds
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.framework.preemption.candidate import Candidate
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
@@ -77,8 +79,13 @@ def question(
     if "pod" not in scenario:
         return "a sequence of pods; explain takes one pod"
     config = configuration(scenario, registry, adjust)
-    cluster = Scenario.of(scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)))
+    read_pod = pod_reader(features_of(config))
+    cluster = Scenario.of(
+        scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)), read_pod=read_pod
+    )
     pod: Pod = read(scenario["pod"], Pod)
+    if read_pod is not None:
+        pod = read_pod(pod)
     nodes = cluster.cache.table
     pods = {**cluster.pods, pod.key: pod}
     handle = Handle(nodes, listers=cluster.listers, pod=pods.get)

@@ -17,7 +17,7 @@ PriorityClasses, ResourceQuotas and LimitRanges are read where a List has them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -34,10 +34,13 @@ from berth.kube.objects.pod import PodSpec
 from berth.runtime import gzipped
 from berth.runtime.errors import UNREADABLE, UserError
 from berth.scheduler.cache.cache import CacheError
+from berth.scheduler.config.types import API_VERSION as CONFIGURATION_VERSION
+from berth.scheduler.config.types import KIND as CONFIGURATION_KIND
 from berth.scheduler.core.scheduler_state import SchedulerState
 from berth.scheduler.framework.exports import DECIDING_ANNOTATIONS, exported
 from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.listers import Listers, kinds_of
+from berth.scheduler.framework.pod_reader import PodReader
 
 API_VERSION: Final = "berth/v1"
 KIND: Final = "Snapshot"
@@ -74,6 +77,13 @@ class Snapshot:
     """Those that are written; all others are left out."""
     policies: Policies = field(default_factory=dict)
     """What admission goes by, where it could be read."""
+
+    def emulating(self, release: str) -> "Snapshot":
+        """Return it with a configuration like *release* of Kubernetes; "" leaves it as it is."""
+        if not release:
+            return self
+        config = self.config or {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
+        return replace(self, config={**config, "emulatedVersion": release})
 
     @property
     def now(self) -> float:
@@ -120,12 +130,13 @@ class Snapshot:
             )
         yield b"]}\n"
 
-    def scenario(self) -> Scenario:
+    def scenario(self, *, read_pod: PodReader | None = None) -> Scenario:
         """Return a new cluster in memory of all objects, in their order.
 
+        *read_pod* reads each pod as it counts for the configuration that decides.
         Raises SnapshotError for pods that cannot be told apart.
         """
-        scenario = Scenario(listers=self.listers())
+        scenario = Scenario(listers=self.listers(), read_pod=read_pod)
         try:
             for obj in chain(*self.objects.values()):
                 scenario.take_in(obj)

@@ -59,6 +59,9 @@ class PodTemplate:
         spec, status = self.pod.spec, self.pod.status
         return spec.resources is None and not (
             status.node_allocatable_resource_claim_statuses
+            or status.resources is not None
+            or status.allocated_resources
+            or resources.is_resize_infeasible(self.pod)
             or resources.resized_containers(self.pod)
         )
 

@@ -31,8 +31,6 @@ from berth.scheduler.queue.failure_cache import CachedFailure
 from berth.scheduler.queue.gating import PreCheck
 from berth.scheduler.queue.hints import QueueingStrategy
 from berth.scheduler.queue.scheduling_queue import (
-    POD_ADD,
-    POD_UPDATE,
     SCHEDULE_ATTEMPT_FAILURE,
     SchedulingQueue,
     count_failure,
@@ -237,7 +235,7 @@ class EntityQueue(SchedulingQueue):
                 self._in_flight.record(self._hints.of(event), old=old, new=new)
             return
         if queued is None:
-            self._add(new, POD_UPDATE)
+            self._add(new, self._pod_added)
             return
         entity = self._groups.queued.get(key)
         if entity is None or place is SubQueue.INCOMPLETE or place is SubQueue.PENDING:
@@ -278,7 +276,7 @@ class EntityQueue(SchedulingQueue):
         strategy = self._take_out(entity)
         entity.take(pod.key)
         if entity.members:
-            self._put_back(entity, strategy, POD_ADD)
+            self._put_back(entity, strategy, self._pod_added)
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Do it to the whole group of each of *pods* that has one."""
@@ -473,7 +471,7 @@ class EntityQueue(SchedulingQueue):
             entity.group = group
             self._restore_place(entity, strategy)
         for member in self._groups.incomplete.pop(key, {}).values():
-            self._join(member, key, POD_ADD)
+            self._join(member, key, self._pod_added)
 
     # Ways of groups
 

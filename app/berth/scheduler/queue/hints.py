@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 from berth.scheduler.framework.events import (
     ActionType,
@@ -14,6 +16,7 @@ from berth.scheduler.framework.events import (
     ClusterEventWithHint,
     EventResource,
     HintIndex,
+    LabelOf,
     QueueingHint,
     QueueingHintFn,
 )
@@ -65,8 +68,11 @@ class HintMap:
         *,
         clock: Clock,
         observe: ObserveHint,
+        label_of: LabelOf = attrgetter("label"),
     ) -> None:
+        """*label_of* names events in what is observed."""
         self._clock = clock
+        self._label_of = label_of
         self._observe = observe
         self.use(registrations)
 
@@ -94,7 +100,7 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, event.label, by_profile, by_rejector)
+            found = EventHints(event, self._label_of(event), by_profile, by_rejector)
             self._known[event] = found
         return found
 
@@ -135,7 +141,7 @@ class HintMap:
             )
             return QueueingStrategy.SKIP if is_another else QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP
-        for pod in representatives(queued):
+        for pod in representatives(queued, about=new):
             strategy = max(strategy, self._strategy_for(pod, queued, hints, old, new))
             if strategy is QueueingStrategy.IMMEDIATELY or (strategy and not pending):
                 break
@@ -172,16 +178,20 @@ class HintMap:
         return strategy
 
 
-def representatives(queued: QueuedPodInfo) -> Iterable[PodInfo]:
+def representatives(queued: QueuedPodInfo, *, about: Any = None) -> Sequence[PodInfo]:
     """Return the pods of *queued* that stand for all of them: one, if all are alike.
 
-    Hints give pods alike the same answers, as long as these have no claims or volumes of their own.
+    Hints give pods alike the same answers, as long as these have no claims or volumes of their own,
+    and the event is not *about* one of them.
     """
     if not isinstance(queued, QueuedPodGroupInfo):
         return (queued.pod_info,)
     pods = [each.pod_info for each in queued.pods]
     signatures = {signature_in_group(pod) for pod in pods}
-    return pods if len(signatures) > 1 or None in signatures else pods[:1]
+    if len(signatures) > 1 or None in signatures:
+        return pods
+    changed = queued.members.get(about.metadata.key) if isinstance(about, Pod) else None
+    return pods[:1] if changed is None else [pods[0], changed.pod_info]
 
 
 def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:

@@ -193,7 +193,7 @@ def _found_by_rejectors(queued: QueuedPodInfo) -> PodInfo | None:
     gate = queued.gating_plugin
     if gate and (queued.unschedulable_plugins | queued.pending_plugins) != {gate}:
         return None
-    pods = [*representatives(queued)]
+    pods = representatives(queued)
     return pods[0] if len(pods) == 1 else None
 
 

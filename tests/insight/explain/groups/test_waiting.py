@@ -49,6 +49,7 @@ async def test_a_group_that_waits_for_events() -> None:
     assert (found.num_tried, found.num_fit, found.can_start) == (2, 1, False)
     assert {"GangScheduling", "NodeResourcesFit"} <= found.woken_by.keys()
     state = explain(harness, "default/b").state
+    assert state is not None
     assert state.where is Whereabouts.UNSCHEDULABLE
 
 
