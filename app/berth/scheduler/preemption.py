@@ -28,7 +28,7 @@ would evict more pods elsewhere, as one of kube-scheduler's does.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -36,7 +36,7 @@ import msgspec
 from berth.kube.client.errors import ApiError, log_failure
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.runtime.clock import Clock
 from berth.scheduler.binding import Bindings
 from berth.scheduler.framework.pod_info import PodInfo
@@ -126,8 +126,13 @@ class Preemptions:
         metrics: SchedulerMetrics,
         clock: Clock,
         journal: Journal = NO_JOURNAL,
+        is_evicted_as_a_whole: Callable[[GroupKey], bool] = lambda _group: False,
     ) -> None:
-        """*pods* is the informer's store, by namespace/name: what the API says now."""
+        """*pods* is the informer's store, by namespace/name: what the API says now.
+
+        *is_evicted_as_a_whole* says of a group whether its pods are evicted together only.
+        """
+        self._is_evicted_as_a_whole = is_evicted_as_a_whole
         self._pods = pods
         self._bindings = bindings
         self._reporter = reporter
@@ -153,6 +158,13 @@ class Preemptions:
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
             self._metrics.victims_chosen(len(chosen.victims))
+            groups = {group_of(victim.pod) for victim in chosen.victims}
+            self._metrics.group_preemption.chosen(
+                "pod",
+                victims=len(chosen.victims),
+                groups=sum(1 for each in groups if each and self._is_evicted_as_a_whole(each)),
+                pdb_violations=chosen.pdb_violations,
+            )
             self._begin(PendingPreemption(preemptor, profile, chosen.node, staying))
 
     def prepare_group_async(

@@ -39,6 +39,7 @@ from berth.scheduler.framework.preemption.disruption_budgets import (
     DisruptionBudgets,
 )
 from berth.scheduler.framework.preemption.select_candidate import select_candidate
+from berth.scheduler.framework.preemption.victim_units import VictimUnits
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
 from berth_plugins.default_preemption.cached_selections import KnownPreemptors
@@ -46,6 +47,7 @@ from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.pod_group import PodGroupPreemption
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
+GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 WORKLOAD_AWARE: Final = "WorkloadAwarePreemption"
 STILL_EVICTING: Final = GatedUntilTold.unresolvable(
@@ -112,6 +114,9 @@ class DefaultPreemption(
         self._ranked_pods = RankedPods()
         self._known = KnownPreemptors()
         self._of_groups = PodGroupPreemption(handle, self._budgets)
+        self._units: VictimUnits | None = None
+        if GENERIC_WORKLOAD in handle.features and GROUPS_AS_ENTITIES in handle.features:
+            self._units = self._of_groups.units
 
     def post_filter(
         self,
@@ -135,7 +140,16 @@ class DefaultPreemption(
         )
         if not is_eligible:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
-        dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets, self._known)
+        dry_run = DryRun(
+            pod,
+            nodes,
+            state,
+            filters,
+            self._ranked_pods,
+            self._budgets,
+            self._known,
+            self._units if len(self._handle.pod_groups) else None,
+        )
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
         found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:

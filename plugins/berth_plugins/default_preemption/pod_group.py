@@ -46,9 +46,7 @@ class PodGroupPreemption:
     def __init__(self, handle: Handle, budgets: DisruptionBudgets) -> None:
         self._handle = handle
         self._budgets = budgets
-        self._units = VictimUnits(
-            handle.pod_groups, handle.listers.pod_groups, priority_of_all=True
-        )
+        self.units = VictimUnits(handle.pod_groups, handle.listers.pod_groups, priority_of_all=True)
         self._has_policy = POD_GROUP_PREEMPTION_POLICY in handle.features
 
     async def run(self, group: PodGroup, attempt: PodGroupAttempt) -> PodGroupPostFilterResult:
@@ -59,7 +57,7 @@ class PodGroupPreemption:
         nominated = self._nominations(attempt.pods)
         if self._waits_for_victims(set(nominated.values()), priority):
             return PodGroupPostFilterResult(None, ONGOING, nominated)
-        units = self._units.below(
+        units = self.units.below(
             priority, (pod for on_node in self._handle.nodes.pods for pod in on_node.values())
         )
         if not units:
@@ -102,7 +100,7 @@ class PodGroupPreemption:
         nodes = self._handle.nodes
         rows = [nodes.row_of[name] for name in names if name in nodes.row_of]
         return any(
-            is_leaving_for_preemption(pod.pod) and self._units.priority(pod) < priority
+            is_leaving_for_preemption(pod.pod) and self.units.priority(pod) < priority
             for row in rows
             for pod in nodes.pods[row].values()
         )

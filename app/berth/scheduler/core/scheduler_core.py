@@ -27,6 +27,7 @@ from berth.kube.informer.store import ResourceEventHandler
 from berth.kube.objects.pod_group import (
     POD_GROUP_INITIALLY_SCHEDULED,
     POD_GROUP_SCHEDULED,
+    GroupKey,
     PodGroup,
 )
 from berth.runtime.clock import Clock
@@ -194,6 +195,7 @@ class SchedulerCore:
             metrics=metrics,
             clock=steady,
             journal=journal,
+            is_evicted_as_a_whole=self._is_evicted_as_a_whole if are_entities else _never,
         )
         self.handle = Handle(
             self.cache.table,
@@ -314,6 +316,10 @@ class SchedulerCore:
         )
         journal.begins(self)
 
+    def _is_evicted_as_a_whole(self, key: GroupKey) -> bool:
+        group = self.outside.listers.pod_groups.get(key.namespace, key.name)
+        return group is not None and group.is_evicted_as_a_whole
+
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
 
@@ -402,6 +408,10 @@ class SchedulerCore:
         """Raise AssertionError if cache or queue disagree with themselves; for tests."""
         self.cache.check_invariants()
         self.queue.check_invariants()
+
+
+def _never(_group: GroupKey) -> bool:
+    return False
 
 
 def _new_queue(pod_groups: Lister[PodGroup] | None, **options: Any) -> SchedulingQueue:

@@ -71,7 +71,9 @@ class PodGroupPreemption:
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._units = VictimUnits(parts.pod_groups, parts.groups)
-        self._budgets = DisruptionBudgets(parts.pod_disruption_budgets)
+        self._budgets = DisruptionBudgets(
+            parts.pod_disruption_budgets, stops_at_first_violation=False
+        )
 
     async def run(
         self, members: Sequence[Member], key: GroupKey, status: GroupStatus
