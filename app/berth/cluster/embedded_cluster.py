@@ -33,6 +33,7 @@ from berth.cluster.in_process_api import InProcessApi, Turns
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.kubelet.containers import Containers
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
@@ -43,7 +44,7 @@ from berth.kube.client.connect import Endpoint, client_of
 from berth.kube.kubeconfig import Access, write_kubeconfig
 from berth.runtime.addresses import LOOPBACK, THIS_MACHINE
 from berth.runtime.certificates import KeyPair, issued, server_context
-from berth.runtime.clock import Clock
+from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.files import write_file
 from berth.runtime.tasks import forever
 
@@ -138,10 +139,13 @@ class EmbeddedCluster:
 
         *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
+        self._server.is_starting = True
         self._server.open()
         await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
-        await publish(self._server.writes, self._reached_at, port)
+        now = rfc3339(self._clock.now())
+        await publish(self._server.writes, self._reached_at, port, now=now)
+        self._server.is_starting = False
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
         self.url = f"{scheme}://{host}:{port}"
@@ -163,6 +167,10 @@ class EmbeddedCluster:
             trusted = ssl.create_default_context(cadata=self.authority.decode())
             endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
         return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
+
+    def add_containers(self, containers: Containers) -> None:
+        """Have logs, commands and connections led to the containers of kubelets in this process."""
+        self._server.containers.append(containers)
 
     def in_process(self, user_agent: str, *, user: User) -> InProcessApi:
         """Return the API for a part of this cluster that is *user*, without a connection."""

@@ -6,6 +6,7 @@ and its parsers recurse, libyaml's without a limit. So the events of a text are 
 anything is made of them.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -75,6 +76,32 @@ def check(text: str | bytes) -> None:
         raise _unreadable(exc) from exc
 
 
+def repeated_keys(text: str | bytes) -> list[str]:
+    """Return what go-yaml says of keys that an object in *text* has twice, with their lines.
+
+    The text is one that :func:`load` could read.
+    """
+    return list(_repeated(yaml.compose(text, Loader=_Loader), set()))
+
+
+def _repeated(node: yaml.Node | None, seen: set[int]) -> Iterator[str]:
+    if id(node) in seen:  # by an alias
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item, seen)
+    elif isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            yield from _repeated(value, seen)
+            name = str(key.value)
+            if name in keys:
+                line = value.start_mark.line + 1
+                yield f"line {line}: key {json.dumps(name)} already set in map"
+            keys.add(name)
+
+
 def depth_of(value: Any) -> int:
     """Return how many objects and arrays are inside each other; 0 for other values."""
     return depth_and_size(value)[0]
@@ -88,8 +115,8 @@ def depth_and_size(value: Any) -> tuple[int, int]:
         size += sum(map(len, level))
         level = [
             child
-            for each in level
-            for child in (each.values() if isinstance(each, dict) else each)
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
             if isinstance(child, dict | list)
         ]
     return depth, size
@@ -152,7 +179,7 @@ class _Counter:
                 self._close(self._open.pop())
 
     def _alias(self, event: yaml.AliasEvent) -> _Size:
-        if any(each.anchor == event.anchor for each in self._open):
+        if any(mapping.anchor == event.anchor for mapping in self._open):
             raise _too_much(f"anchor {event.anchor!r} value contains itself", event)
         target = self._anchors.get(event.anchor or "")
         if target is None:

@@ -1,7 +1,7 @@
 """Metric families: declared, counted, and written as the text that Prometheus reads."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
@@ -18,6 +18,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
+
+from berth.runtime.release import EffectiveVersion
 
 LabelValues: TypeAlias = tuple[str, ...]
 """In the order of ``Family.labels``."""
@@ -52,6 +54,28 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """None for families of the process, which have no stability level."""
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    since: str = ""
+    """The release of Kubernetes that came with it; "" if all have it."""
+    until: str = ""
+    """The release that has it no more."""
+    hidden_since: str = ""
+    """The release that deprecates it and does not show it unless it is asked to."""
+    beta_since: str = ""
+    """The release in which its stability becomes BETA."""
+
+    def is_shown(self, version: EffectiveVersion, *, with_hidden: bool) -> bool:
+        """Tell whether a process that is like *version* shows the family."""
+        return not (
+            (self.since and not version.is_since(self.since))
+            or (self.until and version.is_since(self.until))
+            or (self.hidden_since and version.is_since(self.hidden_since) and not with_hidden)
+        )
+
+    def in_version(self, version: EffectiveVersion) -> "Family":
+        """Return the family with the stability that it has in *version*."""
+        if self.beta_since and version.is_since(self.beta_since):
+            return msgspec.structs.replace(self, stability=Stability.BETA)
+        return self
 
     @property
     def help(self) -> str:
@@ -124,6 +148,16 @@ class Counters:
         if self.family.labels:
             self._values.clear()
 
+    def keep(self, is_kept: Callable[[LabelValues], bool]) -> None:
+        """Forget what was counted by other labels."""
+        self._values = {labels: n for labels, n in self._values.items() if is_kept(labels)}
+
+    def copy(self) -> "Counters":
+        """Return the numbers as they are now."""
+        found = Counters(self.family)
+        found._values = self._values.copy()
+        return found
+
     def by(self, label: str) -> dict[str, float]:
         """Return the sums over all labels but one."""
         place, sums = self.family.labels.index(label), dict[str, float]()
@@ -144,6 +178,12 @@ class Distribution:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+
+    def copy(self) -> "Distribution":
+        """Return the numbers as they are now."""
+        found = Distribution(self.bounds)
+        found.counts, found.total = self.counts.copy(), self.total
+        return found
 
 
 class Histograms:
@@ -182,7 +222,7 @@ class Histograms:
 def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
     """Return all metrics and their content type, in the best format that *accept* names.
 
-    Must run on the event loop, for it reads what changes there.
+    Must run on the event loop where the collectors of *registry* read what changes there.
     """
     encode, content_type = choose_encoder(accept)
     return encode(_Observed(registry)), content_type

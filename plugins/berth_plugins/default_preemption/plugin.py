@@ -151,18 +151,21 @@ class DefaultPreemption(
             self._units if len(self._handle.pod_groups) else None,
         )
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
-        found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
-        if found.candidates:
+        preemption = dry_run.dry_run_preemption(
+            rows, num_candidates=self._num_candidates(len(rows))
+        )
+        if preemption.candidates:
             node = pod.pod.status.nominated_node_name or nominated
-            found = select_candidate(found, self._handle.rng, nominated=node)
-            assert found.chosen is not None
-            return PostFilterResult(None, found.chosen.node, found, tells_placement=self._tells)
-        errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]
+            preemption = select_candidate(preemption, self._handle.rng, nominated=node)
+            assert preemption.chosen is not None
+            chosen = preemption.chosen.node
+            return PostFilterResult(None, chosen, preemption, tells_placement=self._tells)
+        errors = [s for s in preemption.rejected.statuses.values() if s.code is Code.ERROR]
         if errors:
             status = Status.error(f"preemption: {aggregated(errors)}")
-            return PostFilterResult(status, preemption=found)
-        status = Status.unschedulable(f"preemption: {found.rejected.message()}")
-        return PostFilterResult(status, nominated_node="", preemption=found)
+            return PostFilterResult(status, preemption=preemption)
+        status = Status.unschedulable(f"preemption: {preemption.rejected.message()}")
+        return PostFilterResult(status, nominated_node="", preemption=preemption)
 
     async def pod_group_post_filter(
         self, group: PodGroup, attempt: PodGroupAttempt

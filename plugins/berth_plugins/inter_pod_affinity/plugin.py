@@ -278,17 +278,17 @@ class InterPodAffinity(
         key = change.what.partition("=")[0]
         near: list[Move] = []
         if key in terms.affinity_keys and required.affinity.of_rows(nodes, key)[row] <= 0:
-            found = _to_be_near(terms, nodes)
-            if found is None:
+            copy = _to_be_near(terms, nodes)
+            if copy is None:
                 return None
-            near.append(Move(row, found, comes=True))
+            near.append(Move(row, copy, comes=True))
         avoided = [matcher for of_key, matcher in terms.anti_affinity if of_key == key]
         ids = nodes.labels.ids(key)
         inside = np.flatnonzero((ids == ids[row]) & nodes.exists)
         in_the_way = (
-            Move(each, info)
-            for each in inside.tolist()
-            for info in nodes.pods[each].values()
+            Move(other_row, info)
+            for other_row in inside.tolist()
+            for info in nodes.pods[other_row].values()
             if self._num_repelling(pod, key, info.template)
             or any(_matches(matcher, info.template) for matcher in avoided)
         )
@@ -392,8 +392,10 @@ class InterPodAffinity(
 def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
     """Return the rows that have, in their domain of every key, a pod that all terms match."""
     # Where the node lacks the topology label, no pod counts.
-    found = [required.affinity.rows_with(nodes, key) for key in required.terms.affinity_keys]
-    pods_exist: Mask = found[0] if len(found) == 1 else np.logical_and.reduce(found)
+    rows_of_keys = [required.affinity.rows_with(nodes, key) for key in required.terms.affinity_keys]
+    pods_exist: Mask = (
+        rows_of_keys[0] if len(rows_of_keys) == 1 else np.logical_and.reduce(rows_of_keys)
+    )
     # The pod may be the first in a series with affinity to each other. Without an exception it
     # could never be scheduled. All topology labels must exist on the node nevertheless.
     is_first_pod = _is_first_pod(required, pod, nodes)
@@ -453,10 +455,10 @@ def _as_another(model: Pod) -> PodInfo:
     return PodInfo(msgspec.structs.replace(model, metadata=meta, spec=spec))
 
 
-def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
+def _too_near(counts: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell in which domains of *row* there are pods that must not be near."""
-    for key in found.keys:
-        count = int(found.of_rows(nodes, key)[row])
+    for key in counts.keys:
+        count = int(counts.of_rows(nodes, key)[row])
         if count > 0:
             domain = f"{key}={nodes.labels.values(key)[nodes.labels.ids(key)[row]]}"
             change = Change(

@@ -66,7 +66,10 @@ def test_incoming_pods_and_entities_are_counted() -> None:
     label = UNSCHEDULED_POD_ADD.label
     # The group came with a, and once more when b had joined it.
     assert world.queue.incoming_counts() == {("active", label): 1 + 1 + 2}
-    assert world.queue.incoming_group_counts() == {("active", label): 2}
+    assert world.queue.incoming_entity_counts() == {
+        ("active", label, "podgroup"): 2,
+        ("active", label, "pod"): 1,
+    }
 
 
 @pytest.mark.parametrize(

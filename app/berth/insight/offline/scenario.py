@@ -81,10 +81,10 @@ def objects_of(
     equally important. Objects of other *kinds* are left out; ScenarioError for one that is
     malformed.
     """
-    for each in sorted(raw, key=_key):
-        kind = kinds.get(each.get("kind", ""))
+    for manifest in sorted(raw, key=_key):
+        kind = kinds.get(manifest.get("kind", ""))
         if kind is not None:
-            yield read(each, kind.type)
+            yield read(manifest, kind.type)
 
 
 def _key(raw: Mapping[str, Any]) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from berth.kube.objects.pod_group import GroupKey
 from berth.runtime.tasks import at_once
 from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.scheduler.core.view import view_of
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.pod_reader import pod_reader
@@ -83,8 +84,8 @@ def explain_pod_group(
     options = SimulationOptions(preempts=False, start=snapshot.now)
     cluster = SimulatedCluster(config, registry, options, listers=snapshot.listers)
     fill(cluster, snapshot, snapshot.scheduler, with_waiting=True)
-    explainer = PodGroupExplainer(cluster.core.scheduler, clock=cluster.clock)
-    found = at_once(explainer.explaining(key, limit=limit))
-    if found is None:
+    explainer = PodGroupExplainer(view_of(cluster.core))
+    explanation = at_once(explainer.explaining(key, limit=limit))
+    if explanation is None:
         raise SnapshotError(f"pod group {key}: {NO_GROUP}")
-    return found
+    return explanation

@@ -169,12 +169,12 @@ class _DaemonSet(KubeStruct, frozen=True):
 def _exported(manifest: Mapping[str, Any]) -> _DaemonSet:
     """Return what of a DaemonSet's *manifest* may be written; nothing if it cannot be read."""
     try:
-        found = msgspec.convert(manifest, _DaemonSet)
+        daemon_set = msgspec.convert(manifest, _DaemonSet)
     except UNREADABLE:
         return _DaemonSet()
-    template = found.spec.template
+    template = daemon_set.spec.template
     template = _replace(template, metadata=_replace(template.metadata, annotations={}))
-    meta = _replace(found.metadata, annotations={})
+    meta = _replace(daemon_set.metadata, annotations={})
     return _DaemonSet(meta, _DaemonSetSpec(template))
 
 
@@ -224,8 +224,8 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
         got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
         raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
     objects: dict[str, list[Any]] = {DAEMON_SET: []}
-    for kind, found in _read_all(document, source, kinds_of(listers)):
-        objects.setdefault(kind, []).extend(found)
+    for kind, listed in _read_all(document, source, kinds_of(listers)):
+        objects.setdefault(kind, []).extend(listed)
     daemon_sets = tuple(objects.pop(DAEMON_SET))
     policies = {kind: objects.pop(kind) for kind in ADMISSION_KINDS if kind in objects}
     time = (document.metadata or {}).get("time", "") if is_ours else ""
@@ -253,11 +253,11 @@ def _read_all(
             where = f"{where}, {name}"
             kind, is_list = kinds.get(name), item.kind.endswith("List")
             if kind is not None:
-                found = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
-                yield name, found or ()
+                listed = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
+                yield name, listed or ()
             elif name in ADMISSION_KINDS:
-                each = _decode_raw(item.items) if is_list else [raw]
-                yield name, read_policies(ADMISSION_KINDS[name], each or ())
+                items = _decode_raw(item.items) if is_list else [raw]
+                yield name, read_policies(ADMISSION_KINDS[name], items or ())
             elif name == DAEMON_SET:
                 yield name, (_decode_all(item.items) if is_list else [_decode_one(raw)]) or ()
         except UNREADABLE as exc:

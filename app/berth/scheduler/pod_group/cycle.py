@@ -278,13 +278,13 @@ def not_found(key: GroupKey) -> str:
 
 
 def failed(member: Member, status: Status) -> Failed:
-    found = FeasibleNodes.nowhere(Diagnosis(0))
-    return Failed(member.queued.pod_info, member.profile.name, found, status)
+    nowhere = FeasibleNodes.nowhere(Diagnosis(0))
+    return Failed(member.queued.pod_info, member.profile.name, nowhere, status)
 
 
 def without_trial(member: Member, words: str) -> Unschedulable:
-    found = FeasibleNodes.nowhere(Diagnosis(0))
-    return Unschedulable(member.queued.pod_info, member.profile.name, found, KEEP, words=words)
+    nowhere = FeasibleNodes.nowhere(Diagnosis(0))
+    return Unschedulable(member.queued.pod_info, member.profile.name, nowhere, KEEP, words=words)
 
 
 def forget_scores(members: Sequence[Member]) -> None:

@@ -218,7 +218,7 @@ class EntityQueue(SchedulingQueue):
         self._pod_group = pod_group
         self._groups = GroupMembers()
         self.sub_queues.of_groups(self._groups)
-        self._incoming_groups: Counter[tuple[str, str]] = Counter()
+        self._incoming_entities: Counter[tuple[str, str, str]] = Counter()
 
     # What happens to pods
 
@@ -548,11 +548,11 @@ class EntityQueue(SchedulingQueue):
 
     def _note(self, sub_queue: str, label: str, queued: QueuedPodInfo, number: int = 1) -> None:
         super()._note(sub_queue, label, queued, number * len(queued.pods))
-        if isinstance(queued, QueuedPodGroupInfo):
-            self._incoming_groups[sub_queue, label] += number
+        kind = POD_GROUP if isinstance(queued, QueuedPodGroupInfo) else POD
+        self._incoming_entities[sub_queue, label, kind] += number
 
-    def incoming_group_counts(self) -> dict[tuple[str, str], int]:
-        return dict(self._incoming_groups)
+    def incoming_entity_counts(self) -> dict[tuple[str, str, str], int]:
+        return dict(self._incoming_entities)
 
 
 def _as_history(group: PodGroup, member: QueuedPodInfo) -> QueuedPodGroupInfo:

@@ -65,18 +65,18 @@ class Gates:
         not count as a run of PreEnqueue: of hundreds of pods that wait for their victims, each may
         be asked about whenever one of the victims goes.
         """
-        found = []
+        admitted = []
         for key, queued in [*group.to_ask.items()]:
             if pre_check is not None and not any(pre_check(each.pod) for each in queued.pods):
                 continue
             gate = self._by_name[queued.pod.spec.scheduler_name, group.gate]
-            statuses = (_ask(gate, each) for each in queued.pods)
-            refusal = next((each for each in statuses if not _is_success(each)), None)
+            statuses = (_ask(gate, pod) for pod in queued.pods)
+            refusal = next((status for status in statuses if not _is_success(status)), None)
             if refusal is None:
-                found.append(queued)
+                admitted.append(queued)
             elif isinstance(refusal, GatedUntilTold):
                 del group.to_ask[key]
-        return found
+        return admitted
 
 
 def _first_to_refuse(

@@ -86,12 +86,12 @@ class HintMap:
 
     def of(self, event: ClusterEvent) -> EventHints:
         """Return what is registered for *event*."""
-        found = self._known.get(event)
-        if found is None:
+        hints = self._known.get(event)
+        if hints is None:
             by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
             by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
             for profile, registered in self._registrations.items():
-                matching = [each for each in registered if each[1].event.matches(event)]
+                matching = [named for named in registered if named[1].event.matches(event)]
                 by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
                 for plugin, with_hint in matching:
                     indexes = by_rejector.setdefault((profile, plugin), ())
@@ -100,15 +100,21 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, self._label_of(event), by_profile, by_rejector)
-            self._known[event] = found
-        return found
+            hints = EventHints(event, self._label_of(event), by_profile, by_rejector)
+            self._known[event] = hints
+        return hints
 
     def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
         """Return all that finds the pods that a plugin rejected, for any event."""
         profile, plugin = rejector
-        of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
-        return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
+        return list(
+            dict.fromkeys(
+                index
+                for name, registration in self._registrations.get(profile, ())
+                if name == plugin
+                for index in registration.indexes
+            )
+        )
 
     def strategy_after(
         self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo

@@ -41,7 +41,14 @@ from berth.scheduler.queue.hints import (
 )
 from berth.scheduler.queue.in_flight import InFlight
 from berth.scheduler.queue.nominator import Nominator, PodLookup
-from berth.scheduler.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
+from berth.scheduler.queue.sub_queues import (
+    ACTIVE,
+    BACKOFF,
+    POD,
+    UNSCHEDULABLE,
+    SubQueue,
+    SubQueues,
+)
 from berth.scheduler.queue.unschedulable import SignatureGroup, UnschedulablePods
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
@@ -457,9 +464,9 @@ class SchedulingQueue:
         """Return the length of the in-flight list by event label."""
         return self._in_flight.counts()
 
-    def incoming_group_counts(self) -> dict[tuple[str, str], int]:
-        """Return how many groups ever entered as one, as :meth:`incoming_counts` does of pods."""
-        return {}
+    def incoming_entity_counts(self) -> dict[tuple[str, str, str], int]:
+        """Return the same by sub-queue, event and type of entity: pods of groups do not count."""
+        return {(*key, POD): count for key, count in self._incoming.items()}
 
     def incoming_counts(self) -> dict[tuple[str, str], int]:
         """Return how many pods ever entered, by sub-queue (gated is unschedulable) and event."""
@@ -538,7 +545,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [each for each in waiting if any(check(pod.pod) for pod in each.pods)]
+            waiting = [queued for queued in waiting if any(check(pod.pod) for pod in queued.pods)]
         if not waiting:
             return
         one = next(iter(waiting))

@@ -117,16 +117,16 @@ class DisruptionBudgets:
         return breaks
 
     def _about_pod(self, pod: PodInfo) -> list[BudgetKey]:
-        found = self._about.get(pod.template)
-        if found is None:
+        keys = self._about.get(pod.template)
+        if keys is None:
             namespace = pod.namespace
             budgets = self._lister.in_namespace(namespace).values() if pod.labels else ()
-            found = self._about[pod.template] = [
+            keys = self._about[pod.template] = [
                 (namespace, budget.metadata.name)
                 for budget in budgets
                 if self._selector(budget).matches(pod.labels)
             ]
-        return found
+        return keys
 
     def _selector(self, budget: PodDisruptionBudget) -> Selector:
         key = budget.metadata.namespace, budget.metadata.name

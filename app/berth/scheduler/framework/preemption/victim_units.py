@@ -73,7 +73,7 @@ class VictimUnits:
         Those of the group *but_not* are left out: a group does not preempt itself. In
         kube-scheduler 1.36 it may, if its own pods have a lower priority than it has.
         """
-        found = []
+        units = []
         seen = {but_not}
         for pod in pods:
             key = group_of(pod.pod)
@@ -85,14 +85,14 @@ class VictimUnits:
             of_unit = self._priority(pod, group)
             if key is None or group is None or not group.is_evicted_as_a_whole:
                 if of_unit < priority:
-                    found.append(VictimUnit((pod,), of_unit))
+                    units.append(VictimUnit((pod,), of_unit))
                 continue
             seen.add(key)
             state = self._pod_groups.get(key)
             if state is not None and of_unit < priority:
                 scheduled = tuple(state.scheduled.values())
-                found.append(VictimUnit(scheduled, of_unit, is_group=True))
-        return found
+                units.append(VictimUnit(scheduled, of_unit, is_group=True))
+        return units
 
 
 def pods_of(units: Iterable[VictimUnit]) -> list[PodInfo]:

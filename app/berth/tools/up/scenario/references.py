@@ -21,10 +21,10 @@ for _resource in (*STORED, *gated_kinds(FEATURE_GATES[RELEASE])):
 
 def resource_of(kind: str) -> ResourceType:
     """Return the resource of a kind that clusters have without definitions. Raises ValueError."""
-    found = _BY_KIND.get(kind)
-    if found is None:
+    resource = _BY_KIND.get(kind)
+    if resource is None:
         raise ValueError(f"kind {kind!r} is not built in; kinds are written as in manifests")
-    return found
+    return resource
 
 
 def _kind(text: str) -> str:
