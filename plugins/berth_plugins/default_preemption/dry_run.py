@@ -61,9 +61,8 @@ class DryRun(msgspec.Struct, frozen=True):
         known = self._known_selections()
         has_victims = self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority
         of_groups = None if self.units is None else self._unit_selection(self.units)
-        if of_groups is not None:
-            rows_of_groups = of_groups.rows()
-            has_victims |= rows_of_groups
+        rows_of_groups = self.nodes.no_rows() if of_groups is None else of_groups.rows()
+        has_victims |= rows_of_groups
         in_view = rows[: 2 * max(num_candidates, FEWEST)]  # mostly enough
         asked = found = 0
         while True:
