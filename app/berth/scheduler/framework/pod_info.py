@@ -1,6 +1,7 @@
 """Pods as the scheduler handles them: compiled once per template, queued with a history."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -354,15 +355,12 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
     """As it was seen last."""
     members: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
     """By ``namespace/name``; never empty while it waits."""
+    kinds: dict[str, Hashable] = msgspec.field(default_factory=dict)
+    """By ``namespace/name``, what pods alike have in common; None: there is no pod like it."""
+    num_of_kind: Counter[Hashable] = msgspec.field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.key = group_entity_key(self.group_key)
-
-    @classmethod
-    def of(cls, group: PodGroup, member: QueuedPodInfo) -> "QueuedPodGroupInfo":
-        """Make the entity of *group*, of which *member* is the first pod."""
-        members = {member.key: member}
-        return cls(member.pod_info, member.timestamp, group=group, members=members)
 
     @property
     def group_key(self) -> GroupKey:
@@ -377,17 +375,34 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
     def pods(self) -> Collection[QueuedPodInfo]:
         return self.members.values()
 
-    def put(self, member: QueuedPodInfo) -> None:
+    @property
+    def are_alike(self) -> bool:
+        """Whether all pods are of one kind."""
+        return len(self.num_of_kind) == 1 and None not in self.num_of_kind
+
+    def put(self, member: QueuedPodInfo, kind: Hashable) -> None:
         """Add a pod, or its newer version."""
+        self.take(member.key)
         self.members[member.key] = member
+        self.kinds[member.key] = kind
+        self.num_of_kind[kind] += 1
         self.pod_info = next(iter(self.members.values())).pod_info
 
-    def take(self, key: str) -> QueuedPodInfo | None:
-        """Take the pod ``namespace/name`` out; None if it is not here."""
-        member = self.members.pop(key, None)
+    def take(self, key: str) -> None:
+        """Take the pod ``namespace/name`` out, if it is here."""
+        if self.members.pop(key, None) is None:
+            return
+        kind = self.kinds.pop(key)
+        self.num_of_kind[kind] -= 1
+        if not self.num_of_kind[kind]:
+            del self.num_of_kind[kind]
         if self.members:
             self.pod_info = next(iter(self.members.values())).pod_info
-        return member
+
+    def clear(self) -> None:
+        """Take all pods out."""
+        self.members, self.kinds = {}, {}
+        self.num_of_kind.clear()
 
 
 def group_entity_key(group: GroupKey) -> str:

@@ -26,6 +26,7 @@ from berth.scheduler.framework.pod_info import (
     QueuedPodInfo,
     group_entity_key,
 )
+from berth.scheduler.framework.pod_signature import signature_in_group
 from berth.scheduler.queue.events_from_update import pod_scheduling_properties_change
 from berth.scheduler.queue.failure_cache import CachedFailure
 from berth.scheduler.queue.gating import PreCheck
@@ -194,6 +195,10 @@ class EntitySubQueues(SubQueues):
         }
         assert in_queues == members.queued
         assert all(entity.members for entity in members.queued.values()), "a group without pods"
+        for entity in members.queued.values():
+            kinds = {key: signature_in_group(pod.pod_info) for key, pod in entity.members.items()}
+            assert entity.kinds == kinds, "a pod was changed in place"
+            assert entity.num_of_kind == Counter(kinds.values())
         assert not members.queued.keys() & members.in_flight.keys(), "a group is tried and waits"
         assert members.pending.keys() <= members.in_flight.keys()
         waiting = [
@@ -244,7 +249,7 @@ class EntityQueue(SchedulingQueue):
         # Not in place: what a sub-queue files it under may be another now.
         self._remove(entity.key)
         self._replace_pod(queued, old, new)
-        entity.put(queued)
+        _put(entity, queued)
         match place:
             case SubQueue.ACTIVE:
                 self._active.add(entity)
@@ -312,7 +317,7 @@ class EntityQueue(SchedulingQueue):
             self._groups.incomplete.setdefault(key, {})[queued.key] = queued
         elif entity is not None:
             self._remove(entity.key)
-            entity.put(queued)
+            _put(entity, queued)
             self._restore(entity, sub_queue)
         else:
             entity = _as_history(group, queued)
@@ -423,9 +428,10 @@ class EntityQueue(SchedulingQueue):
         if members and group is None:
             self._groups.incomplete[key] = members
         elif members and group is not None:
-            entity.group, entity.members = group, {}
-            for each in members.values():
-                entity.put(each)
+            entity.group = group
+            entity.clear()
+            for member in members.values():
+                _put(entity, member)
             entity.unschedulable_plugins = set(unschedulable_plugins)
             entity.pending_plugins = set(pending_plugins)
             strategy = QueueingStrategy.IMMEDIATELY
@@ -494,11 +500,12 @@ class EntityQueue(SchedulingQueue):
         elif group is None:
             self._groups.incomplete.setdefault(key, {})[member.key] = member
         elif (entity := self._groups.queued.get(key)) is None:
-            entity = QueuedPodGroupInfo.of(group, member)
+            entity = QueuedPodGroupInfo(member.pod_info, member.timestamp, group=group)
+            _put(entity, member)
             self._put_back(entity, QueueingStrategy.IMMEDIATELY, label)
         else:
             strategy = self._take_out(entity)
-            entity.put(member)
+            _put(entity, member)
             if strategy is QueueingStrategy.IMMEDIATELY and self._gates.run_pre_enqueue_plugins(
                 member
             ):
@@ -557,7 +564,7 @@ class EntityQueue(SchedulingQueue):
 
 def _as_history(group: PodGroup, member: QueuedPodInfo) -> QueuedPodGroupInfo:
     """Return *group* with the history of its only waiting pod."""
-    return QueuedPodGroupInfo(
+    entity = QueuedPodGroupInfo(
         member.pod_info,
         member.timestamp,
         initial_attempt_timestamp=member.initial_attempt_timestamp,
@@ -569,8 +576,13 @@ def _as_history(group: PodGroup, member: QueuedPodInfo) -> QueuedPodGroupInfo:
         pending_plugins=set(member.pending_plugins),
         gating_plugin=member.gating_plugin,
         group=group,
-        members={member.key: member},
     )
+    _put(entity, member)
+    return entity
+
+
+def _put(entity: QueuedPodGroupInfo, member: QueuedPodInfo) -> None:
+    entity.put(member, signature_in_group(member.pod_info))
 
 
 def _each_of(groups: Iterable[dict[str, QueuedPodInfo]]) -> Iterator[QueuedPodInfo]:

@@ -21,7 +21,6 @@ from berth.scheduler.framework.events import (
     QueueingHintFn,
 )
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodGroupInfo, QueuedPodInfo
-from berth.scheduler.framework.pod_signature import signature_in_group
 from berth.scheduler.queue.rejected_pods import Rejector
 
 log = logging.getLogger(__name__)
@@ -214,12 +213,10 @@ def representatives(queued: QueuedPodInfo, *, about: Any = None) -> Sequence[Pod
     """
     if not isinstance(queued, QueuedPodGroupInfo):
         return (queued.pod_info,)
-    pods = [each.pod_info for each in queued.pods]
-    signatures = {signature_in_group(pod) for pod in pods}
-    if len(signatures) > 1 or None in signatures:
-        return pods
+    if not queued.are_alike:
+        return [member.pod_info for member in queued.pods]
     changed = queued.members.get(about.metadata.key) if isinstance(about, Pod) else None
-    return pods[:1] if changed is None else [pods[0], changed.pod_info]
+    return (queued.pod_info,) if changed is None else (queued.pod_info, changed.pod_info)
 
 
 def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:
