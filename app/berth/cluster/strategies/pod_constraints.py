@@ -263,6 +263,46 @@ def _profile(profile: Object, path: str) -> Errors:
 # The pod.
 
 
+IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""How the names of those begin that belong to the namespace of interprocess communication."""
+
+
+def _sysctls(sysctls: list[Object] | None, path: str) -> Errors:
+    names: set[str] = set()
+    for index, sysctl in enumerate(sysctls or ()):
+        name, at = sysctl.get("name") or "", f"{path}[{index}].name"
+        if not name:
+            yield field_errors.required(at)
+        elif complaints := syntax.sysctl(name):
+            yield from (field_errors.invalid(at, name, complaint) for complaint in complaints)
+        elif name in names:
+            yield field_errors.duplicate(at, name)
+        names.add(name)
+
+
+def _sysctls_of_host(spec: Object, path: str) -> Errors:
+    """Refuse kernel parameters of a namespace that the pod shares with its host."""
+    for index, sysctl in enumerate((spec.get("securityContext") or {}).get("sysctls") or ()):
+        name = sysctl.get("name") or ""
+        dotted = name.replace("/", ".")
+        at = f"{path}.securityContext.sysctls[{index}].name"
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            yield field_errors.invalid(at, name, "may not be specified when 'hostNetwork' is true")
+        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
+            yield field_errors.invalid(at, name, "may not be specified when 'hostIPC' is true")
+
+
+def _sub_path(mount: Object, path: str) -> Errors:
+    mounts = path.rpartition("[")[0]  # upstream does not say which of them
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    if sub_path and expression:
+        detail = "subPathExpr and subPath are mutually exclusive"
+        yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
+    for name, value in (("subPath", sub_path), ("subPathExpr", expression)):
+        for complaint in syntax.descending(value or ""):
+            yield field_errors.invalid(f"{mounts}.{name}", value, complaint)
+
+
 def _host_ports(spec: Object, path: str) -> Errors:
     """Refuse ports of a node that two containers want."""
     taken: set[str] = set()
@@ -551,7 +591,7 @@ POD_TABLE: Final[Table] = {
         "readinessGates": (),
         "schedulingGates": (_gates,),
         "topologySpreadConstraints": (),
-        ITSELF: (_distinct_spread, _host_ports),
+        ITSELF: (_distinct_spread, _host_ports, _sysctls_of_host),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
@@ -596,8 +636,7 @@ POD_TABLE: Final[Table] = {
     "core.v1.ConfigMapEnvSource": {"name": (required(),)},
     "core.v1.SecretEnvSource": {"name": (required(),)},
     "core.v1.VolumeMount": {
-        "subPath": (text(syntax.descending),),
-        "subPathExpr": (text(syntax.descending),),
+        ITSELF: (_sub_path,),
         "mountPropagation": (one_of("Bidirectional", "HostToContainer", "None"),),
         "recursiveReadOnly": (one_of("Disabled", "Enabled", "IfPossible"),),
     },
@@ -653,11 +692,10 @@ POD_TABLE: Final[Table] = {
         "runAsUser": (_ID_RANGE,),
         "runAsGroup": (_ID_RANGE,),
         "supplementalGroups": (of_each(_ID_RANGE),),
-        "sysctls": (distinct("name"),),
+        "sysctls": (_sysctls,),
         "fsGroupChangePolicy": (one_of("Always", "OnRootMismatch"),),
         "supplementalGroupsPolicy": (one_of("Merge", "Strict"),),
     },
-    "core.v1.Sysctl": {"name": (required(), text(syntax.sysctl))},
     "core.v1.SeccompProfile": {
         "type": (chosen("Localhost", "RuntimeDefault", "Unconfined"),),
         ITSELF: (_profile,),
