@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import KEEP, Failed, Nomination
@@ -45,7 +46,7 @@ class FeasibleTrial(PodGroupTrial):
 
         SCHEDULED says that enough have nodes, which may be none of *members*.
         """
-        self._refusal = None
+        self._refusal, self.placement_state = None, CycleState()
         progress = PlacementProgress(len(members), self._num_scheduled)
         status = self._feasible(members, progress)
         on_trial = frozenset(member.queued.uid for member in members)
