@@ -74,6 +74,10 @@ class PodGroupEntityCycle(PodGroupCycle):
         if not members:
             self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
             return ()
+        group = self._groups.get(key.namespace, key.name)  # extenders may have taken their time
+        if group is None:
+            self._fail_untried(popped, [member.queued for member in members], not_found(key))
+            return ()
         return await self._schedule_group(popped, members, group, started=started)
 
     def _without_skipped(self, queued: Sequence[QueuedPodInfo]) -> Iterator[Member]:
