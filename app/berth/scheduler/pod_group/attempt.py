@@ -68,6 +68,7 @@ class GroupAttempt:
         on_trial = frozenset(member.queued.uid for member in placed)
         trial = FeasibleTrial(self._steps, self._group, num_scheduled=0)
         with self._steps.cache.without_all(gone), ExitStack() as nominations:
+            trial.suspend(self._members, nominations)
             try:
                 for member in placed:
                     row = nodes.row_of.get(hosts[member.queued.uid])
