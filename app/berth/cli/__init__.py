@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "shadow": "report how a shadow compares with the scheduler of a cluster",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",
+    "completion": "print what makes a shell complete commands, flags and names",
     "health": "check whether a process is ready, for container health checks",
     "bench": "measure scheduling on this machine",
     "version": "print the version",
@@ -44,7 +45,7 @@ SPARED: Final = {
 
 
 def usage() -> str:
-    what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
+    what = "\n".join(f"  {command:<12}{does}" for command, does in COMMANDS.items())
     name = program()
     hint = (
         f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` prints the"
@@ -55,6 +56,8 @@ def usage() -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit status (2: wrong usage or configuration)."""
+    if "_ARGCOMPLETE" in os.environ:
+        import_module("berth.cli.completion").answer_shell(COMMANDS)
     name, *rest = argv or HELP
     if name == "help" and rest and rest[0] not in HELP:
         name, rest = rest[0], ["--help"]
