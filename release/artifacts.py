@@ -178,7 +178,7 @@ def make_image(engine: str, version: str) -> None:
 
     The environment variable ``PYTHON_IMAGE`` names another base image than the Dockerfile.
     """
-    tag = f"berth:{version}"
+    tag = f"localhost/berth:{version}"  # not one that somebody uses here
     archive = DIST / f"berth-{version}-image.tar"
     base = os.environ.get("PYTHON_IMAGE")
     run(engine, "build", *(("--build-arg", f"PYTHON={base}") if base else ()), "-t", tag, ".")
