@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
-from berth.kube.client.errors import ApiError
 from berth.runtime.errors import UserError
 from berth.runtime.printable import printable, printable_lines
 from berth.runtime.terminal import INTERRUPTED, CommandError, program, say_lines
@@ -72,8 +71,6 @@ def main(argv: Sequence[str]) -> int:
         return execute(name, rest)
     except UserError as exc:
         return _complain(f"{program(name)}: {exc}", status=2)
-    except ApiError as exc:
-        return _complain(f"{program(name)}: {printable(str(exc))}", status=1)
     except CommandError as exc:
         return _complain(f"{program(name)}: {exc}", status=1)
     except KeyboardInterrupt:
@@ -81,6 +78,12 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as exc:
+        from berth.kube.client.errors import ApiError  # which help does not wait for
+
+        if not isinstance(exc, ApiError):
+            raise
+        return _complain(f"{program(name)}: {printable(str(exc))}", status=1)
 
 
 def execute(command: str, argv: Sequence[str]) -> int:

@@ -7,7 +7,6 @@ the cluster, within :data:`PATIENCE`.
 """
 
 import argparse
-import asyncio
 import os
 import shlex
 import sys
@@ -161,6 +160,8 @@ COMPLETERS: Final[Mapping[tuple[str, str], Completer]] = {
 
 def _names(path: str, given: argparse.Namespace) -> list[tuple[str, str]]:
     """Return namespaces and names of the objects at *path* of the cluster that is meant."""
+    import asyncio
+
     from berth.kube.kubeconfig import usual_path
 
     kubeconfig = getattr(given, "kubeconfig", None) or os.environ.get("KUBECONFIG")
