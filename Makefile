@@ -65,8 +65,9 @@ $(RELEASE)/.ready: requirements-release.lock
 	$(RELEASE)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements-release.lock
 	touch $@
 
-# Needs uv; writes versions and hashes only, no index address.
-LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+# Needs uv; writes versions and hashes only, no index address. UPGRADE=--upgrade renews them.
+UPGRADE =
+LOCK = uv pip compile $(UPGRADE) --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 lock:
 	$(LOCK) pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(LOCK) pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --custom-compile-command "make lock"

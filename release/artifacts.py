@@ -1,6 +1,7 @@
 """The artifacts of a release: how each is made in ``dist/``, and tried.
 
-What can be made again is the same, byte for byte: archives have no times and owners.
+All but the image is the same, byte for byte, when it is made again: archives have no times and
+owners.
 """
 
 import gzip
@@ -40,12 +41,14 @@ UP: Final = (
 """An embedded cluster with a scheduler, which ends when all pods are placed."""
 
 
-def make_notes(version: str) -> None:
-    """Write what the changelog says of this release."""
+def make_notes(version: str, address: str) -> None:
+    """Write what the changelog says of this release, with links to the files at *address*."""
     sections = re.split(r"^## \[(.+?)\].*\n", CHANGELOG.read_text("utf-8"), flags=re.MULTILINE)
     notes = dict(zip(sections[1::2], sections[2::2], strict=True))
     text = notes.get(version, notes["Unreleased"])
-    (DIST / "NOTES.md").write_text(re.sub(r"\n\[.+\]: .*", "", text).strip() + "\n", "utf-8")
+    text = re.sub(r"\n\[.+\]: .*", "", text).strip()
+    text = re.sub(r"\]\((?!https?:)", f"]({address}/blob/v{version}/", text)
+    (DIST / "NOTES.md").write_text(f"{text}\n", "utf-8")
 
 
 def make_distributions() -> tuple[Path, Path]:
@@ -173,16 +176,19 @@ def container_engine() -> str | None:
     return None
 
 
-def make_image(engine: str, version: str) -> None:
+def make_image(engine: str, version: str, scratch: Path) -> None:
     """Build the image and save it; forget it, load it and run it.
 
     The environment variable ``PYTHON_IMAGE`` names another base image than the Dockerfile.
     """
     tag = f"localhost/berth:{version}"  # not one that somebody uses here
-    archive = DIST / f"berth-{version}-image.tar"
+    archive = DIST / f"berth-{version}-image.tar.gz"
     base = os.environ.get("PYTHON_IMAGE")
     run(engine, "build", *(("--build-arg", f"PYTHON={base}") if base else ()), "-t", tag, ".")
-    run(engine, "save", "-o", archive, tag)
+    scratch.mkdir()
+    run(engine, "save", "-o", scratch / "image.tar", tag)
+    with (scratch / "image.tar").open("rb") as saved, gzip.open(archive, "wb", 6) as packed:
+        shutil.copyfileobj(saved, packed, 1 << 20)
     run(engine, "image", "rm", tag)
     run(engine, "load", "-i", archive)
     said = run(engine, "run", "--rm", "--read-only", "--network=none", tag, "version")

@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         shutil.rmtree(DIST, ignore_errors=True)
         DIST.mkdir()
         with tempfile.TemporaryDirectory(prefix="berth-release-") as scratch:
-            left += make_all(project["version"], Path(scratch))
+            left += make_all(project["version"], project["urls"]["Source"], Path(scratch))
     except ReleaseError as exc:
         sys.stderr.write(f"release-check: {exc}\n")
         return 1
@@ -66,10 +66,10 @@ def left_to_do(project: Mapping[str, Any], tag: str) -> list[str]:
     return left
 
 
-def make_all(version: str, scratch: Path) -> list[str]:
+def make_all(version: str, address: str, scratch: Path) -> list[str]:
     """Make and try every artifact; return what could not be done here. Raises ReleaseError."""
     with step("release notes"):
-        artifacts.make_notes(version)
+        artifacts.make_notes(version, address)
     with step("wheel and source distribution"):
         wheel, sdist = artifacts.make_distributions()
     with step("the wheel, installed in an empty environment"):
@@ -92,7 +92,7 @@ def make_all(version: str, scratch: Path) -> list[str]:
         left.append("no image archive: neither docker nor podman answers here")
     else:
         with step(f"image, by {engine}, loaded and run"):
-            artifacts.make_image(engine, version)
+            artifacts.make_image(engine, version, scratch / "image")
     with step("checksums"):
         artifacts.make_checksums()
     return left

@@ -104,7 +104,7 @@ CHANGES = """# Changelog
 
 ### Added
 
-- Now.
+- [Now](docs/now.md).
 
 [Unreleased]: https://example.com/main
 [1.2.3]: https://example.com/1.2.3
@@ -114,7 +114,11 @@ CHANGES = """# Changelog
 @pytest.mark.parametrize(
     ("version", "notes"),
     [
-        pytest.param("1.2.3", "### Added\n\n- Now.\n", id="the section of the version"),
+        pytest.param(
+            "1.2.3",
+            "### Added\n\n- [Now](https://example.com/berth/blob/v1.2.3/docs/now.md).\n",
+            id="the section of the version",
+        ),
         pytest.param("9.9.9", "### Added\n\n- Later.\n", id="Unreleased before there is one"),
     ],
 )
@@ -124,7 +128,7 @@ def test_notes(version: str, notes: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(artifacts, "CHANGELOG", changelog)
     monkeypatch.setattr(artifacts, "DIST", tmp_path)
 
-    artifacts.make_notes(version)
+    artifacts.make_notes(version, "https://example.com/berth")
 
     assert (tmp_path / "NOTES.md").read_text("utf-8") == notes
 
