@@ -134,3 +134,28 @@ def test_the_script_of_a_shell_is_one(shell: str) -> None:
     )
     assert b"berth" in done.stdout
     subprocess.run([shell, "-n"], input=done.stdout, check=True)
+
+
+ASKED = {
+    "bash": 'COMP_LINE="berth expl"; COMP_POINT=10; COMP_TYPE=9; _python_argcomplete berth; '
+    'echo "${COMPREPLY[@]}"',
+    "fish": 'complete --do-complete "berth expl"',
+}
+
+
+@pytest.mark.parametrize("shell", ASKED)
+def test_a_shell_completes(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    berth = tmp_path / "berth"
+    berth.write_text(f'#!/bin/sh\nexec {sys.executable} -m berth "$@"\n', encoding="utf-8")
+    berth.chmod(0o755)
+    script = (
+        "berth completion fish | source" if shell == "fish" else 'eval "$(berth completion bash)"'
+    )
+    told = subprocess.check_output(
+        [shell, "-c", f"{script}; {ASKED[shell]}"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+        text=True,
+    )
+    assert told.split()[:1] == ["explain"]

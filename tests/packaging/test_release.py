@@ -196,3 +196,13 @@ def test_every_command_has_a_man_page_with_its_flags() -> None:
 
 def test_text_begins_no_request_of_roff() -> None:
     assert man.text(".5 of a \\ and --flag") == "\\&.5 of a \\e and \\-\\-flag"
+
+
+def test_the_plugin_for_krew_is_described_as_krew_asks() -> None:
+    plugin = yaml.safe_load((artifacts.FILES / "krew.yaml").read_text("utf-8"))
+    assert plugin["metadata"]["name"] == "berth"
+    assert len(plugin["spec"]["shortDescription"]) <= 50
+    (platform,) = plugin["spec"]["platforms"]
+    assert platform["bin"] == (artifacts.FILES / "kubectl-berth").name
+    assert platform["uri"].startswith(PROJECT["urls"]["Source"])
+    subprocess.run(["sh", "-n", artifacts.FILES / "kubectl-berth"], check=True)
