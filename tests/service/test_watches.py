@@ -119,7 +119,7 @@ async def test_groups_that_are_not_served_are_waited_for(caplog: pytest.LogCaptu
     api = Api()
     caplog.set_level(logging.WARNING, "berth.service.watches")
     async with watching(api) as (harness, clock):
-        [told] = [record for record in caplog.records if "feature gate" in record.getMessage()]
+        [told] = [record for record in caplog.records if record.__dict__.get("kind") == "PodGroup"]
         assert told.__dict__["feature_gates"] == "--feature-gates=GenericWorkload=true"
         assert told.__dict__["runtime_config"] == (
             "--runtime-config=scheduling.k8s.io/v1alpha2=true"

@@ -55,7 +55,13 @@ class GangWorld(World):
     def __init__(self, obj: Object, *pods: Object, there: tuple[Object, ...] = ()) -> None:
         self.workloads: Table[ResourceView] = Table()
         self.groups: Table[ResourceView] = Table()
-        super().__init__(obj, *pods, workloads=JobWorkloads(self.workloads, self.groups))
+        super().__init__(
+            obj,
+            *pods,
+            workloads=JobWorkloads(
+                self.workloads, self.groups, api_version="scheduling.k8s.io/v1alpha2"
+            ),
+        )
         for each in there:
             is_workload = "podGroupTemplates" in each["spec"]
             table = self.workloads if is_workload else self.groups

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
@@ -38,6 +39,7 @@ from berth.cluster.strategies import (
     certificates,
     configuration,
     cron_job,
+    device_taint_rules,
     devices,
     inert,
     job,
@@ -66,6 +68,8 @@ from berth.cluster.strategies.replica_set import REPLICA_SET
 from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
 from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
+from berth.runtime import release as releases
+from berth.runtime.release import RELEASE, EffectiveVersion
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
@@ -97,9 +101,15 @@ GROUPS: Final = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
     "metrics.k8s.io",
 )
 """In the order of a real server's discovery, which is what an ambiguous short name goes by."""
+
+
+SLICES_BY_POOL: Final = releases.Behaviour(
+    "1.37", "N3.17", "ResourceSlices can be listed and watched by the name of their pool."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,10 @@ class Behaviour:
     """Further fields of the :class:`ResourceType`."""
     rules: Mapping[str, Any] = field(default_factory=dict)
     """What :func:`of_schema` is told beyond the schema."""
+    more_selectable_fields: Mapping[releases.Behaviour, Mapping[str, Callable[[Object], str]]] = (
+        field(default_factory=dict)
+    )
+    """Those that only some releases have."""
 
 
 def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
@@ -228,6 +242,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         resource_slices.resource_slice(),
         RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
+        more_selectable_fields={SLICES_BY_POOL: selectable_fields.POOL_OF_SLICE},
+    ),
+    "resource.k8s.io/v1/devicetaintrules": ruled(
+        check=device_taint_rules.check_rule,
+        check_status=device_taint_rules.check_status,
+        generation=True,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
         default=policies.default_mutating_policy,
@@ -294,6 +314,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "apps/v1/controllerrevisions": ruled(immutable=("data",)),
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
+    "certificates.k8s.io/v1/podcertificaterequests": ruled(immutable=("spec",), generation=True),
+    "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
+        immutable=("spec",), generation=True
+    ),
     "certificates.k8s.io/v1/certificatesigningrequests": ruled(
         prepare=certificates.prepare,
         check=certificates.check,
@@ -398,11 +422,11 @@ RETURNED_WHEN_GONE: Final = frozenset(
 """Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
 
 
-def _resource(data: KindData) -> ResourceType:
+def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     path = f"{group_version}/{data.plural}"
     behaviour = BEHAVIOURS.get(path, Behaviour())
-    schema = builtin.schema_of(data.group, data.version, data.kind)
+    schema = builtin.schema_of(data.group, data.version, data.kind, version.emulation)
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
     subresources = {
@@ -419,6 +443,10 @@ def _resource(data: KindData) -> ResourceType:
             **behaviour.rules,
         },
     )
+    selectable = dict(behaviour.selectable_fields)
+    for difference, fields in behaviour.more_selectable_fields.items():
+        if version.has(difference):
+            selectable |= fields
     cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
     return ResourceType(
         group=data.group,
@@ -440,7 +468,7 @@ def _resource(data: KindData) -> ResourceType:
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns
         ),
-        selectable_fields=behaviour.selectable_fields,
+        selectable_fields=selectable,
         **behaviour.more,
     )
 
@@ -450,11 +478,16 @@ def _order(data: KindData) -> tuple[int, int, str]:
     return GROUPS.index(data.group), -int(data.version.removeprefix("v")), data.plural
 
 
-RESOURCES: Final = (
-    *(_resource(kind) for kind in sorted(builtin.kinds(), key=_order)),
-    *MEASURED,
-)
-"""In the order of discovery."""
+@cache
+def resources(release: str) -> tuple[ResourceType, ...]:
+    """Return the kinds that a server of *release* serves by default, in the order of discovery."""
+    version = EffectiveVersion.of(release)
+    known = sorted(builtin.kinds(release), key=_order)
+    return (*(_resource(kind, version) for kind in known), *MEASURED)
+
+
+RESOURCES: Final = resources(RELEASE)
+"""Those of the latest release."""
 
 STORED: Final = tuple(each for each in RESOURCES if each.is_stored)
 """Without those that are questions only."""
@@ -463,5 +496,8 @@ _BY_KEY = {(each.group, each.version, each.plural): each for each in RESOURCES}
 
 
 def find(group: str, version: str, plural: str) -> ResourceType:
-    """Return one of these kinds; KeyError when there is none."""
+    """Return one of these kinds; KeyError when there is none.
+
+    Its names and URL are the same in all releases that have it.
+    """
     return _BY_KEY[group, version, plural]

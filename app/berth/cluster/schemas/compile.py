@@ -1,14 +1,15 @@
 """Compile the published description of Kubernetes' API into the data files of this package.
 
-    python -m berth.cluster.schemas.compile OPENAPI DISCOVERY PROTOBUF RECORDED...
+    python -m berth.cluster.schemas.compile FOLDER RECORDED...
 
-The first three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
-(``schemas``), what a server serves by default with the columns of its tables (``resources``,
-``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
-the served kinds lead to is kept. The others are gzipped lines of JSON, each a request and a real
+FOLDER has three gzipped JSON files of each release: ``kubernetes-1.37-openapi.json.gz``, every
+OpenAPI v3 schema by its full name (``schemas``); ``-discovery``, what a server serves by default
+with the columns of its tables (``resources``, ``columns``); and ``-protobuf``, the numbers of
+protobuf fields (message → field → number, label, type). Only what the served kinds, and those of
+:data:`GATED`, lead to is kept. The others are gzipped lines of JSON, each a request and a real
 server's answer: their tables say what the columns are described as. Descriptions of fields come
-from the models of kubernetes-asyncio; those of object types, and of fields that hold one, from
-lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
+from the models of kubernetes-asyncio; those of object types, and of fields that it does not know,
+from lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
 """
 
 import gzip
@@ -22,10 +23,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from berth.cluster.resource_paths import parse_path
+from berth.runtime.release import RELEASES
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 MORE_ROOTS: Final = ("DeleteOptions", "ListMeta", "Status", "WatchEvent")
 """Object types of no kind that requests and answers carry."""
+
+GATED: Final = (
+    "io.k8s.api.scheduling.v1alpha3.CompositePodGroup",
+    "io.k8s.api.scheduling.v1alpha3.PodGroup",
+    "io.k8s.api.scheduling.v1alpha3.Workload",
+    "io.k8s.api.scheduling.v1beta1.PodGroup",
+    "io.k8s.api.scheduling.v1beta1.Workload",
+)
+"""Kinds that are served with a feature gate on, if the description of the release has them."""
 
 SCALARS: Final = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
@@ -79,9 +90,13 @@ POINTERS: Final = frozenset(
         ("AzureDiskVolumeSource", "readOnly"),
         ("CSIVolumeSource", "readOnly"),
         ("ClientIPConfig", "timeoutSeconds"),
+        ("CompositePodGroupSpec", "priority"),
+        ("CompositePodGroupTemplate", "priority"),
         ("DeploymentSpec", "replicas"),
         ("HorizontalPodAutoscalerStatus", "observedGeneration"),
         ("MutatingWebhook", "timeoutSeconds"),
+        ("PodGroupSpec", "priority"),
+        ("PodGroupTemplate", "priority"),
         ("PodSpec", "priority"),
         ("ReplicaSetSpec", "replicas"),
         ("ReplicationControllerSpec", "replicas"),
@@ -96,13 +111,16 @@ POINTERS: Final = frozenset(
 _STRING_POINTERS: Final = """
 CSIDriverSpec.fsGroupPolicy CSIPersistentVolumeSource.fsType
 CSIVolumeSource.fsType ClusterTrustBundleProjection.name ClusterTrustBundleProjection.signerName
-CronJobSpec.timeZone
+CompositePodGroupSpec.parentCompositePodGroupName CompositePodGroupSpec.preemptionPolicy
+CompositePodGroupTemplate.preemptionPolicy CronJobSpec.timeZone
 CustomResourceDefinitionVersion.deprecationWarning
 CustomResourceSubresourceScale.labelSelectorPath DeviceAttribute.string DeviceAttribute.version
-DeviceConstraint.matchAttribute DeviceConstraint.distinctAttribute Endpoint.hostname
+DeviceConstraint.matchAttribute DeviceConstraint.distinctAttribute
+DeviceTaintSelector.device DeviceTaintSelector.driver DeviceTaintSelector.pool Endpoint.hostname
 Endpoint.nodeName Endpoint.zone EndpointAddress.nodeName EndpointPort.appProtocol
-EndpointPort.name EndpointPort.protocol GRPCAction.service
-HPAScalingRules.selectPolicy HTTPIngressPath.pathType HostPathVolumeSource.type
+EndpointPort.name EndpointPort.protocol GRPCAction.mode GRPCAction.service
+HPAScalingRules.selectPolicy HTTPGetAction.protocol HTTPIngressPath.pathType
+HostPathVolumeSource.type
 ISCSIPersistentVolumeSource.initiatorName ISCSIVolumeSource.initiatorName
 IngressClassParametersReference.apiGroup IngressClassParametersReference.namespace
 IngressClassParametersReference.scope IngressPortStatus.error IngressSpec.ingressClassName
@@ -111,21 +129,27 @@ JobStatus.failedIndexes LeaseSpec.holderIdentity LeaseSpec.preferredHolder Lease
 LoadBalancerIngress.ipMode LocalVolumeSource.fsType MatchResources.matchPolicy
 MetricIdentifier.name MutatingWebhook.failurePolicy MutatingWebhook.matchPolicy
 MutatingWebhook.reinvocationPolicy MutatingWebhook.sideEffects NetworkPolicyPort.protocol
+NodeAllocatableMapping.capacityKey
 ParamRef.parameterNotFoundAction PersistentVolumeClaimSpec.storageClassName
 PersistentVolumeClaimSpec.volumeAttributesClassName PersistentVolumeClaimSpec.volumeMode
 PersistentVolumeClaimStatus.currentVolumeAttributesClassName
 PersistentVolumeSpec.volumeAttributesClassName PersistentVolumeSpec.volumeMode
 PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy
 PodFailurePolicyOnExitCodesRequirement.containerName
+PodGroupResourceClaim.resourceClaimName PodGroupResourceClaim.resourceClaimTemplateName
+PodGroupResourceClaimStatus.resourceClaimName PodGroupSpec.parentCompositePodGroupName
+PodGroupSpec.preemptionPolicy PodGroupTemplate.preemptionPolicy
 PodResourceClaim.resourceClaimName PodResourceClaim.resourceClaimTemplateName
 PodResourceClaimStatus.resourceClaimName PodSchedulingGroup.podGroupName
 PodSecurityContext.fsGroupChangePolicy PodSecurityContext.seLinuxChangePolicy
 PodSecurityContext.supplementalGroupsPolicy PodSpec.hostnameOverride PodSpec.preemptionPolicy
 PodSpec.runtimeClassName PriorityClass.preemptionPolicy ResourceSliceSpec.nodeName
+ResourceSliceSpec.partitionTypeAttribute
 RuleWithOperations.scope SeccompProfile.localhostProfile
 SecurityContext.procMount ServicePort.appProtocol
 ServiceReference.path ServiceSpec.internalTrafficPolicy ServiceSpec.ipFamilyPolicy
 ServiceSpec.loadBalancerClass StorageClass.reclaimPolicy StorageClass.volumeBindingMode
+StorageHealthCondition.accessMode StorageHealthCondition.volumeMode
 TopologySpreadConstraint.nodeAffinityPolicy TopologySpreadConstraint.nodeTaintsPolicy
 TypedLocalObjectReference.apiGroup TypedObjectReference.apiGroup TypedObjectReference.namespace
 ValidatingAdmissionPolicySpec.failurePolicy ValidatingWebhook.failurePolicy
@@ -134,6 +158,8 @@ VolumeAttachmentSource.persistentVolumeName VolumeMount.mountPropagation
 VolumeMount.recursiveReadOnly VolumeMountStatus.recursiveReadOnly WebhookClientConfig.url
 WindowsSecurityContextOptions.gmsaCredentialSpec
 WindowsSecurityContextOptions.gmsaCredentialSpecName WindowsSecurityContextOptions.runAsUserName
+WorkloadPodGroupResourceClaim.resourceClaimName
+WorkloadPodGroupResourceClaim.resourceClaimTemplateName
 """
 STRING_POINTERS: Final = frozenset(tuple(each.split(".")) for each in _STRING_POINTERS.split())
 """Strings that are pointers, by type and field: empty is not the same as unset."""
@@ -194,19 +220,26 @@ NULL_TIMES: Final = frozenset(
 Json = dict[str, Any]
 
 
-def main(openapi: Path, discovery: Path, protobuf: Path, *recorded: Path) -> None:
+def main(folder: Path, *recorded: Path) -> None:
     """Write the data files beside this one."""
-    published, served = _read(openapi), _read(discovery)
-    here = Path(__file__).parent
-    schemas = compiled(published["schemas"], served["resources"], _read(protobuf))
-    data = {
-        "release": published["release"],
-        "schemas": schemas,
-        "resources": served["resources"],
-        "columns": described(served["columns"], dict(column_descriptions(recorded))),
-    }
-    _write(here / "kubernetes-1.36.json.gz", data)
-    _write(here / "descriptions-1.36.json.gz", descriptions(schemas))
+    here, texts = Path(__file__).parent, dict(column_descriptions(recorded))
+    known: Json = {}
+    for release in RELEASES:
+        published, served, messages = (
+            _read(folder / f"kubernetes-{release}-{part}.json.gz")
+            for part in ("openapi", "discovery", "protobuf")
+        )
+        schemas = compiled(published["schemas"], served["resources"], messages)
+        data = {
+            "release": published["release"],
+            "schemas": schemas,
+            "resources": served["resources"],
+            "columns": described(served["columns"], texts),
+        }
+        _write(here / f"kubernetes-{release}.json.gz", data)
+        for name, schema in schemas.items():
+            known.setdefault(name, {"fields": {}})["fields"] |= schema["fields"]
+    _write(here / "descriptions.json.gz", descriptions(dict(sorted(known.items()))))
 
 
 def column_descriptions(recorded: Iterable[Path]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -251,6 +284,7 @@ def compiled(schemas: Json, resources: Json, messages: Json) -> Json:
     """Return the schemas that *resources* lead to, in the form of the data file."""
     found: Json = {}
     todo = [*roots(schemas, resources), *(META + each for each in MORE_ROOTS)]
+    todo += [name for name in GATED if name in schemas]
     while todo:
         name = todo.pop()
         if name in found or name in SCALARS:

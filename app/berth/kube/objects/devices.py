@@ -184,7 +184,9 @@ class ResourceSlice(KubeStruct, frozen=True, gc=False):
 # What administrators taint.
 
 DEVICE_TAINT_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
-"""Where the API server has DeviceTaintRules: the one place that knows the version."""
+"""Where the API server of 1.36 has DeviceTaintRules."""
+DEVICE_TAINT_RULE_VERSIONS: Final = ("v1", "v1beta2")
+"""Those in which they can be read: that of 1.37, which has both, and that of 1.36."""
 
 
 class DeviceTaintSelector(KubeStruct, frozen=True, gc=False):
@@ -205,6 +207,7 @@ class DeviceTaintRule(KubeStruct, frozen=True, gc=False):
 
     spec: DeviceTaintRuleSpec
     metadata: ObjectMeta = ObjectMeta()
+    api_version: str = ""
 
 
 # What users ask for.

@@ -21,6 +21,7 @@ from berth.kube.objects.cluster import (
     StatefulSet,
 )
 from berth.kube.objects.devices import (
+    DEVICE_TAINT_RULE_VERSIONS,
     DEVICE_TAINT_RULES,
     DeviceClass,
     DeviceTaintRule,
@@ -286,7 +287,13 @@ class Listers:
 
     device_taint_rules: Lister[DeviceTaintRule] = listed(
         # Their changes wake pods as changes of the slices that they taint.
-        Kind(DEVICE_TAINT_RULES, DeviceTaintRule, namespaced=False, feature=DRA_DEVICE_TAINT_RULES)
+        Kind(
+            DEVICE_TAINT_RULES,
+            DeviceTaintRule,
+            namespaced=False,
+            feature=DRA_DEVICE_TAINT_RULES,
+            versions=DEVICE_TAINT_RULE_VERSIONS,
+        )
     )
     pod_groups: Lister[PodGroup] = listed(
         Kind(
