@@ -13,7 +13,7 @@ from berth.cluster.kinds.gates import SCHEDULING
 from berth.cluster.resources import Column, Object, ResourceType, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
-from berth.cluster.strategies import workloads
+from berth.cluster.strategies import pod_groups_beta as rules
 from berth.cluster.strategies.by_schema import of_schema
 
 BETA: Final = "v1beta1"
@@ -33,33 +33,33 @@ def groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
         "PodGroup",
         release,
         status=True,
-        prepare=workloads.prepare_pod_group(features),
-        check=workloads.check_pod_group,
-        check_create=workloads.check_gates_of_group(features),
-        check_update=workloads.check_group_update,
-        check_status=workloads.check_pod_group_status,
+        prepare=rules.prepare_pod_group(features),
+        check=rules.check_pod_group,
+        check_create=rules.check_gates_of_group(features),
+        check_update=rules.check_group_update,
+        check_status=rules.check_pod_group_status,
     )
     of_workloads = _kind(
         BETA,
         "Workload",
         release,
         status=False,
-        prepare=workloads.prepare_workload(features),
-        check=workloads.check_workload,
-        check_create=workloads.check_gates_of_workload(features),
-        check_update=workloads.check_workload_update,
+        prepare=rules.prepare_workload(features),
+        check=rules.check_workload,
+        check_create=rules.check_gates_of_workload(features),
+        check_update=rules.check_workload_update,
     )
     yield from (pod_groups, of_workloads)
-    if workloads.COMPOSITE_POD_GROUP in features:
+    if rules.COMPOSITE_POD_GROUP in features:
         yield _kind(
             ALPHA,
             "CompositePodGroup",
             release,
             status=True,
-            prepare=workloads.prepare_composite(features),
-            check=workloads.check_composite,
-            check_create=workloads.check_gates_of_group(features),
-            check_update=workloads.check_group_update,
+            prepare=rules.prepare_composite(features),
+            check=rules.check_composite,
+            check_create=rules.check_gates_of_group(features),
+            check_update=rules.check_group_update,
         )
         for kind in (pod_groups, of_workloads):
             yield replace(

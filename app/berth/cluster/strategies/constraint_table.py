@@ -11,7 +11,7 @@ from typing import Any, Final
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
-from berth.cluster.strategies import syntax
+from berth.cluster.strategies import newer_constraints, syntax
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
@@ -36,6 +36,7 @@ from berth.cluster.strategies.constraints import (
     selector,
     text,
 )
+from berth.cluster.strategies.newer_constraints import combined
 from berth.cluster.strategies.quantities import is_extended, validate_quantity
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
@@ -721,8 +722,9 @@ TABLE: Final[Table] = {
     },
     "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
 }
-CONSTRAINTS: Final = Constraints(TABLE)
-_BEYOND_ENUMS: Final = Constraints(TABLE, enums=False)
+EVERYTHING: Final = combined(TABLE, newer_constraints.TABLE)
+CONSTRAINTS: Final = Constraints(EVERYTHING)
+_BEYOND_ENUMS: Final = Constraints(EVERYTHING, enums=False)
 
 
 def constrained(group: str, version: str, kind: str, validate: Hook) -> Hook:

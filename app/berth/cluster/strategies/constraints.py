@@ -57,7 +57,11 @@ class Constraints:
         """Return what to look at in an object: what the table says first, in its order."""
         if (plan := self._plans.get(schema)) is None:
             rules = self._of(schema)
-            plan = [(name, schema.fields[name] if name else None, rules[name]) for name in rules]
+            plan = [
+                (name, schema.fields.get(name), rules[name])
+                for name in rules
+                if not name or name in schema.fields  # an earlier release has fewer fields
+            ]
             plan += [
                 (name, field, (enumerated(*field.enum),) if self._lists(field) else ())
                 for name, field in schema.fields.items()

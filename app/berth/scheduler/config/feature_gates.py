@@ -108,6 +108,20 @@ TURNABLE: Final = frozenset(
 )
 """Gates that berth acts on."""
 
+OF_API: Final = frozenset(
+    {
+        "AtomicWriteVolumeUserFields",
+        "CSIVolumeHealth",
+        "DRAPartitionableDevicesType",
+        "EmptyDirVolumeMode",
+        "EvictionRequestAPI",
+        "GRPCContainerProbeTLS",
+        "H2CContainerProbe",
+        "VolumeBindMountOptions",
+    }
+)
+"""Gates without effect on a scheduler: the embedded cluster keeps the fields behind them."""
+
 CONSULTED: Final = frozenset(
     {
         "ComponentFlagz",
@@ -274,7 +288,7 @@ def warnings(given: Mapping[str, bool], version: EffectiveVersion = LATEST) -> I
     no more.
     """
     gates, removed = FEATURE_GATES[version.emulation], _removed(version)
-    without_effect = gates.keys() - CONSULTED - TURNABLE - STAGES.keys()
+    without_effect = gates.keys() - CONSULTED - TURNABLE - OF_API - STAGES.keys()
     for name, value in given.items():
         if name in removed:
             yield f"unrecognized feature gate: {name}"

@@ -25,6 +25,7 @@ from berth.cluster.writes.admission.disabled_fields import (
     DisabledFields,
     DisabledPodFields,
 )
+from berth.cluster.writes.admission.disabled_types import DisabledTypes
 from berth.cluster.writes.admission.escalation import Escalation
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
@@ -115,6 +116,7 @@ def standard_admission(
     steps: tuple[Step, ...] = (
         DisabledPodFields(features),
         DisabledFields(features),
+        DisabledTypes(features),
         DisabledComparisons(features),
         DisabledNodeAllocatableResources(features),
         NamespaceLifecycle(store),
