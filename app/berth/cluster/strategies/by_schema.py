@@ -1,6 +1,7 @@
 """Rules that the schema says: defaults and enums, for kinds that need few others."""
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -149,7 +150,7 @@ def fill_defaults(schema: Schema, obj: Object) -> None:
     for name, field in _with_defaults(schema).items():
         value = obj.get(name)
         if field.default is not None and (value is None or (field.by_value and not value)):
-            obj[name] = field.default
+            obj[name] = deepcopy(field.default)
         elif value is not None:
             for below, child, _ in objects_in(field.type, value):
                 fill_defaults(below, child)
