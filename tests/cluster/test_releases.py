@@ -50,6 +50,11 @@ class Server:
     async def post(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
         return await self._http.post(path, json=body)
 
+    async def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        answer = await self._http.put(path, json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
     async def kinds(self) -> set[str]:
         """Return ``group/version/plural`` of what discovery has of named groups."""
         groups = (await self.get("/apis"))["groups"]
@@ -126,3 +131,46 @@ async def test_a_field_that_a_release_does_not_have_is_unknown(release: str, war
 def test_hollow_nodes_are_of_the_release(release: str) -> None:
     node = NodeTemplate(release=release).node("n", index=0, now=NOW)
     assert node["status"]["nodeInfo"]["kubeletVersion"] == f"v{PATCHES[release]}-berth"
+
+
+def pod(name: str = "p") -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+@pytest.mark.parametrize(("release", "code"), [("1.36", 201), ("1.37", 422)])
+async def test_a_pod_is_bound_to_what_could_be_a_node(release: str, code: int) -> None:
+    server = Server(release)
+    pods = "/api/v1/namespaces/default/pods"
+    await server.post(pods, pod())
+    answer = await server.post(f"{pods}/p/binding", {"target": {"name": "No_Node"}})
+    assert answer.status_code == code
+    if code == 422:
+        assert 'target.name: Invalid value: "No_Node"' in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("release", "written", "want"),
+    [
+        pytest.param("1.36", {}, None, id="1.36 forgets what a write leaves out"),
+        pytest.param("1.37", {}, ["gpu"], id="1.37 keeps it"),
+        pytest.param(
+            "1.37",
+            {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "other"}]},
+            ["gpu"],
+            id="unless it says something else",
+        ),
+    ],
+)
+async def test_what_a_status_says_of_claims(
+    release: str, written: dict[str, Any], want: list[str] | None
+) -> None:
+    server = Server(release)
+    path = "/api/v1/namespaces/default/pods"
+    made = {**pod(), "kind": "Pod", "apiVersion": "v1"}
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]
+    stored = (await server.post(path, made)).json()
+    said = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]}
+    stored = await server.put(f"{path}/p/status", {**stored, "status": said})
+    after = await server.put(f"{path}/p/status", {**stored, "status": written})
+    found = [each["name"] for each in after["status"].get("resourceClaimStatuses") or []]
+    assert (found or None) == want

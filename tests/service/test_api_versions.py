@@ -60,15 +60,15 @@ class Api:
         self._served = served
         self.watched: set[str] = set()
 
-    async def request(self, _method: str, path: str, **_more: Any) -> bytes:
-        group_version = path.removeprefix("/apis/")
+    async def request(self, *args: Any, **_more: Any) -> bytes:
+        group_version = str(args[1]).removeprefix("/apis/")
         if group_version.startswith((DEVICES, GROUPS)) and group_version not in self._served:
             raise NotFoundError(404, "NotFound", "the server could not find the requested resource")
         kinds = self._served.get(group_version, {})
         resources = [{"name": plural, "kind": kind} for plural, kind in kinds.items()]
         return msgspec.json.encode({"resources": resources})
 
-    async def watch(self, path: str, _params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         self.watched.add(path)
         yield initial_end(2)
         await asyncio.get_running_loop().create_future()

@@ -26,6 +26,14 @@ ALPHA: Final = f"{SCHEDULING}/v1alpha2"
 WORKLOADS: Final = "workloads"
 POD_GROUPS: Final = "podgroups"
 
+SCHEDULING_FIELDS: Final = (
+    "schedulingPolicy",
+    "schedulingConstraints",
+    "disruptionMode",
+    "resourceClaims",
+)
+"""Those that a Job, the template of a group and the group have in common, since 1.37."""
+
 LONGEST_NAME: Final = 253
 FNV_OFFSET, FNV_PRIME = 0x811C9DC5, 0x01000193
 
@@ -71,12 +79,13 @@ class JobWorkloads:
 
     def of(self, job: JobView, pods: Sequence[PodView]) -> Gang:
         """Return how the *pods* of *job*, those that it has and those to come, are scheduled."""
-        if not is_gang(job.spec):
+        scheduling = _scheduling_of(job)
+        if scheduling is None:
             return ALONE
         meta = job.metadata
         workloads = list(_relevant(job, self._of_job.get(meta.key).values()))
         if not workloads:
-            return Gang(create=self._new_workload(job)) if _is_new(job, pods) else ALONE
+            return Gang(create=self._new_workload(job, scheduling)) if _is_new(job, pods) else ALONE
         workload = workloads[0]
         templates = workload.spec.get("podGroupTemplates") or []
         if len(workloads) > 1 or not _is_controlled(workload, job) or len(templates) != 1:
@@ -89,12 +98,11 @@ class JobWorkloads:
             return ALONE
         return Gang(groups[0].metadata.name)
 
-    def _new_workload(self, job: JobView) -> Create:
+    def _new_workload(self, job: JobView, scheduling: Object) -> Create:
         name = job.metadata.name
-        gang = {"gang": {"minCount": job.parallelism}}
         spec = {
             "controllerRef": {"apiGroup": JOBS.group, "kind": JOBS.kind, "name": name},
-            "podGroupTemplates": [{"name": f"{name}-pgt-0", "schedulingPolicy": gang}],
+            "podGroupTemplates": [{"name": f"{name}-pgt-0", **scheduling}],
         }
         owners = [owner_reference(job, JOBS)]
         return self._create(job, WORKLOADS, "Workload", workload_name(job), owners, spec)
@@ -109,7 +117,7 @@ class JobWorkloads:
         }
         spec = {
             **self._reference(meta.name, template["name"]),
-            "schedulingPolicy": template["schedulingPolicy"],
+            **{name: template[name] for name in SCHEDULING_FIELDS if name in template},
         }
         name = pod_group_name(meta.name, template["name"])
         owners = [owner_reference(job, JOBS), of_workload]
@@ -135,6 +143,24 @@ class JobWorkloads:
         metadata = {"name": name, "namespace": namespace, "ownerReferences": owners}
         body = {"apiVersion": self._api_version, "kind": kind, "metadata": metadata, "spec": spec}
         return Create(f"/apis/{self._api_version}/namespaces/{namespace}/{plural}", body)
+
+
+def _scheduling_of(job: JobView) -> Object | None:
+    """Return how the pods of *job* are scheduled as a group; None: they are none.
+
+    A Job may say so itself since 1.37. That a gang without a count is all of its pods, and that the
+    rule for Jobs that say nothing is that of 1.36, are guesses (1.37 spec N14).
+    """
+    said: Object = job.spec.get("scheduling") or {}
+    template: Object = (job.spec.get("template") or {}).get("spec") or {}
+    policy: Object | None = said.get("schedulingPolicy")
+    if policy is None or template.get("schedulingGroup") is not None:
+        gang = {"schedulingPolicy": {"gang": {"minCount": job.parallelism}}}
+        return gang if is_gang(job.spec) else None
+    if policy.get("gang") is not None:
+        policy = {"gang": {"minCount": policy["gang"].get("minCount") or job.parallelism}}
+    rest = {name: said[name] for name in SCHEDULING_FIELDS[1:] if name in said}
+    return {"schedulingPolicy": policy, **rest}
 
 
 def workload_name(job: JobView) -> str:

@@ -15,7 +15,10 @@ from berth.cluster.writes.admission.certificates import (
     CertificateSubjectRestriction,
 )
 from berth.cluster.writes.admission.chain import Admission
-from berth.cluster.writes.admission.claim_statuses import DisabledNodeAllocatableResources
+from berth.cluster.writes.admission.claim_statuses import (
+    DisabledNodeAllocatableResources,
+    KeptClaimStatuses,
+)
 from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -51,6 +54,7 @@ from berth.cluster.writes.admission.storage_object_in_use_protection import (
 from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
 from berth.cluster.writes.identities import Identities
 from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
 
 PLUGINS: Final = (
     "CertificateApproval",
@@ -94,6 +98,7 @@ class MakeAdmission(Protocol):
         identities: Identities,
         async_steps: Sequence[AsyncStep],
         features: Collection[str] = (),
+        release: str = RELEASE,
     ) -> Admission: ...
 
 
@@ -105,6 +110,7 @@ def standard_admission(
     identities: Identities,
     async_steps: Sequence[AsyncStep],
     features: Collection[str] = DEFAULT_FEATURES,
+    release: str = RELEASE,
     disabled: Collection[str] = (),
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others.
@@ -119,6 +125,7 @@ def standard_admission(
         DisabledTypes(features),
         DisabledComparisons(features),
         DisabledNodeAllocatableResources(features),
+        KeptClaimStatuses(release),
         NamespaceLifecycle(store),
         GangSizeIsFixed(features),
         PodGroupWorkloadExists(store),
