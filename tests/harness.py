@@ -25,6 +25,7 @@ from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.in_memory_api import InMemoryApi
 from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
+from berth.scheduler.core.view import view_of
 from berth.scheduler.extender.build import build_extenders
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import Plugin, PluginArgs
@@ -249,6 +250,7 @@ class Harness:
             ),
         )
         self.cache, self.queue = self.core.cache, self.core.queue
+        self.view = view_of(self.core)
         self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
         self.preemptions = self.core.preemptions
         self.handlers = {kind.type: handler for kind, handler in self.core.handlers.items()}

@@ -13,6 +13,7 @@ from docs.generate import (
     metrics,
     node_groups,
     plugin_api,
+    releases,
     scenario,
 )
 from docs.generate.terminal import screenshots
@@ -27,6 +28,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/metrics.md": metrics.page,
     "reference/node-groups.md": node_groups.page,
     "reference/plugin-api.md": plugin_api.page,
+    "reference/releases.md": releases.page,
     "reference/scenario.md": scenario.page,
     **screenshots(),
 }

@@ -116,7 +116,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
             return Status.error(f"pod group state not found for pod group {key}"), 0.0
         if pods.scheduled_pods_count < min_count:
             if not state.on_trial:
-                state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
+                state.pods_to_activate.update((pod.key, pod) for pod in pods.unscheduled())
             return TOO_FEW_SCHEDULED, PERMIT_SECONDS
         if not state.on_trial:
             self._handle.allow_waiting(pods.scheduled.keys(), self.NAME)

@@ -1,12 +1,14 @@
 """ImageLocality: prefer nodes that already have the pod's images."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from berth.kube.objects.pod import Pod
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
     MAX_NODE_SCORE,
@@ -22,36 +24,51 @@ _MIB: Final = 1024**2
 MIN_THRESHOLD: Final = 23 * _MIB
 """Images of so many bytes together are not worth a preference."""
 MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB
-"""So many bytes per container are worth the full score."""
+"""So many bytes per container or image volume are worth the full score."""
+
+
+COUNTS_IMAGE_VOLUMES: Final = Behaviour(
+    "1.37",
+    "N3.3",
+    "ImageLocality gives the full score for 1000 MiB per container and image volume, not only per"
+    " container.",
+)
 
 
 class ImageLocality(ScorePlugin):
-    """Scores nodes by the size of the pod's images they have (spec §5.10).
+    """Scores nodes by the size of the pod's images they have (spec §5.10, 1.37 spec N3.3).
 
     Each image counts ``size * nodes having it / all nodes``, so that a large image on one node does
-    not draw all pods there. With *low* = 23 MiB and *high* = 1000 MiB per container the score is
-    ``100 * (clamp(sum, low, high) - low) / (high - low)``.
+    not draw all pods there. With *low* = 23 MiB and *high* = 1000 MiB per container and image
+    volume the score is ``100 * (clamp(sum, low, high) - low) / (high - low)``.
     """
 
     NAME = "ImageLocality"
     INPUTS = Input.CONTAINERS
+
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        self._counts_volumes = handle is None or COUNTS_IMAGE_VOLUMES in handle.features
 
     def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         return EMPTY_FRAGMENT
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         names = pod.template.memo("ImageLocality", lambda: tuple(image_names(pod.pod)))
-        containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
-        return nodes.kept(("images", names, containers), lambda: _worth(nodes, names, containers))
+        spec = pod.pod.spec
+        count = len(spec.init_containers) + len(spec.containers)
+        if self._counts_volumes:
+            count += sum(volume.image is not None for volume in spec.volumes)
+        return nodes.kept(("images", names, count), lambda: _worth(nodes, names, count))
 
 
-def _worth(nodes: NodeTable, names: Sequence[str], containers: int) -> Scores:
+def _worth(nodes: NodeTable, names: Sequence[str], count: int) -> Scores:
     sizes = np.zeros(nodes.size, np.int64)
     for name in names:
         nodes.images.add_scaled_sizes(name, len(nodes), onto=sizes)
-    if not containers or not sizes.any():
+    if not count or not sizes.any():
         return everywhere(0, nodes.size)
-    high = MAX_CONTAINER_THRESHOLD * containers
+    high = MAX_CONTAINER_THRESHOLD * count
     worth = sizes.clip(MIN_THRESHOLD, high) - MIN_THRESHOLD
     return worth * MAX_NODE_SCORE // (high - MIN_THRESHOLD)
 

@@ -298,7 +298,7 @@ def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
         if not unmet:
             continue
         has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
-        must = " and ".join(_must(each) for each in unmet)
+        must = " and ".join(_must(requirement) for requirement in unmet)
         change = _label(key, demands)
         if change is None:
             yield Detail(f"{has}, {must}, which its other demands on {key} rule out")
@@ -308,10 +308,10 @@ def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
 
 
 def _by_key(requirements: Iterable[Requirement]) -> Mapping[str, Sequence[Requirement]]:
-    found: dict[str, list[Requirement]] = {}
+    by_key: dict[str, list[Requirement]] = {}
     for requirement in dict.fromkeys(requirements):
-        found.setdefault(requirement.key, []).append(requirement)
-    return found
+        by_key.setdefault(requirement.key, []).append(requirement)
+    return by_key
 
 
 def _label(key: str, demands: Sequence[Requirement]) -> tuple[str, Sequence[str], bool] | None:

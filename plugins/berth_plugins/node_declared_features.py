@@ -1,12 +1,13 @@
 """NodeDeclaredFeatures: a pod that needs a feature runs where the kubelet declares it."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -15,6 +16,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
+from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
     EnqueueExtensions,
@@ -30,23 +32,44 @@ NOT_DECLARED: Final = Status.unresolvable("node(s) didn't match Pod's required f
 
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
+VOLUME_BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
+
+INFERS_BIND_MOUNT_OPTIONS: Final = Behaviour(
+    "1.37",
+    "N3.14",
+    "A pod with bindMountOptions needs a node that declares VolumeBindMountOptions.",
+)
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Rejects nodes that do not declare every feature the pod needs (spec §5.18)."""
+    """Rejects nodes that do not declare every feature the pod needs (spec §5.18, 1.37 spec N3.14).
+
+    Containers that are added to a running pod are none of its business.
+    """
 
     NAME = "NodeDeclaredFeatures"
     WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
     DECIDES_BY_SIGNATURE = True
 
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        self._is_known = handle is None or INFERS_BIND_MOUNT_OPTIONS in handle.features
+
+    def _required(self, pod: PodInfo) -> frozenset[str]:
+        return pod.template.memo("required features", lambda: self._known(pod.pod))
+
+    def _known(self, pod: Pod) -> frozenset[str]:
+        required = required_features(pod)
+        return required if self._is_known else required - {VOLUME_BIND_MOUNT_OPTIONS}
+
     def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return None if _required(pod) else EMPTY_FRAGMENT
+        return None if self._required(pod) else EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        return None if _required(pod) else SKIP
+        return None if self._required(pod) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        required = _required(pod)
+        required = self._required(pod)
         # Few pods need features and few sets of them are about: no column is kept for that.
         declared = [node.status.declared_features if node else () for node in nodes.nodes]
         lacks = {features: not required.issubset(features) for features in set(declared)}
@@ -61,10 +84,6 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
                 ClusterEvent(EventResource.POD, ActionType.UPDATE), after_pod_update
             ),
         ]
-
-
-def _required(pod: PodInfo) -> frozenset[str]:
-    return pod.template.memo("required features", lambda: required_features(pod.pod))
 
 
 def required_features(pod: Pod) -> frozenset[str]:
@@ -82,6 +101,12 @@ def _inferred(pod: Pod) -> Iterator[str]:
         yield RESTART_ALL_CONTAINERS
     if spec.host_network and spec.host_users is False:
         yield USER_NAMESPACES_HOST_NETWORK
+    if any(
+        mount.bind_mount_options
+        for container in (*spec.containers, *spec.init_containers)
+        for mount in container.volume_mounts
+    ):
+        yield VOLUME_BIND_MOUNT_OPTIONS
 
 
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:

@@ -87,13 +87,13 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
             holders: list[str] = []
             taken = 0
             for row in sorted(nodes.ports.users(wanted.protocol, wanted.port)):
-                found = [
+                users = [
                     holder.key
                     for holder in (nodes.pods[row].values() if where[row] else ())
                     if conflicts([wanted], holder.template.host_ports)
                 ]
-                holders += found
-                taken += bool(found)
+                holders += users
+                taken += bool(users)
                 yield
             if taken:
                 port = f"port {wanted.port}/{wanted.protocol}"

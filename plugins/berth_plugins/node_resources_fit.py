@@ -330,7 +330,7 @@ class NodeResourcesFit(
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:
         """Prefer the parts of the cluster that would be fuller, whatever the strategy (G10.5)."""
         rows = np.flatnonzero(candidate.placement.rows_of(nodes))
-        requests = [each.pod.template.fit_score_requests for each in candidate.proposed]
+        requests = [assignment.pod.template.fit_score_requests for assignment in candidate.proposed]
         total = weights = 0
         for resource in self._resources:
             asks = next(

@@ -43,7 +43,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
 
 def _domain_of(scheduled: Iterable[PodInfo], key: str, nodes: NodeTable) -> str | Status | None:
     """Return the value that all *scheduled* pods' nodes have; None without such pods."""
-    found: str | None = None
+    domain: str | None = None
     for pod in scheduled:
         row = nodes.row_of.get(pod.node_name)
         node = nodes.nodes[row] if row is not None else None
@@ -53,10 +53,12 @@ def _domain_of(scheduled: Iterable[PodInfo], key: str, nodes: NodeTable) -> str 
         value = node.labels.get(key)
         if value is None:
             return Status.error(f"{DOMAIN}no topology domain found for pod {pod.key}")
-        if found not in (None, value):
-            return Status.error(f"{DOMAIN}more than 1 domain found for pod group: {found}, {value}")
-        found = value
-    return found
+        if domain not in (None, value):
+            return Status.error(
+                f"{DOMAIN}more than 1 domain found for pod group: {domain}, {value}"
+            )
+        domain = value
+    return domain
 
 
 def _mask(nodes: NodeTable, rows: Sequence[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -66,28 +66,28 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
         self._listers = handle.listers
 
     def sign_pod(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        found = self._topologies_of(pod)
-        return None if isinstance(found, Status) else tuple(found) or EMPTY_FRAGMENT
+        zones = self._topologies_of(pod)
+        return None if isinstance(zones, Status) else tuple(zones) or EMPTY_FRAGMENT
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        found = self._topologies_of(pod)
-        if isinstance(found, Status):
-            return found
-        if not found:
+        zones = self._topologies_of(pod)
+        if isinstance(zones, Status):
+            return zones
+        if not zones:
             return SKIP
-        state.write(self.NAME, found)
+        state.write(self.NAME, zones)
         return None
 
     def _topologies_of(self, pod: PodInfo) -> list[Topology] | Status:
         """Return where the volumes of *pod* are that exist, or what is wrong with a claim."""
-        found: list[Topology] = []
+        zones: list[Topology] = []
         for name in own_claims(pod.pod):
             volume = self._volume_of(pod.namespace, name)
             if isinstance(volume, Status):
                 return volume
             if volume is not None:
-                found.extend(topologies(volume))
-        return found
+                zones.extend(topologies(volume))
+        return zones
 
     def _volume_of(self, namespace: str, claim_name: str) -> PersistentVolume | Status | None:
         """Return the volume of a claim, why it has none, or None if it gets it with the node."""
@@ -184,14 +184,14 @@ def _rows_within(topology: Topology, nodes: NodeTable) -> Mask:
 
 def topologies(volume: PersistentVolume) -> list[Topology]:
     """Return where *volume* is, by its labels; one that names an empty zone says nothing."""
-    found = []
+    zones = []
     for key in TOPOLOGY_KEYS:
         written = volume.metadata.labels.get(key)
         if written is not None:
             values = frozenset(value.strip() for value in written.split(_SEPARATOR))
             if "" not in values:
-                found.append(Topology(key, values))
-    return found
+                zones.append(Topology(key, values))
+    return zones
 
 
 # Queueing hints.

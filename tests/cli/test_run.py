@@ -85,8 +85,8 @@ def test_gates_that_cannot_be_had_are_refused(capsys: pytest.CaptureFixture[str]
     )
     assert cli.main(["run", "--feature-gates=TopologyAwareWorkloadScheduling=true"]) == 2
     assert capsys.readouterr().err == (
-        "berth run: --feature-gates: GangScheduling is enabled, but depends on features that are"
-        " disabled: [GenericWorkload]\n"
+        "berth run: --feature-gates: TopologyAwareWorkloadScheduling is enabled, but depends on"
+        " features that are disabled: [GenericWorkload]\n"
     )
 
 

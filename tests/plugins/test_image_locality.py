@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.objects.pod import Container, ImageVolume, Pod, Volume
+from berth.scheduler.config.feature_gates import Features
+from berth.scheduler.framework.handle import Handle
 from berth_plugins.image_locality import ImageLocality, image_names
 from tests.builders import container, node, pod
 from tests.plugins.evaluating import raw_scores, table
@@ -74,3 +76,19 @@ def test_score_follows_the_rule(images: list[int], having: int, lacking: int) ->
     want = rule(images, [having] * len(images), having + lacking, containers=len(images))
     got = raw_scores(ImageLocality(), pod(containers=containers), nodes)
     assert got == {name: want if name.startswith("has") else 0 for name in nodes.row_of}
+
+
+@pytest.mark.parametrize(
+    ("has", "before", "now"),
+    [
+        pytest.param(["app:1", "data:2"], 100, 100, id="both images"),
+        pytest.param(["data:2"], 100, 49, id="only that of the volume"),
+    ],
+)
+def test_image_volumes_raise_the_bound(has: list[str], before: int, now: int) -> None:
+    """1.37 spec N3.3."""
+    a_pod = pod(image="app:1", volumes=[Volume(image=ImageVolume(reference="data:2"))])
+    nodes = table(node("n", images=dict.fromkeys(has, 1000 * MIB)))
+    for release, want in (("1.36", before), ("1.37", now)):
+        handle = Handle(nodes, features=Features.of(release=release))
+        assert raw_scores(ImageLocality(None, handle), a_pod, nodes) == {"n": want}

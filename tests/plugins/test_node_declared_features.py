@@ -7,14 +7,17 @@ import pytest
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import SKIP
 from berth_plugins.node_declared_features import (
     NOT_DECLARED,
     RESTART_ALL_CONTAINERS,
     USER_NAMESPACES_HOST_NETWORK,
+    VOLUME_BIND_MOUNT_OPTIONS,
     NodeDeclaredFeatures,
     after_node_change,
     after_pod_update,
@@ -60,12 +63,34 @@ NEEDS_BOTH = with_spec(
         pytest.param(with_spec(hostNetwork=True, hostUsers=True), set(), id="the host's users"),
         pytest.param(with_spec(hostUsers=False), set(), id="own users and network"),
         pytest.param(NEEDS_BOTH, set(BOTH), id="both"),
+        pytest.param(
+            with_spec(
+                initContainers=[
+                    {"name": "i", "volumeMounts": [{"name": "v", "bindMountOptions": ["noexec"]}]}
+                ]
+            ),
+            {VOLUME_BIND_MOUNT_OPTIONS},
+            id="options of a bind mount",
+        ),
+        pytest.param(
+            with_spec(containers=[{"name": "c", "volumeMounts": [{"name": "v"}]}]),
+            set(),
+            id="a mount without options",
+        ),
     ],
 )
 def test_required_features(a_pod: Pod, want: set[str]) -> None:
     assert required_features(a_pod) == want
     answer = NodeDeclaredFeatures().pre_filter(CycleState(), PodInfo(a_pod), table(node()))
     assert answer is (None if want else SKIP)
+
+
+def test_options_of_a_bind_mount_need_no_feature_in_1_36() -> None:
+    mount = {"name": "v", "bindMountOptions": ["noexec"]}
+    a_pod = with_spec(containers=[{"name": "c", "volumeMounts": [mount]}])
+    nodes = table(node())
+    plugin = NodeDeclaredFeatures(None, Handle(nodes, features=Features.of(release="1.36")))
+    assert plugin.pre_filter(CycleState(), PodInfo(a_pod), nodes) is SKIP
 
 
 def test_filter_wants_every_feature() -> None:

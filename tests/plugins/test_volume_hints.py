@@ -162,7 +162,7 @@ def test_after_detachment(a_pod: Pod, want: QueueingHint) -> None:
 
 
 def test_events_of_node_volume_limits() -> None:
-    plugin = NodeVolumeLimits(None, Handle(table()))
+    plugin = NodeVolumeLimits(None, Handle(table(), features=Features.of()))
     assert plugin.events_to_register() == [
         on(EventResource.CSI_NODE, ActionType.ADD),
         on(EventResource.CSI_NODE, ActionType.UPDATE, after_csi_node_update),

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -15,6 +15,7 @@ from berth.runtime.http_server import (
     CLOSE_SECONDS,
     HEAD_SECONDS,
     LARGEST_HEAD,
+    HttpServer,
     Protocol,
 )
 from berth.runtime.http_transport import (
@@ -24,6 +25,7 @@ from berth.runtime.http_transport import (
     QUIET_SECONDS,
     GatheringTransport,
 )
+from berth.runtime.upgrades import UPGRADE
 
 EOF = b"<eof>"
 """Stands for the end of what is written."""
@@ -329,3 +331,29 @@ async def test_a_request_that_has_ended_is_answered_and_the_connection_closed() 
         await asyncio.sleep(0)
     assert connection.wire.closed
     assert connection.patience == []
+
+
+async def test_a_connection_that_leaves_http() -> None:
+    read: list[bytes] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        upgraded = scope["state"][UPGRADE](b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        while data := await upgraded.read():
+            read.append(data)
+            upgraded.write(data.upper())
+            if data == b"bye":
+                upgraded.close()
+
+    server = HttpServer(app)
+    await server.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+    assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
+    writer.write(b"no HTTP \xff\r\n\r\n")
+    assert await reader.readexactly(13) == b"NO HTTP \xff\r\n\r\n"
+    writer.write(b"bye")
+    assert await reader.read() == b"BYE"
+    writer.close()
+    await writer.wait_closed()
+    await server.stop()
+    assert b"".join(read) == b"no HTTP \xff\r\n\r\nbye"

@@ -1,6 +1,7 @@
 """SIGUSR2: what the scheduler believes, in the log."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,9 +27,9 @@ async def test_dump(caplog: pytest.LogCaptureFixture) -> None:
     harness.put(n1, pod("old", node="n1"), pod("gone", node="n2"), pod("big", cpu=99_999))
     await harness.until_idle()
     caplog.set_level(logging.INFO, "berth.service.dump")
-    pods = [p for p in harness.cluster.pods.values() if p.metadata.name != "gone"]
+    pods = {key: p for key, p in harness.cluster.pods.items() if p.metadata.name != "gone"}
 
-    dump(harness.cache, harness.queue, nodes=[n1], pods=pods)
+    dump(replace(harness.view, pods=pods), nodes=[n1])
 
     assert said(caplog) == [
         ("dump of the cache", {"nodes": 2, "pods": 2, "assumed_pods": 0}),
@@ -56,7 +57,7 @@ async def test_groups_that_wait(caplog: pytest.LogCaptureFixture) -> None:
     await harness.until_idle()
     caplog.set_level(logging.INFO, "berth.service.dump")
 
-    dump(harness.cache, harness.queue, nodes=(), pods=(), groups=harness.scheduler.groups)
+    dump(harness.view, nodes=())
 
     told = [extra for message, extra in said(caplog) if message == "waiting pod group"]
     assert told == [

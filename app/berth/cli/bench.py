@@ -189,12 +189,12 @@ def pod_count(text: str) -> int:
 
 def pod_counts(text: str) -> list[int]:
     """Read numbers of running pods, with commas between them."""
-    return [pod_count(each) for each in text.split(",")]
+    return [pod_count(count) for count in text.split(",")]
 
 
 def node_counts(text: str) -> list[int]:
     """Read sizes of clusters, with commas between them."""
-    return [positive(each) for each in text.split(",")]
+    return [positive(count) for count in text.split(",")]
 
 
 def amount(text: str) -> float:
@@ -239,11 +239,11 @@ async def _measure(given: argparse.Namespace) -> int:
     for step in steps:
         async for measured in repeated(step, given.runs):
             at_most = target(given.what, measured.label, given.nodes)
-            each = replace(measured, at_most=at_most)
+            figure = replace(measured, at_most=at_most)
             if is_table:
-                say(as_row(each))
+                say(as_row(figure))
             else:
-                say_json(as_json(each, bench=given.what, command=given.command, machine=machine))
+                say_json(as_json(figure, bench=given.what, command=given.command, machine=machine))
     return 0
 
 

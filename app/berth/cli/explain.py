@@ -52,6 +52,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("-n requires a pod: scenarios contain their namespaces")
     if given.source is None and (given.target or given.id):
         parser.error("-o and --id require -f")
+    if given.source is None and given.emulated_version:
+        parser.error("--emulated-version requires -f: a running scheduler has its own")
     if given.target is not None and (given.id or given.output):
         parser.error(
             "-o writes all decisions as JSON lines; it cannot be combined with --id and --output"
@@ -175,7 +177,7 @@ def _tell_of_snapshot(
     from berth.insight.whatif.snapshot import load
     from berth.kube.objects.pod_group import GroupKey
 
-    snapshot, limit = load(given.source), _limit(given)
+    snapshot, limit = load(given.source).emulating(given.emulated_version), _limit(given)
     registry = known_plugins(given).registry
     with _placed(str(given.source)):
         if kind == POD_GROUP:
@@ -183,8 +185,8 @@ def _tell_of_snapshot(
             group = explain_pod_group(snapshot, asked, registry, limit=limit)
             _tell_pod_group(group, as_json=as_json)
         else:
-            found = explain_pod(snapshot, f"{namespace}/{name}", registry, limit=limit)
-            _tell(found, as_json=as_json)
+            explanation = explain_pod(snapshot, f"{namespace}/{name}", registry, limit=limit)
+            _tell(explanation, as_json=as_json)
 
 
 async def _tell_of_service(
@@ -229,16 +231,16 @@ def _tell(explanation: "Explanation", *, as_json: bool) -> None:
         _print(explanation)
 
 
-def _tell_pod_group(found: "PodGroupExplanation", *, as_json: bool) -> None:
+def _tell_pod_group(explanation: "PodGroupExplanation", *, as_json: bool) -> None:
     from berth.insight.explain.groups.tables import render_group
     from berth.runtime.tables import show
 
     if as_json:
-        say_json(found.model_dump_json(by_alias=True))
+        say_json(explanation.model_dump_json(by_alias=True))
         return
-    say(found.summary)
+    say(explanation.summary)
     say("")
-    show(render_group(found), pipe_width=PIPE_WIDTH)
+    show(render_group(explanation), pipe_width=PIPE_WIDTH)
 
 
 def _tell_workload(found: "WorkloadExplanation", *, as_json: bool) -> None:
@@ -288,20 +290,20 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
             if given.id is not None and identity != given.id:
                 continue
             with _placed(where):
-                found = reasons(scenario, registry, limit=limit, adjust=adjust)
+                explained = reasons(scenario, registry, limit=limit, adjust=adjust)
             if as_json:
-                answer = {"unsupported": found}
-                if not isinstance(found, str):
-                    answer = found.model_dump(mode="json", by_alias=True)
+                answer = {"unsupported": explained}
+                if not isinstance(explained, str):
+                    answer = explained.model_dump(mode="json", by_alias=True)
                 say_json(json.dumps({"id": identity, **answer}, ensure_ascii=False))
             else:
                 if count:
                     say("")
                 say(f"scenario  {identity}")
-                if isinstance(found, str):
-                    say(f"not supported: {found}")
+                if isinstance(explained, str):
+                    say(f"not supported: {explained}")
                 else:
-                    _print(found)
+                    _print(explained)
             count += 1
     if given.id is not None and not count:
         raise ExplainError(f"{given.source}: no scenario has id {given.id!r}")

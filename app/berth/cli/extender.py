@@ -2,10 +2,12 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, add_preset_flag, configuration_source
 from berth.cli.flags.extender_port import add_extender_flags, extender_port
+from berth.cli.flags.versions import add_emulated_version, with_versions
 from berth.runtime import log
 from berth.runtime.addresses import EXTENDER_PORT
 from berth.runtime.terminal import program
@@ -38,6 +40,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add_extender_flags(parser, default=EXTENDER_PORT)
     add_plugin_flags(parser)
     add_preset_flag(parser)
+    add_emulated_version(parser)
     return parser.parse_args(argv)
 
 
@@ -48,7 +51,8 @@ def run(given: argparse.Namespace) -> int:
 
     settings = extender_port(given)
     assert settings is not None, "the port has a default"
-    source = configuration_source(given)
+    adjust = partial(with_versions, emulated=given.emulated_version)
+    source = configuration_source(given, adjust=adjust)
     loaded = source.load()
     log.setup_by_flags(given.v)
     return in_loop(

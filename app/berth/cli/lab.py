@@ -118,7 +118,7 @@ def _report(file: "LabFile", given: argparse.Namespace, results: "list[RunResult
     from berth.tools.lab.report import tables
     from berth.tools.lab.summary import only, summarize
 
-    results.sort(key=lambda each: each.seed)
+    results.sort(key=lambda result: result.seed)
     ran = {result.policy for result in results}
     names = [policy.name for policy in file.lab.policies if policy.name in ran]
     summaries = only(summarize(results, names), file.lab.report.measures)
@@ -149,8 +149,8 @@ def _do_runs(
             stack.enter_context(written)
             first = file.lab.seeds.first
             seeds = range(first, first + file.lab.seeds.count)
-            results += (each for each in written.found if each.seed in seeds)
-        done = {(each.policy, each.seed) for each in results}
+            results += (result for result in written.found if result.seed in seeds)
+        done = {(result.policy, result.seed) for result in results}
         screen = stack.enter_context(shown_live(sys.stderr))
         began = time.monotonic()
         runs = stack.enter_context(closing(run_all(file, jobs=given.jobs, done=done)))

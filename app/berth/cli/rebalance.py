@@ -14,6 +14,7 @@ import msgspec
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_document, known_plugins
+from berth.cli.flags.versions import add_emulated_version
 from berth.kube.client.errors import ApiError
 from berth.runtime import log
 from berth.runtime.terminal import CommandError, UsageError, positive, program, say, say_json
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "--config", type=Path, metavar="FILE",
         help="the configuration of the scheduler; default: that of the snapshot, or the default",
     )  # fmt: skip
+    add_emulated_version(where)
     add_plugin_flags(parser)
     parser.add_argument(
         "--apply", action="store_true",
@@ -138,9 +140,9 @@ def run(given: argparse.Namespace) -> int:
         return in_loop(
             _with_api(given, kubeconfig, lambda api: _apply(given, api, goals, registry))
         )
-    found = propose(_configured(given, _snapshot(given, kubeconfig)), goals, registry)
-    _show(given, found)
-    return NOT_REACHED if found.unmet else REACHED
+    proposal = propose(_configured(given, _snapshot(given, kubeconfig)), goals, registry)
+    _show(given, proposal)
+    return NOT_REACHED if proposal.unmet else REACHED
 
 
 async def _with_api(
@@ -191,12 +193,12 @@ async def _apply(
         run=f"{socket.gethostname()}/{os.getpid()}/{rfc3339(clock.now())}",
         clock=clock,
         tell=tell,
-        show=lambda found: _show(given, found),
+        show=lambda proposal: _show(given, proposal),
         timeout=given.timeout,
         keeps_cordons=given.keep_cordoned,
     )
-    found = await rebalancing.run(is_left=has_ended)
-    return NOT_REACHED if found.unmet else REACHED
+    outcome = await rebalancing.run(is_left=has_ended)
+    return NOT_REACHED if outcome.unmet else REACHED
 
 
 async def _in_thread(
@@ -233,13 +235,13 @@ def has_ended(run: str) -> bool:
     return False
 
 
-def _show(given: argparse.Namespace, found: "Proposal") -> None:
+def _show(given: argparse.Namespace, proposal: "Proposal") -> None:
     from berth.tools.rebalance.text import lines
 
     if given.output == "json":
-        say_json(msgspec.json.encode(found).decode())
+        say_json(msgspec.json.encode(proposal).decode())
     else:
-        for line in lines(found):
+        for line in lines(proposal):
             say(line)
 
 
@@ -267,6 +269,6 @@ def _snapshot(given: argparse.Namespace, kubeconfig: str | None) -> "Snapshot":
 
 
 def _configured(given: argparse.Namespace, snapshot: "Snapshot") -> "Snapshot":
-    if given.config is None:
-        return snapshot
-    return replace(snapshot, config=configuration_document(given.config))
+    if given.config is not None:
+        snapshot = replace(snapshot, config=configuration_document(given.config))
+    return snapshot.emulating(given.emulated_version)

@@ -11,7 +11,9 @@ import msgspec
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
+from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
+from berth.runtime.release import RELEASES
 from berth.runtime.terminal import positive, program, say_json
 from berth.scheduler.config.presets import PRESETS
 
@@ -39,8 +41,9 @@ def _parser() -> argparse.ArgumentParser:
         prog=program("replay"),
         allow_abbrev=False,
         description="Make the decisions of a recording again and compare them. The exit status is"
-        " 0 if all are the same, 1 if some differ, and 2 for an error. With --config or --preset,"
-        " decisions that chance alone makes another are not counted as different.",
+        " 0 if all are the same, 1 if some differ, and 2 for an error. With --config,"
+        " --preset or --emulated-version, decisions that chance alone makes another are not counted"
+        " as different.",
     )
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
@@ -50,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     add_plugin_flags(parser)
     parser.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")
     parser.add_argument("--preset", choices=PRESETS, help="decide by this preset")
+    add_emulated_version(
+        parser,
+        text=f"decide like this release of Kubernetes: {' or '.join(RELEASES)}; default: the one"
+        " that was recorded, or that of --config",
+    )
     parser.add_argument(
         "--until", type=positive, metavar="N", help="stop after attempt N of the recording"
     )
@@ -102,6 +110,7 @@ def _configuration(
     given: argparse.Namespace,
 ) -> "tuple[KubeSchedulerConfiguration | None, KnownPlugins]":
     """Return what is to decide in place of what was recorded, if anything, and the plugins."""
+    from berth.scheduler.config.load import emulating
     from berth.service.configuration import ConfigurationSource
 
     plugins = known_plugins(given)
@@ -111,6 +120,7 @@ def _configuration(
         find_plugins=lambda: plugins,
         file=str(given.config) if given.config else "",
         preset=given.preset,
+        adjust=emulating(given.emulated_version),
     ).load()
 
 
@@ -125,7 +135,8 @@ async def _replay(
     from berth.insight.recording.replay import Replay
     from berth.runtime.clock import RealClock
 
-    replay = Replay(recorded.header, registry, config)
+    release = given.emulated_version if config is None else ""
+    replay = Replay(recorded.header, registry, config, release=release)
     clock, began = RealClock(), None
     for file, line in recorded.read():
         if isinstance(line, Attempt) and given.until and line.number > given.until:

@@ -48,13 +48,13 @@ def run(given: argparse.Namespace) -> int:
         from berth.service.scheduler_client import ask_shadow
 
     log.setup(logging.ERROR)
-    found = report(ask_shadow(scheduler(given)))
+    summary = report(ask_shadow(scheduler(given)))
     match given.output:
         case "json":
-            say_json(found.model_dump_json(by_alias=True))
+            say_json(summary.model_dump_json(by_alias=True))
         case "html":
-            say_lines(page(found))
+            say_lines(page(summary))
         case _:
-            say(found.words)
-            show(render(found), pipe_width=PIPE_WIDTH)
+            say(summary.words)
+            show(render(summary), pipe_width=PIPE_WIDTH)
     return 0

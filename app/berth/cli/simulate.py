@@ -135,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     ask.add_argument("--config", type=Path, metavar="FILE", help="use this configuration")
     add_emulated_version(ask)
+    add_emulated_version(ask, flag="--compare-emulated-version", text="compare with this release")
     ask.add_argument("--compare-config", type=Path, metavar="FILE", help="compare with this one")
     ask.add_argument("--preset", choices=PRESETS, help="use this preset")
     ask.add_argument("--compare-preset", choices=PRESETS, help="compare with this one")
@@ -188,12 +189,12 @@ def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
     if given.source is not None:
         return _recorded(given)
-    found = _ask(given, _question(given))
+    answer = _ask(given, _question(given))
     if given.output == "json":
-        say_json(found.model_dump_json(by_alias=True))
+        say_json(answer.model_dump_json(by_alias=True))
     else:
-        _print(found)
-    return FITS if found.fits else DOES_NOT_FIT
+        _print(answer)
+    return FITS if answer.fits else DOES_NOT_FIT
 
 
 def _recorded(given: argparse.Namespace) -> int:
@@ -253,6 +254,8 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
     asked |= {
         "preset": given.preset,
         "profile": given.profile,
+        "emulatedVersion": given.emulated_version,
+        "compareEmulatedVersion": given.compare_emulated_version,
         "weights": _weights(given.weight),
         "comparePreset": given.compare_preset,
         "compareProfile": given.compare_profile,
@@ -270,19 +273,19 @@ def _manifests(paths: Iterable[Path], *, namespace: str) -> Iterator[Any]:
 
     for path in paths:
         if str(path) == STDIN:
-            found = manifests.parse(sys.stdin.read(), source="stdin")
+            parsed = manifests.parse(sys.stdin.read(), source="stdin")
         else:
-            found = manifests.read(path)
-        for each in found:
-            meta = each.setdefault("metadata", {}) if namespace else None
+            parsed = manifests.read(path)
+        for manifest in parsed:
+            meta = manifest.setdefault("metadata", {}) if namespace else None
             if isinstance(meta, dict) and not meta.get("namespace"):
                 meta["namespace"] = namespace
-            yield each
+            yield manifest
 
 
 def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:
     """Return a choice of nodes; a name may be several with commas between them."""
-    apart = [name.strip() for each in names for name in each.split(",")]
+    apart = [name.strip() for listed in names for name in listed.split(",")]
     return {"names": [name for name in apart if name], "selector": selector}
 
 
@@ -301,10 +304,10 @@ def _node_type(type_: str) -> dict[str, Any]:
     path = Path(type_)
     if not path.exists():
         return {"like": type_}
-    found = list(manifests.read(path))
-    if len(found) != 1:
-        raise UsageError(f"{path}: one Node is needed, got {len(found)} objects")
-    return {"manifest": found[0]}
+    objects = list(manifests.read(path))
+    if len(objects) != 1:
+        raise UsageError(f"{path}: one Node is needed, got {len(objects)} objects")
+    return {"manifest": objects[0]}
 
 
 # Who answers.
@@ -372,9 +375,9 @@ def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> "KnownPlugins"
     return known
 
 
-def _print(found: "Answer") -> None:
+def _print(answer: "Answer") -> None:
     # Only then: JSON should not wait for it.
     from berth.insight.whatif.tables import render
     from berth.runtime.tables import show
 
-    show(render(found), pipe_width=PIPE_WIDTH)
+    show(render(answer), pipe_width=PIPE_WIDTH)

@@ -32,6 +32,7 @@ from berth.cluster.identity import Identity
 from berth.cluster.in_process_api import InProcessApi, Turns
 from berth.cluster.kinds.gated import served
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.kubelet.containers import Containers
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
@@ -167,6 +168,10 @@ class EmbeddedCluster:
             trusted = ssl.create_default_context(cadata=self.authority.decode())
             endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
         return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
+
+    def add_containers(self, containers: Containers) -> None:
+        """Have logs, commands and connections led to the containers of kubelets in this process."""
+        self._server.containers.append(containers)
 
     def in_process(self, user_agent: str, *, user: User) -> InProcessApi:
         """Return the API for a part of this cluster that is *user*, without a connection."""

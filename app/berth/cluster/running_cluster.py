@@ -158,6 +158,7 @@ class Cluster:
                 clock=clock,
                 rng=rng,
             )
+            cluster.add_containers(kubelets.containers)
             _run(stack, "kubelets", kubelets.run)
             await kubelets.ready.wait()
         said: list[str] = []

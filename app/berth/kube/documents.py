@@ -88,8 +88,8 @@ def depth_and_size(value: Any) -> tuple[int, int]:
         size += sum(map(len, level))
         level = [
             child
-            for each in level
-            for child in (each.values() if isinstance(each, dict) else each)
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
             if isinstance(child, dict | list)
         ]
     return depth, size
@@ -152,7 +152,7 @@ class _Counter:
                 self._close(self._open.pop())
 
     def _alias(self, event: yaml.AliasEvent) -> _Size:
-        if any(each.anchor == event.anchor for each in self._open):
+        if any(mapping.anchor == event.anchor for mapping in self._open):
             raise _too_much(f"anchor {event.anchor!r} value contains itself", event)
         target = self._anchors.get(event.anchor or "")
         if target is None:

@@ -39,7 +39,7 @@ def invalid(path: str, value: Any, detail: str) -> FieldError:
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """*supported* in the order the API server lists them."""
-    listed = ", ".join(quoted(each) for each in supported)
+    listed = ", ".join(quoted(value) for value in supported)
     message = f"Unsupported value: {quoted(value)}: supported values: {listed}"
     return FieldError(path, "FieldValueNotSupported", message)
 

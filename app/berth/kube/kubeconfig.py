@@ -69,7 +69,7 @@ def write_kubeconfig(path: Path, access: Access) -> None:
         {
             "apiVersion": "v1",
             "kind": "Config",
-            **{each: [entry] for each, entry in entries.items()},
+            **{section: [entry] for section, entry in entries.items()},
             "current-context": NAME,
         },
     )
@@ -113,17 +113,17 @@ def scheduler_in(kubeconfig: str, *, context: str | None = None) -> str:
     for part in kubeconfig.split(os.pathsep):
         with suppress(KubeconfigError):
             configs.append(_read(Path(part).expanduser()) if part else {})
-    current = next(filter(None, (each.get("current-context") for each in configs)), "")
+    current = next(filter(None, (config.get("current-context") for config in configs)), "")
     for config in configs:
-        found = named(config, "contexts", context or str(current))
-        if found is not None:
-            return str(_extension(found).get("scheduler") or "")
+        entry = named(config, "contexts", context or str(current))
+        if entry is not None:
+            return str(_extension(entry).get("scheduler") or "")
     return ""
 
 
 def usual_path() -> Path:
     """Return the file that kubectl writes to: of ``$KUBECONFIG``, or in the user's home."""
-    paths = [Path(each) for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    paths = [Path(path) for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     there = [path for path in paths if path.exists()]
     return (there or paths or [Path.home() / ".kube" / "config"])[0]
 
@@ -139,16 +139,16 @@ def merged(path: Path, access: Access) -> Iterator[str]:
     with _changed(path) as config:
         name = _free_name(config)
         before = config.get("current-context")
-        for each, entry in access.entries(name, user=name).items():
-            _remove(config, each, name)
-            config[each] = [*(config.get(each) or []), entry]
+        for section, entry in access.entries(name, user=name).items():
+            _remove(config, section, name)
+            config[section] = [*(config.get(section) or []), entry]
         config["current-context"] = name
     try:
         yield name
     finally:
         with _changed(path) as config:
-            for each in LISTS:
-                _remove(config, each, name)
+            for section in LISTS:
+                _remove(config, section, name)
             if config.get("current-context") == name:
                 known = named(config, "contexts", str(before)) is not None
                 config["current-context"] = before if known else ""
@@ -159,7 +159,7 @@ def _free_name(config: Mapping[str, Any]) -> str:
     for number in count(1):
         name = NAME if number == 1 else f"{NAME}-{number}"
         context = named(config, "contexts", name)
-        is_taken = any(named(config, each, name) is not None for each in LISTS)
+        is_taken = any(named(config, section, name) is not None for section in LISTS)
         if not is_taken or (_extension(context) and not _is_used(context)):
             return name
     raise AssertionError
@@ -213,7 +213,7 @@ def _read(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as exc:
         raise KubeconfigError(f"{path}: not YAML: {' '.join(str(exc).split())}") from exc
     if not isinstance(config, dict) or not all(
-        isinstance(config.get(each) or [], list) for each in LISTS
+        isinstance(config.get(section) or [], list) for section in LISTS
     ):
         raise KubeconfigError(f"{path}: it is not a kubeconfig")
     return config

@@ -33,10 +33,10 @@ def read(path: Path) -> Iterator[Manifest]:
 def parse(text: str, *, source: str) -> Iterator[Manifest]:
     """Yield the objects of a YAML text; *source* names it in errors."""
     try:
-        found = documents.load_all(text)
+        parsed = documents.load_all(text)
     except yaml.YAMLError as exc:
         raise ManifestError(f"{source}: not YAML: {' '.join(str(exc).split())}") from exc
-    for number, document in enumerate(found, start=1):
+    for number, document in enumerate(parsed, start=1):
         if document is None:
             continue
         yield from objects(document, source=f"{source}, document {number}")

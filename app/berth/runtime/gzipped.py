@@ -27,23 +27,23 @@ def unpacked(data: bytes, *, most: int) -> bytes:
     :data:`UNSUSPICIOUS` and :data:`RATIO` times of what was read.
     """
     allowed = min(most, max(UNSUSPICIOUS, RATIO * len(data)))
-    found = bytearray()
+    whole = bytearray()
     rest = data
     while rest:
         stream = zlib.decompressobj(_WINDOW)
         try:
             while not stream.eof:
-                piece = stream.decompress(rest, min(_PIECE, allowed + 1 - len(found)))
+                piece = stream.decompress(rest, min(_PIECE, allowed + 1 - len(whole)))
                 rest = stream.unconsumed_tail
-                found += piece
-                if len(found) > allowed:
+                whole += piece
+                if len(whole) > allowed:
                     raise GzipError(_too_large(len(data), allowed, most))
                 if not piece and not rest and not stream.eof:
                     raise GzipError("it is not valid gzip: it ends too early")
         except zlib.error as exc:
             raise GzipError(f"it is not valid gzip: {exc}") from exc
         rest = stream.unused_data.lstrip(b"\0")  # padding, as gzip allows it
-    return bytes(found)
+    return bytes(whole)
 
 
 def _too_large(packed: int, allowed: int, most: int) -> str:

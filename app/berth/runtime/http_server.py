@@ -21,6 +21,7 @@ from uvicorn.server import ServerState
 from berth.runtime import open_files
 from berth.runtime.connection_limit import MOST, RESERVED, ConnectionCounts, ConnectionLimit, Seat
 from berth.runtime.http_transport import HIGH_WATER, GatheringTransport, Lingering
+from berth.runtime.upgrades import UPGRADE, Upgraded
 
 log = logging.getLogger(__name__)
 
@@ -307,6 +308,8 @@ class Protocol(HttpToolsProtocol):
     _is_in_body = False
     """Whether the client has more to send of its request."""
     _lingering: Lingering | None = None
+    _upgraded: Upgraded | None = None
+    """Who has the connection, when it has left HTTP."""
 
     def __init__(
         self,
@@ -340,10 +343,15 @@ class Protocol(HttpToolsProtocol):
         self._end_lingering()
         if self._abort_timer is not None:
             self._abort_timer.cancel()
+        if self._upgraded is not None:
+            self._upgraded.end()
         self._seat.leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._upgraded is not None:
+            self._upgraded.feed(data)
+            return
         if self._lingering is not None:
             self._lingering.discard(data)
             return
@@ -356,15 +364,24 @@ class Protocol(HttpToolsProtocol):
                 self._await_head()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: ``kubectl exec`` asks for an upgrade, and the answer says why there is none.
+        """Say nothing: the application upgrades the connection, or says why it does not.
 
         uvicorn tells the operator to install a WebSocket library, which would not help.
         """
+
+    def _upgrade(self, head: bytes) -> Upgraded:
+        """Answer the request with *head*, and hand the connection over."""
+        cycle = self.cycle
+        cycle.response_started = cycle.response_complete = True
+        self._upgraded = Upgraded(self._wire)
+        self._upgraded.write(head)
+        return self._upgraded
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True
         self.scope["state"][SEAT] = self._seat
+        self.scope["state"][UPGRADE] = self._upgrade
         if self._peer_certificate is not None:
             self.scope["state"][PEER_CERTIFICATE] = self._peer_certificate
 
@@ -466,9 +483,10 @@ def _only_first(app: ASGIApp, seat: Seat, goes_first: GoesFirst | None) -> Any:
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if any(path == each or path.startswith(f"{each}/") for each in HEALTH_PATHS) or (
-            goes_first is not None and goes_first(scope)
-        ):
+        if any(
+            path == health_path or path.startswith(f"{health_path}/")
+            for health_path in HEALTH_PATHS
+        ) or (goes_first is not None and goes_first(scope)):
             await app(scope, receive, send)
             return
         seat.refuse()

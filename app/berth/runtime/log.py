@@ -38,10 +38,10 @@ def _clean(value: Any) -> Any:
             return value
         case dict():
             return {
-                _encodable(str(key)): _clean_field(str(key), each) for key, each in value.items()
+                _encodable(str(key)): _clean_field(str(key), field) for key, field in value.items()
             }
         case list() | tuple():
-            return [_clean(each) for each in value]
+            return [_clean(item) for item in value]
         case _:
             return _encodable(redacted(str(value)))
 
@@ -116,7 +116,7 @@ class Verbosity(logging.Filter):
         if modules is not None:
             self._modules = tuple(modules)
         self._known.clear()
-        lowest = min((level, *(each for _, each in self._modules)))
+        lowest = min((level, *(module_level for _, module_level in self._modules)))
         logging.getLogger().setLevel(lowest)
         for noisy in NOISY:
             logging.getLogger(noisy).setLevel(max(lowest, logging.WARNING))
@@ -197,15 +197,15 @@ def modules(vmodule: Iterable[str]) -> list[tuple[str, int]]:
     """Read ``pattern=N``: a pattern with a slash is of the module's path below app, else of the
     last part of it. Returns levels of logging. Raises ValueError for anything else.
     """
-    found = []
+    levels = []
     for item in vmodule:
         pattern, equals, number = item.partition("=")
         if not (pattern and equals and number.isdecimal()):
             raise ValueError(
                 f"syntax error: expect comma-separated list of filename=N, got {item!r}"
             )
-        found.append((pattern, _level(int(number))))
-    return found
+        levels.append((pattern, _level(int(number))))
+    return levels
 
 
 def _level(v: int) -> int:

@@ -19,6 +19,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from berth.runtime.release import EffectiveVersion
+
 LabelValues: TypeAlias = tuple[str, ...]
 """In the order of ``Family.labels``."""
 
@@ -52,6 +54,28 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """None for families of the process, which have no stability level."""
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    since: str = ""
+    """The release of Kubernetes that came with it; "" if all have it."""
+    until: str = ""
+    """The release that has it no more."""
+    hidden_since: str = ""
+    """The release that deprecates it and does not show it unless it is asked to."""
+    beta_since: str = ""
+    """The release in which its stability becomes BETA."""
+
+    def is_shown(self, version: EffectiveVersion, *, with_hidden: bool) -> bool:
+        """Tell whether a process that is like *version* shows the family."""
+        return not (
+            (self.since and not version.is_since(self.since))
+            or (self.until and version.is_since(self.until))
+            or (self.hidden_since and version.is_since(self.hidden_since) and not with_hidden)
+        )
+
+    def in_version(self, version: EffectiveVersion) -> "Family":
+        """Return the family with the stability that it has in *version*."""
+        if self.beta_since and version.is_since(self.beta_since):
+            return msgspec.structs.replace(self, stability=Stability.BETA)
+        return self
 
     @property
     def help(self) -> str:

@@ -36,8 +36,8 @@ _SECRET_NAME: Final = re.compile(
 def redacted(text: str, *, word: str = BLOT) -> str:
     """Return *text* with *word* for whatever looks like a credential in it."""
 
-    def blotted(found: re.Match[str]) -> str:
-        kept = found[found.lastgroup] if found.lastgroup else ""
+    def blotted(match: re.Match[str]) -> str:
+        kept = match[match.lastgroup] if match.lastgroup else ""
         return kept + word
 
     return _SECRETS.sub(blotted, text)
@@ -67,10 +67,10 @@ def redacted_object(value: Any, *, name: str = "") -> Any:
             return redacted(value, word=REDACTED)
         case dict():
             return {
-                key: redacted_object(each, name=name if is_secret(name) else str(key))
-                for key, each in value.items()
+                key: redacted_object(item, name=name if is_secret(name) else str(key))
+                for key, item in value.items()
             }
         case list() | tuple():
-            return [redacted_object(each, name=name) for each in value]
+            return [redacted_object(item, name=name) for item in value]
         case _:
             return value

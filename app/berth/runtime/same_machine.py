@@ -44,7 +44,7 @@ def _refusal(scope: Scope) -> PlainTextResponse | None:
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for each, value in scope["headers"] if each == name]
+    return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
 
 
 @lru_cache(maxsize=64)  # nearly all requests name the same, and this took 6% of a small one

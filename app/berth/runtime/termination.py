@@ -34,16 +34,16 @@ async def until_terminated(
         on_request()
         working.cancel()
 
-    for each in TERMINATION:
-        loop.add_signal_handler(each, terminate, each)
+    for number in TERMINATION:
+        loop.add_signal_handler(number, terminate, number)
     try:
         await working
     except asyncio.CancelledError:
         if not requested:
             raise
     finally:
-        for each in TERMINATION:
-            loop.remove_signal_handler(each)
+        for number in TERMINATION:
+            loop.remove_signal_handler(number)
     return requested
 
 
@@ -51,13 +51,13 @@ async def until_terminated(
 def on_signals(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
     """Call a handler whenever its signal comes, between two steps of the running loop."""
     loop = asyncio.get_running_loop()
-    for each, handler in handlers.items():
-        loop.add_signal_handler(each, handler)
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for each in handlers:
-            loop.remove_signal_handler(each)
+        for number in handlers:
+            loop.remove_signal_handler(number)
 
 
 def unless_hung_up(reload: Callable[[], object]) -> Callable[[], None]:

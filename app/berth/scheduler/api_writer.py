@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -35,7 +35,9 @@ from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup, PodGroupCondition
 from berth.kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.runtime.clock import Clock
+from berth.runtime.release import Behaviour
 from berth.scheduler.background import Background
+from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.resource_claim_writes import ResourceClaimApi
 
@@ -53,8 +55,23 @@ date: a second scheduler may use the same nodes meanwhile.
 """
 NOT_WANTED: Final = "nobody waits for it any more"
 
+LATEST: Final = enabled_features({})
+
 NO_ANSWER: Final = (ServerError, TooManyRequestsError, UnauthorizedError, UnavailableError)
 """Errors that say nothing of a pod; also while our token is being replaced."""
+
+
+RETRIES_BINDS: Final = Behaviour(
+    "1.37",
+    "N3.2",
+    "A binding is tried up to four times when the API server fails or refuses the connection.",
+)
+PATCHES_KNOWN_VERSION: Final = Behaviour(
+    "1.37",
+    "N3.11",
+    "The status patch of a failed attempt names the version of the pod that it is about, so that it"
+    " is not written over the status of a pod that was bound meanwhile.",
+)
 
 
 class RecorderOf(Protocol):
@@ -78,13 +95,14 @@ class ApiWriter:
         count_created_claim: Callable[[str], None] = lambda _status: None,
         claims_at: Callable[[], str] = lambda: RESOURCE_CLAIMS,
         calls: AsyncCalls | None = None,
+        features: Container[object] = LATEST,
     ) -> None:
         """*recorders* has one event recorder per profile, by scheduler name.
 
         *pod_lookup* returns the newest known pod of a key. *count_created_claim* is called with
         ``success`` or ``failure`` for each ResourceClaim that was to be created, and *claims_at*
-        returns their path in the version that the API server serves. *calls* hears of
-        bindings and status patches of pods; None: nobody does.
+        returns their path in the version that the API server serves. *calls* hears of bindings and
+        status patches of pods; None: nobody does. *features* say how errors of writes are met.
         """
         self._pod_lookup = pod_lookup
         self._client = client
@@ -101,8 +119,15 @@ class ApiWriter:
         self._some_bind_ended = asyncio.Event()
         self._calls = calls
         self._status = PodStatusWriter(
-            client, lanes, exists=self._exists, clock=clock, rng=rng, calls=calls
+            client,
+            lanes,
+            exists=self._exists,
+            clock=clock,
+            rng=rng,
+            calls=calls,
+            only_known_version=PATCHES_KNOWN_VERSION in features,
         )
+        self._retries_binds = RETRIES_BINDS in features
 
     async def bind(
         self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
@@ -119,7 +144,7 @@ class ApiWriter:
             client = self._client.fenced(is_wanted, otherwise=NOT_WANTED)
         self._binds += 1
         try:
-            await self._ahead(POD_BINDING, pod.pod, lambda: pods.bind(client, pod.pod, node_name))
+            await self._ahead(POD_BINDING, pod.pod, lambda: self._bind(client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
             if await self.bound_node(pod.pod) != node_name:
                 raise
@@ -127,6 +152,17 @@ class ApiWriter:
         finally:
             self._binds -= 1
             self._some_bind_ended.set()
+
+    async def _bind(self, client: Api, pod: Pod, node_name: str) -> None:
+        if not self._retries_binds:
+            await pods.bind(client, pod, node_name)
+            return
+        await pods.with_retries(
+            lambda: pods.bind(client, pod, node_name),
+            clock=self._clock,
+            rng=self._rng,
+            again=pods.may_pass,
+        )
 
     async def bound_node(self, pod: Pod) -> str | None:
         """Ask :func:`berth.kube.client.writes.pods.bound_node` until there is an answer."""

@@ -235,7 +235,7 @@ def _outcome(binding: Binding, status: Status) -> Unschedulable | Failed:
     if not status.is_rejected:
         return Failed(pod, profile, FeasibleNodes.nowhere(Diagnosis(1)), status)
     if binding.stage is Stage.PERMIT:
-        found = FeasibleNodes.nowhere(rejected_on_node(status))
-        return Unschedulable(pod, profile, found, CLEAR)
-    found = FeasibleNodes.nowhere(Diagnosis(1))
-    return Unschedulable(pod, profile, found, CLEAR, words=status.message)
+        nowhere = FeasibleNodes.nowhere(rejected_on_node(status))
+        return Unschedulable(pod, profile, nowhere, CLEAR)
+    nowhere = FeasibleNodes.nowhere(Diagnosis(1))
+    return Unschedulable(pod, profile, nowhere, CLEAR, words=status.message)

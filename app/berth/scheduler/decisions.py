@@ -120,7 +120,7 @@ class Decisions:
         """
         placed = outcome if isinstance(outcome, Placed) else outcome.refused
         node_name = outcome.node_name if isinstance(outcome, Placed) else ""
-        scores, found = placed.scores if placed else None, outcome.found
+        scores, feasible_nodes = placed.scores if placed else None, outcome.found
         self._added += 1
         record = DecisionRecord(
             pod=outcome.pod.key,
@@ -132,8 +132,8 @@ class Decisions:
             at=at,
             took=self._monotonic() - at,
             node=node_name,
-            num_nodes=found.diagnosis.num_all_nodes,
-            num_feasible=found.num_feasible,
+            num_nodes=feasible_nodes.diagnosis.num_all_nodes,
+            num_feasible=feasible_nodes.num_feasible,
             equals=placed.equals if placed else 0,
             weights=scores.weights if scores else {},
             gang=outcome.gang,
@@ -142,8 +142,8 @@ class Decisions:
             record = structs.replace(
                 record,
                 message=outcome.message,
-                reasons=dict(found.diagnosis.reasons()),
-                plugins=_rejectors(found.diagnosis),
+                reasons=dict(feasible_nodes.diagnosis.reasons()),
+                plugins=_rejectors(feasible_nodes.diagnosis),
                 nominated_node=outcome.nomination.override or "",
                 preemption=preemption_record(outcome),
             )

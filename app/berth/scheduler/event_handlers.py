@@ -19,11 +19,13 @@ from berth.scheduler.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_DELETE,
-    UNSCHEDULABLE_POD_UPDATE,
+    TARGET_POD_UPDATE,
+    UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_DELETE,
     ActionType,
     ClusterEvent,
+    LabelOf,
+    label_of,
 )
 from berth.scheduler.framework.kind import NODES, PODS, Kind
 from berth.scheduler.framework.listers import ApiObject, Lister, Listers
@@ -67,7 +69,7 @@ def all_event_handlers(
     scheduler_names: Container[str],
     timer: EventTimer,
     foreign_binds: ForeignBinds,
-    features: Container[str] = (),
+    features: Container[object] = (),
     pod_groups: PodGroups | None = None,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
     """Return the handler of every kind, nodes and pods first.
@@ -86,6 +88,7 @@ def all_event_handlers(
             timer=timer,
             foreign_binds=foreign_binds,
             waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
+            label_of=label_of(features),
         ),
     }
     for kind, lister in listers.by_kind().items():
@@ -107,7 +110,9 @@ class Source(Protocol[T_co]):
     def follow(self, change: Callable[[T_co | None, T_co | None], None], /) -> None: ...
 
 
-def _source_of(kind: Kind[Any], listers: Listers, features: Container[str]) -> Source[Any] | None:
+def _source_of(
+    kind: Kind[Any], listers: Listers, features: Container[object]
+) -> Source[Any] | None:
     if kind.type is ResourceClaim:
         return resource_claim_cache(listers)
     if kind.type is ResourceSlice and DRA_DEVICE_TAINT_RULES in features:
@@ -175,9 +180,6 @@ class KindHandler(Generic[T]):
 
 # Labels of the events, put together once.
 _ASSIGNED_POD_ADD, _ASSIGNED_POD_DELETE = ASSIGNED_POD_ADD.label, ASSIGNED_POD_DELETE.label
-_WAITING_POD_ADD = UNSCHEDULABLE_POD_ADD.label
-_WAITING_POD_UPDATE = UNSCHEDULABLE_POD_UPDATE.label
-_WAITING_POD_DELETE = UNSCHEDULABLE_POD_DELETE.label
 _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 
 
@@ -224,7 +226,13 @@ class PodHandler:
         timer: EventTimer,
         foreign_binds: ForeignBinds,
         waiting_groups: WaitingGroups | None = None,
+        label_of: LabelOf,
     ) -> None:
+        # The labels of what happens to waiting pods. That an update is of the pod itself is a guess
+        # (1.37 spec N3.15 names the resources only).
+        self._add, self._update, self._delete = map(
+            label_of, (UNSCHEDULED_POD_ADD, TARGET_POD_UPDATE, UNSCHEDULED_POD_DELETE)
+        )
         self._groups = waiting_groups
         self._queue = queue
         self._cache = cache
@@ -242,7 +250,7 @@ class PodHandler:
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(pod):
             self._add_waiting(pod)
-            self._timer.took(_WAITING_POD_ADD, started)
+            self._timer.took(self._add, started)
 
     def on_update(self, old: Pod, new: Pod) -> None:
         started = self._timer.now()
@@ -269,7 +277,7 @@ class PodHandler:
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
             self._update_waiting(old, new)
-            self._timer.took(_WAITING_POD_UPDATE, started)
+            self._timer.took(self._update, started)
 
     def _notice_foreign_bind(self, pod: Pod) -> None:
         """Note a pod that was bound elsewhere than we have it, or was not to be bound by us."""
@@ -284,7 +292,7 @@ class PodHandler:
             self._groups.see(pod)
         self._queue.add(pod)
         if self._groups is not None and self._groups.is_complete(pod):
-            self._queue.move_all_to_active_or_backoff_queue(UNSCHEDULABLE_POD_ADD, new=pod)
+            self._queue.move_all_to_active_or_backoff_queue(UNSCHEDULED_POD_ADD, new=pod)
 
     def _update_waiting(self, old: Pod, new: Pod) -> None:
         if self._groups is not None:
@@ -317,7 +325,7 @@ class PodHandler:
                 self._queue.move_all_to_active_or_backoff_queue(
                     ASSIGNED_POD_DELETE, old=pod, pre_check=_at_most(pod.spec.priority or 0)
                 )
-            self._timer.took(_WAITING_POD_DELETE, started)
+            self._timer.took(self._delete, started)
 
     def _give_up_assumed(self, pod: Pod) -> None:
         """Free the room of an assumed pod that is deleted (spec §11.2).

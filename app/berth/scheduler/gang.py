@@ -56,9 +56,11 @@ class GangAttempt(msgspec.Struct, frozen=True):
         status = Status(
             Code.ERROR if broke else Code.UNSCHEDULABLE, (self._words(),), self.gang.plugin
         )
-        found = [outcome.found.diagnosis for outcome in refused]
-        rejectors = {plugin for each in found for plugin in each.unschedulable_plugins}
-        pending = {plugin for each in found for plugin in each.pending_plugins}
+        diagnoses = [outcome.found.diagnosis for outcome in refused]
+        rejectors = {
+            plugin for diagnosis in diagnoses for plugin in diagnosis.unschedulable_plugins
+        }
+        pending = {plugin for diagnosis in diagnoses for plugin in diagnosis.pending_plugins}
         if self.missing:
             rejectors.add(self.gang.plugin)
         return [
@@ -123,9 +125,11 @@ def _rejected(
     diagnosis = replace(
         diagnosis, unschedulable_plugins=set(rejectors), pending_plugins=set(pending)
     )
-    pod, profile, found = outcome.pod, outcome.profile, replace(outcome.found, diagnosis=diagnosis)
+    pod, profile, gang = outcome.pod, outcome.profile, outcome.gang
+    feasible_nodes = replace(outcome.found, diagnosis=diagnosis)
     if status.code is Code.ERROR:
-        return Failed(pod, profile, found, status, refused=placed, gang=outcome.gang)
+        return Failed(pod, profile, feasible_nodes, status, refused=placed, gang=gang)
+    words = status.message
     return Unschedulable(
-        pod, profile, found, CLEAR, refused=placed, gang=outcome.gang, words=status.message
+        pod, profile, feasible_nodes, CLEAR, refused=placed, gang=gang, words=words
     )

@@ -106,10 +106,8 @@ class Unschedulable(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def post_filter_message(self) -> str:
-        """Why PostFilter could not help; empty if it could, or was not run."""
-        if self.post_filter is None or self.post_filter.status is None:
-            return ""
-        return self.post_filter.status.message
+        """Why PostFilter could not help, or how it could; empty if it was not run."""
+        return "" if self.post_filter is None else self.post_filter.message
 
     @cached_property
     def message(self) -> str:
@@ -150,8 +148,8 @@ def rejected_on_node(status: Status) -> Diagnosis:
 
 def refused_placement(placed: Placed, status: Status) -> Unschedulable | Failed:
     """Return the outcome where Reserve or Permit refuses the node with *status* (spec §2.7)."""
-    pod, profile, found, gang = placed.pod, placed.profile, placed.found, placed.gang
+    pod, profile, feasible_nodes, gang = placed.pod, placed.profile, placed.found, placed.gang
     if not status.is_rejected:
-        return Failed(pod, profile, found, status, refused=placed, gang=gang)
-    found = replace(found, diagnosis=rejected_on_node(status))
-    return Unschedulable(pod, profile, found, CLEAR, refused=placed, gang=gang)
+        return Failed(pod, profile, feasible_nodes, status, refused=placed, gang=gang)
+    feasible_nodes = replace(feasible_nodes, diagnosis=rejected_on_node(status))
+    return Unschedulable(pod, profile, feasible_nodes, CLEAR, refused=placed, gang=gang)

@@ -187,7 +187,7 @@ class Preemptions:
         """
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         pending = PendingPreemption(preemptor, profile, chosen.node, staying)
-        answers = await asyncio.gather(*(self._try_to_evict(pending, each) for each in staying))
+        answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in staying))
         errors = [answer for answer in answers if isinstance(answer, Exception)]
         if errors:
             fields = {"pod": preemptor.key, "node": chosen.node, "failed": len(errors)}
@@ -297,7 +297,7 @@ class Preemptions:
         if self._by_preemptor.get(pending.uid) is pending:
             del self._by_preemptor[pending.uid]
         if (last := pending.last_victim) is not None and last.uid in self._by_last_victim:
-            others = [each for each in self._by_last_victim.pop(last.uid) if each is not pending]
+            others = [other for other in self._by_last_victim.pop(last.uid) if other is not pending]
             if others:
                 self._by_last_victim[last.uid] = others
         if pending.group is not None or not pending.wakes:
@@ -321,8 +321,8 @@ class Preemptions:
         return current is not None and not current.spec.node_name
 
     def _current(self, pod: PodInfo) -> Pod | None:
-        found = self._pods.get(pod.key)
-        return found if found is not None and found.metadata.uid == pod.uid else None
+        current = self._pods.get(pod.key)
+        return current if current is not None and current.metadata.uid == pod.uid else None
 
     async def evict_all(
         self, pending: PendingPreemption, victims: Sequence[PodInfo], queue: SchedulingQueue

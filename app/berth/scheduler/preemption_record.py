@@ -51,25 +51,25 @@ class PreemptionRecord(msgspec.Struct, frozen=True):
 def preemption_record(outcome: Outcome) -> PreemptionRecord | None:
     """Return what to keep of *outcome*; None if PostFilter chose no victims."""
     result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
-    found = result.preemption if result is not None and result.status is None else None
-    if found is None or found.chosen is None:
+    preemption = result.preemption if result is not None and result.status is None else None
+    if preemption is None or preemption.chosen is None:
         return None
     return PreemptionRecord(
-        chosen=_candidate(found.chosen),
-        num_candidates=len(found.candidates),
-        rounds=tuple((criterion, left) for criterion, left in found.rounds),
-        equals=len(found.equals) - 1,
-        runner_up=None if found.runner_up is None else _candidate(found.runner_up),
+        chosen=_candidate(preemption.chosen),
+        num_candidates=len(preemption.candidates),
+        rounds=tuple((criterion, left) for criterion, left in preemption.rounds),
+        equals=len(preemption.equals) - 1,
+        runner_up=None if preemption.runner_up is None else _candidate(preemption.runner_up),
     )
 
 
-def _candidate(found: Candidate) -> CandidateRecord:
+def _candidate(candidate: Candidate) -> CandidateRecord:
     return CandidateRecord(
-        node=found.node,
-        victims=tuple(map(_victim, found.victims[:VICTIMS_KEPT])),
-        num_victims=len(found.victims),
-        pdb_violations=found.pdb_violations,
-        sum_of_priorities=sum(victim.priority for victim in found.victims),
+        node=candidate.node,
+        victims=tuple(map(_victim, candidate.victims[:VICTIMS_KEPT])),
+        num_victims=len(candidate.victims),
+        pdb_violations=candidate.pdb_violations,
+        sum_of_priorities=sum(victim.priority for victim in candidate.victims),
     )
 
 

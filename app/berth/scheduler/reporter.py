@@ -15,14 +15,17 @@ class Reporter(Protocol):
         self,
         pod: Pod,
         *,
-        profile: str,
+        profile: str = "",
         type: str,
         reason: str,
         action: str,
         note: str,
         related: PodGroup | None = None,
     ) -> None:
-        """Record an event on *pod*, in the name of *profile*; *related* has caused it."""
+        """Record an event on *pod*, in the name of *profile*: by default that of the pod.
+
+        *related* has caused it.
+        """
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

@@ -50,7 +50,7 @@ ATTEMPTS_PER_TURN: Final = 4
 Together they take about as long as all else that a bound pod needs. A turn for each would cost 8%
 more CPU per pod; and what is written waits for at most as many.
 """
-KNOWN_FAILURES_PER_TURN: Final = 32
+CACHED_FAILURES_PER_TURN: Final = 32
 """The same for pods that fail without an attempt."""
 
 
@@ -98,7 +98,7 @@ class Scheduler(SchedulingSteps):
                     await self.queue.wait_ready()
                     continue
                 if self.apply_cached_failure(queued):
-                    turn += 1 / KNOWN_FAILURES_PER_TURN
+                    turn += 1 / CACHED_FAILURES_PER_TURN
                 else:
                     started = self.clock.monotonic()
                     for binding in await self.schedule_one(queued):
@@ -313,9 +313,9 @@ class Scheduler(SchedulingSteps):
             return None
         cycle = self.begin_cycle(profile, queued)
         if self.extender_round.is_due(queued.pod_info):
-            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
+            nowhere = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             outcome: Outcome = Failed(
-                queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)
+                queued.pod_info, profile.name, nowhere, Status.error(NO_EXTENDERS)
             )
         else:
             outcome = self.decide(cycle)

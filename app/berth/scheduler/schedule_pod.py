@@ -33,44 +33,44 @@ def schedule_pod(cycle: Cycle, *, select: Select, sampling: Sampling | None = No
 
 def evaluate_pod(cycle: Cycle, *, select: Select) -> Outcome:
     """Decide the same, and find out about every node: all are filtered, all candidates scored."""
-    found = evaluate_all_nodes(cycle)
-    if len(found.candidates) == 1:
-        return place_on_best(cycle, found, select=select)
-    return place_on_a_candidate(cycle, found, select=select)
+    feasible_nodes = evaluate_all_nodes(cycle)
+    if len(feasible_nodes.candidates) == 1:
+        return place_on_best(cycle, feasible_nodes, select=select)
+    return place_on_a_candidate(cycle, feasible_nodes, select=select)
 
 
 def place_on_a_candidate(
     cycle: Cycle,
-    found: FeasibleNodes,
+    feasible_nodes: FeasibleNodes,
     *,
     select: Select,
     extender_scores: Mapping[str, int] | None = None,
 ) -> Outcome:
     """Take one of the candidates; as in kube-scheduler, a single one is not scored."""
-    pod, profile, candidates = cycle.pod, cycle.profile.name, found.candidates
-    if found.error is not None:
-        return Failed(pod, profile, found, found.error)
+    pod, profile, candidates = cycle.pod, cycle.profile.name, feasible_nodes.candidates
+    if feasible_nodes.error is not None:
+        return Failed(pod, profile, feasible_nodes, feasible_nodes.error)
     if not len(candidates):
-        return Unschedulable(pod, profile, found)
+        return Unschedulable(pod, profile, feasible_nodes)
     if len(candidates) == 1:
-        return Placed(pod, profile, found, cycle.nodes.name(int(candidates[0])))
-    return place_on_best(cycle, found, select=select, extender_scores=extender_scores)
+        return Placed(pod, profile, feasible_nodes, cycle.nodes.name(int(candidates[0])))
+    return place_on_best(cycle, feasible_nodes, select=select, extender_scores=extender_scores)
 
 
 def place_on_best(
     cycle: Cycle,
-    found: FeasibleNodes,
+    feasible_nodes: FeasibleNodes,
     *,
     select: Select,
     extender_scores: Mapping[str, int] | None = None,
 ) -> Placed | Failed:
     """Score the candidates and take one of those with the highest total."""
     pod, profile = cycle.pod, cycle.profile.name
-    scores = prioritize_nodes(cycle, found.candidates, extender_scores=extender_scores)
+    scores = prioritize_nodes(cycle, feasible_nodes.candidates, extender_scores=extender_scores)
     if isinstance(scores, Status):
-        return Failed(pod, profile, found, scores)
+        return Failed(pod, profile, feasible_nodes, scores)
     row, best = select_host(scores, select)
-    return Placed(pod, profile, found, cycle.nodes.name(row), scores, best)
+    return Placed(pod, profile, feasible_nodes, cycle.nodes.name(row), scores, best)
 
 
 def prioritize_nodes(

@@ -93,8 +93,10 @@ class ExtenderRound:
         rounds = 1
         while attempt is not None and attempt.is_out_of_date:
             if rounds == MAX_ROUNDS:
-                pod, found = attempt.cycle.pod, attempt.outcome.found
-                return replace(attempt, outcome=Failed(pod, profile.name, found, OUT_OF_DATE, KEEP))
+                pod, feasible_nodes = attempt.cycle.pod, attempt.outcome.found
+                return replace(
+                    attempt, outcome=Failed(pod, profile.name, feasible_nodes, OUT_OF_DATE, KEEP)
+                )
             attempt = await self._round(profile, queued)
             rounds += 1
         return attempt
@@ -102,11 +104,11 @@ class ExtenderRound:
     async def _round(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
         """Make one attempt, asking each extender once about filters and scores."""
         cycle = self._begin(profile, queued)
-        found = find_nodes_that_fit_pod(cycle, self._sampling)
-        if not len(found.candidates):
-            outcome = place_on_a_candidate(cycle, found, select=self._select)
+        feasible_nodes = find_nodes_that_fit_pod(cycle, self._sampling)
+        if not len(feasible_nodes.candidates):
+            outcome = place_on_a_candidate(cycle, feasible_nodes, select=self._select)
             return await self._run_post_filter_plugins(queued, Attempt(cycle, outcome))
-        result = await self._ask(cycle, found)
+        result = await self._ask(cycle, feasible_nodes)
         if not self.is_waiting(queued):
             return None
         cycle = self._begin(profile, queued)
@@ -124,19 +126,19 @@ class ExtenderRound:
         """
         with self._cache.without_all(gone):
             cycle = self._begin(profile, queued)
-            found = find_nodes_that_fit_pod(cycle, nominated_first=False)
-        if not len(found.candidates):
+            feasible_nodes = find_nodes_that_fit_pod(cycle, nominated_first=False)
+        if not len(feasible_nodes.candidates):
             return ExtenderResult(frozenset())
-        return await self._ask(cycle, found)
+        return await self._ask(cycle, feasible_nodes)
 
     def decide(self, cycle: Cycle, result: ExtenderResult) -> Outcome:
         """Find a node for the pod of *cycle* among those that extenders left; no PostFilter."""
         # Not sampled: the nodes that the extenders were asked about are the sample.
         nominated_first = cycle.pod.pod.status.nominated_node_name in result.nodes
-        found = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
-        found = apply_extender_result(cycle, found, result)
+        feasible_nodes = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
+        feasible_nodes = apply_extender_result(cycle, feasible_nodes, result)
         return place_on_a_candidate(
-            cycle, found, select=self._select, extender_scores=result.scores
+            cycle, feasible_nodes, select=self._select, extender_scores=result.scores
         )
 
     def may_preempt(self, pod: PodInfo) -> bool:
@@ -146,19 +148,19 @@ class ExtenderRound:
     def _begin(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
         return Cycle.begin(profile, queued.pod_info, cache=self._cache, nominator=self._nominator)
 
-    async def _ask(self, cycle: Cycle, found: FeasibleNodes) -> ExtenderResult:
+    async def _ask(self, cycle: Cycle, feasible_nodes: FeasibleNodes) -> ExtenderResult:
         """Ask which of the candidates may take the pod, and for their scores.
 
         If the only candidate is the pod's nominated node, and they reject it or fail, they are
         asked about all nodes (spec §2.4).
         """
         pod = cycle.pod
-        nodes = _candidates(cycle, found)
+        nodes = _candidates(cycle, feasible_nodes)
         result = await self._extenders.filter(pod, nodes)
-        if found.is_nominated and not result.nodes:
+        if feasible_nodes.is_nominated and not result.nodes:
             cycle = Cycle.begin(cycle.profile, pod, cache=self._cache, nominator=self._nominator)
-            found = find_nodes_that_fit_pod(cycle, self._sampling, nominated_first=False)
-            nodes = _candidates(cycle, found)
+            feasible_nodes = find_nodes_that_fit_pod(cycle, self._sampling, nominated_first=False)
+            nodes = _candidates(cycle, feasible_nodes)
             result = await self._extenders.filter(pod, nodes)
         if len(result.nodes) < 2:
             return result
@@ -205,7 +207,8 @@ class ExtenderRound:
             return replace(attempt, is_out_of_date=True)
         found = select_candidate(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
-        helped = PostFilterResult(None, found.chosen.node, found)
+        told = result.tells_placement
+        helped = PostFilterResult(None, found.chosen.node, found, tells_placement=told)
         nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))
         return replace(attempt, outcome=nominated)
 
@@ -225,7 +228,7 @@ class ExtenderRound:
 
 
 def apply_extender_result(
-    cycle: Cycle, found: FeasibleNodes, result: ExtenderResult
+    cycle: Cycle, feasible_nodes: FeasibleNodes, result: ExtenderResult
 ) -> FeasibleNodes:
     """Leave out the nodes that extenders do not want, and those that they were not asked about.
 
@@ -233,19 +236,23 @@ def apply_extender_result(
     against them. Of a node that does not fit any more, our own filters say why. A nominated node
     that is found to fit is one that they left.
     """
-    nodes, diagnosis = cycle.nodes, found.diagnosis
-    if found.is_nominated or found.pre_filter.status is not None or not len(nodes):
-        return found
+    nodes, diagnosis = cycle.nodes, feasible_nodes.diagnosis
+    if (
+        feasible_nodes.is_nominated
+        or feasible_nodes.pre_filter.status is not None
+        or not len(nodes)
+    ):
+        return feasible_nodes
     statuses = {
         row: status
         for name, status in result.statuses.items()
-        if (row := nodes.row_of.get(name)) is not None and found.feasible[row]
+        if (row := nodes.row_of.get(name)) is not None and feasible_nodes.feasible[row]
     }
     rejectors = {EXTENDER} if result.has_rejected or statuses else set()
-    feasible = cycle.state.feasible = found.feasible & nodes.rows_named(result.nodes)
-    error = found.error or result.error
+    feasible = cycle.state.feasible = feasible_nodes.feasible & nodes.rows_named(result.nodes)
+    error = feasible_nodes.error or result.error
     return replace(
-        found,
+        feasible_nodes,
         diagnosis=replace(
             diagnosis,
             statuses=diagnosis.statuses | statuses,
@@ -257,5 +264,7 @@ def apply_extender_result(
     )
 
 
-def _candidates(cycle: Cycle, found: FeasibleNodes) -> list[Node]:
-    return [node for row in found.candidates if (node := cycle.nodes.nodes[row]) is not None]
+def _candidates(cycle: Cycle, feasible_nodes: FeasibleNodes) -> list[Node]:
+    return [
+        node for row in feasible_nodes.candidates if (node := cycle.nodes.nodes[row]) is not None
+    ]

@@ -34,7 +34,6 @@ from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
 from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
-from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth.service.server.scheduler.overview import overview_endpoints
 from berth.service.server.scheduler.profiling import profiling_endpoints
@@ -60,12 +59,7 @@ def scheduler_application(
     beside them.
     """
     application = Application(about=PAGE if serves_page else NO_PAGE)
-    explainer = Explainer(
-        service.scheduler,
-        pods=service.pods.store,
-        clock=service.clock,
-        schedules=service.schedules,
-    )
+    explainer = Explainer(service.view)
     take = LiveSnapshots(service.core).take
     policies = LivePolicies(service.client, clock=service.clock).read
     routers = [
@@ -153,9 +147,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
     configurations = Configurations()
     listers = service.listers
     return DebugState(
-        view=SchedulerView(
-            service.scheduler, service.pods.store, service.clock, service.watches.reflectors
-        ),
+        view=service.view,
         explainer=explainer,
         comparison=ClusterComparison(
             service.client,
@@ -177,5 +169,6 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
             generation=service.live.generation,
             loaded_at=service.live.loaded_at,
         ),
+        reflectors=service.watches.reflectors,
         is_ready=lambda: service.is_synced,
     )

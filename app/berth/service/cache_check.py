@@ -8,7 +8,7 @@ from typing import Final
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
-from berth.scheduler.cache.cache import Cache
+from berth.scheduler.cache.view import CacheView
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class CacheCheck:
     """
 
     def __init__(
-        self, cache: Cache, *, nodes: Mapping[str, Node], pods: Mapping[str, Pod], clock: Clock
+        self, cache: CacheView, *, nodes: Mapping[str, Node], pods: Mapping[str, Pod], clock: Clock
     ) -> None:
         self._cache = cache
         self._nodes = nodes

@@ -5,29 +5,20 @@ from collections import Counter
 from collections.abc import Iterable
 
 from berth.kube.objects.node import Node
-from berth.kube.objects.pod import Pod
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.comparer import Counted, compare, placed
-from berth.scheduler.pod_group.reports import GroupParts
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.core.view import GroupsView, QueueView, SchedulerView
 from berth.scheduler.queue.sub_queues import SubQueue
 
 log = logging.getLogger(__name__)
 
 
-def dump(
-    cache: Cache,
-    queue: SchedulingQueue,
-    *,
-    nodes: Iterable[Node],
-    pods: Iterable[Pod],
-    groups: GroupParts | None = None,
-) -> None:
+def dump(view: SchedulerView, *, nodes: Iterable[Node]) -> None:
     """Log every node with its pods, every waiting pod, and where the cache is not as watched.
 
-    With *groups*, every pod group of which a pod waits. *nodes* and *pods* are what is watched. In
-    one go, so that the lines are of one moment; linear in the number of pods.
+    And every pod group of which a pod waits, where groups are scheduled together. *nodes* are those
+    that are watched. In one go, so that the lines are of one moment; linear in the number of pods.
     """
+    cache, queue = view.cache, view.queue
     on_node: dict[str, list[str]] = {name: [] for name in cache.table.row_of}
     for pod in cache.pods():
         assumed = " (assumed)" if cache.is_assumed(pod.uid) else ""
@@ -48,16 +39,16 @@ def dump(
                     "rejected_by": sorted(queued.unschedulable_plugins | queued.pending_plugins),
                 },
             )
-    if groups is not None:
-        _dump_groups(groups, queue)
+    if view.groups is not None:
+        _dump_groups(view.groups, queue)
     names = [node.metadata.name for node in nodes]
-    differences = compare(Counted.by(cache), nodes=names, pods=placed(pods)).lines()
+    differences = compare(Counted.by(cache), nodes=names, pods=placed(view.pods.values())).lines()
     for line in differences:
         log.warning("cache mismatch", extra={"difference": line})
     log.info("cache compared", extra={"differences": len(differences)})
 
 
-def _dump_groups(groups: GroupParts, queue: SchedulingQueue) -> None:
+def _dump_groups(groups: GroupsView, queue: QueueView) -> None:
     for key, state in groups.pod_groups:
         waiting = list(state.unscheduled())
         if not waiting:

@@ -25,12 +25,12 @@ def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapshot:
     Kinds that the server does not serve are left out. The lists are of moments that are close to
     each other. Raises UserError, ConnectError among them, and SystemExit when a signal ends it.
     """
-    found = list[Snapshot]()
+    snapshots = list[Snapshot]()
 
     async def listing() -> int:
         client = await connect(kubeconfig=kubeconfig, context=context)
         try:
-            found.append(await snapshot_of(client, time=rfc3339(RealClock().now())))
+            snapshots.append(await snapshot_of(client, time=rfc3339(RealClock().now())))
         except ApiError as exc:
             raise UserError(f"{kubeconfig}: {exc}") from exc
         finally:
@@ -38,9 +38,9 @@ def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapshot:
         return 0
 
     status = in_loop(listing())
-    if not found:
+    if not snapshots:
         sys.exit(status)
-    return found[0]
+    return snapshots[0]
 
 
 async def snapshot_of(client: Api, *, time: str) -> Snapshot:
@@ -50,8 +50,8 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
         body = await _list(client, kind)
         if body is None:
             continue
-        for name, found in decode(body, source=kind.path).objects.items():
-            objects.setdefault(name, []).extend(found)
+        for name, listed in decode(body, source=kind.path).objects.items():
+            objects.setdefault(name, []).extend(listed)
     return Snapshot(
         time=time,
         objects={kind: objects[kind] for kind in KINDS if kind in objects},

@@ -57,10 +57,10 @@ class MissingPods:
         if not (is_subdomain(namespace) and is_subdomain(workload.name)):
             return None
         fields = {"fieldSelector": f"metadata.name={workload.name}"}
-        found = await self._list(PATHS[workload.kind].format(namespace), fields)
-        if not found:
+        listed = await self._list(PATHS[workload.kind].format(namespace), fields)
+        if not listed:
             return None
-        workload_now = found[0]
+        workload_now = listed[0]
         if why := _wants_none(workload.kind, workload_now):
             return "" if num_pods else why
         if num_pods >= _wanted(workload.kind, workload_now):
@@ -87,9 +87,9 @@ class MissingPods:
         return [item for item in items if isinstance(item, dict)]
 
 
-def _wanted(kind: str, found: Object) -> int:
+def _wanted(kind: str, workload: Object) -> int:
     """Return how many pods are wanted at a time; of a CronJob, any."""
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
     match kind:
         case "daemonset":
             return int(status.get("desiredNumberScheduled") or 0)
@@ -101,31 +101,31 @@ def _wanted(kind: str, found: Object) -> int:
     return int(spec.get("replicas", 1))
 
 
-def _wants_none(kind: str, found: Object) -> str:
+def _wants_none(kind: str, workload: Object) -> str:
     """Say why no pods are wanted; empty if some are."""
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
     if spec.get("suspend"):
         return "it is suspended"
     match kind:
         case "cronjob":
             return ""
         case "job":
-            ends = {c.get("type") for c in _conditions(found) if c.get("status") == "True"}
+            ends = {c.get("type") for c in _conditions(workload) if c.get("status") == "True"}
             return "it has finished" if ends & {"Complete", "Failed"} else ""
         case "daemonset":
             is_seen = "observedGeneration" in status
-            return "" if _wanted(kind, found) or not is_seen else "no node is to run it"
-    return "" if _wanted(kind, found) else "it is scaled to 0"
+            return "" if _wanted(kind, workload) or not is_seen else "no node is to run it"
+    return "" if _wanted(kind, workload) else "it is scaled to 0"
 
 
-def _conditions(found: Object) -> Iterator[Object]:
-    for condition in (found.get("status") or {}).get("conditions") or ():
+def _conditions(workload: Object) -> Iterator[Object]:
+    for condition in (workload.get("status") or {}).get("conditions") or ():
         if isinstance(condition, dict):
             yield condition
 
 
-def _condition(found: Object) -> str:
-    for condition in _conditions(found):
+def _condition(workload: Object) -> str:
+    for condition in _conditions(workload):
         if condition.get("type") == REPLICA_FAILURE and condition.get("status") == "True":
             return str(condition.get("message") or "")
     return ""

@@ -65,26 +65,26 @@ class KnownPlugins(msgspec.Struct, frozen=True):
         for a plugin that cannot be imported or used, and for two of the same name.
         """
         directories = tuple(directories)
-        found = [*_installed(), *_in_files(directories)]
-        known = cls(directories=directories).with_plugins(found)
+        plugins = [*_installed(), *_in_files(directories)]
+        known = cls(directories=directories).with_plugins(plugins)
         return known.with_references(dict.fromkeys(references, "--plugin"))
 
     def with_references(self, references: Mapping[str, str]) -> "KnownPlugins":
         """Import ``module:Class`` references too; each with the place that names it, for errors."""
-        found, aliases = [], dict(self.aliases)
+        referred, aliases = [], dict(self.aliases)
         for reference, place in references.items():
             if reference in aliases:
                 continue
             kind = _referred(reference, place)
             aliases[reference] = kind.NAME
-            found.append((kind, reference))
-        known = self.with_plugins(found)
+            referred.append((kind, reference))
+        known = self.with_plugins(referred)
         return KnownPlugins(known.registry, known.origins, aliases, self.directories)
 
     def referred_in(self, document: object, *, source: str) -> "KnownPlugins":
         """Import the references that a configuration, decoded but not checked, has for plugins."""
         return self.with_references(
-            {found.text: f"{source}: {found.path}" for found in references(document)}
+            {reference.text: f"{source}: {reference.path}" for reference in references(document)}
         )
 
     @property
@@ -119,10 +119,10 @@ class KnownPlugins(msgspec.Struct, frozen=True):
         if problems:
             raise ConfigError(source, problems)
 
-    def with_plugins(self, found: Iterable[tuple[type[Plugin], str]]) -> "KnownPlugins":
+    def with_plugins(self, plugins: Iterable[tuple[type[Plugin], str]]) -> "KnownPlugins":
         """Add classes, each with where it comes from. Raises ConfigError as :meth:`find` does."""
         registry, origins = dict(self.registry), dict(self.origins)
-        for kind, origin in found:
+        for kind, origin in plugins:
             _check(kind, origin)
             other = registry.setdefault(kind.NAME, kind)
             if other is not kind:

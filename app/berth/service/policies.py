@@ -27,14 +27,14 @@ async def list_policies(client: Api) -> Policies:
 
     No installation has to allow it: a scheduler decides without.
     """
-    found: dict[str, list[KubeStruct]] = {}
+    policies: dict[str, list[KubeStruct]] = {}
     for name, kind in KINDS.items():
         try:
             body = await client.request("GET", kind.path, timeout=MOST_SECONDS)
-            found[name] = read_policies(kind, _decode_list(body).items)
+            policies[name] = read_policies(kind, _decode_list(body).items)
         except (ApiError, *UNREADABLE) as exc:
             log.info("cannot be listed for what-if", extra={"kind": name, "error": str(exc)})
-    return found
+    return policies
 
 
 class LivePolicies:

@@ -33,8 +33,8 @@ async def run_until_terminated(
 
     async def run_all() -> None:
         async with asyncio.TaskGroup() as tasks:
-            for name, each in background.items():
-                tasks.create_task(forever(name, each), name=name)
+            for name, work in background.items():
+                tasks.create_task(forever(name, work), name=name)
             await run_and_reload(run, service, source)
 
     running = until_terminated(run_all(), on_request=service.begin_termination)

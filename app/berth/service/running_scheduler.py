@@ -36,8 +36,10 @@ def running_scheduler(url: str | None, flags: ConfigFlags) -> RunningScheduler:
     """Return the scheduler that :func:`scheduler_endpoint` finds, for a few questions."""
 
     async def find() -> RunningScheduler:
-        found = await scheduler_endpoint(url, flags)
-        return RunningScheduler(found.url, authorization=await found.authorization(), tls=found.tls)
+        endpoint = await scheduler_endpoint(url, flags)
+        return RunningScheduler(
+            endpoint.url, authorization=await endpoint.authorization(), tls=endpoint.tls
+        )
 
     return asyncio.run(find())
 

@@ -14,8 +14,10 @@ from berth.insight.recording.writer import RecordingWriter
 from berth.kube.client.from_thread import ContactFromThread, ObserverFromThread
 from berth.runtime.clock import BootClock, RealClock
 from berth.runtime.loop_thread import LoopThread
+from berth.runtime.release import EffectiveVersion
 from berth.runtime.terminal import naming_file
 from berth.runtime.termination import exit_when_continued
+from berth.scheduler.config.feature_gates import version_of
 from berth.scheduler.config.options import MetricsOptions, Options
 from berth.scheduler.metrics.selection import Selection
 from berth.service.api_connection import ApiConnection
@@ -60,7 +62,7 @@ async def run_scheduler(
     async with AsyncExitStack() as cleanup:
         client = await cleanup.enter_async_context(api.client("shadow" if shadows else "scheduler"))
         elector, lease_client = None, None
-        registry = _registry(options.metrics)
+        registry = _registry(options.metrics, version_of(config))
         schedules = schedules and not shadows
         if schedules and config.leader_election.leader_elect:
             # A thread and a client of its own, so that renewals wait neither for this loop nor with
@@ -142,13 +144,15 @@ def _application(service: SchedulerService, options: Options, *, serves_page: bo
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-def _registry(options: MetricsOptions) -> CollectorRegistry:
+def _registry(options: MetricsOptions, version: EffectiveVersion) -> CollectorRegistry:
     manifest = options.allow_metric_labels_manifest
     return Selection.by_flags(
+        version=version,
+        with_hidden=bool(options.show_hidden_metrics_for_version),
         disabled=options.disabled_metrics,
         allow_labels=options.allow_metric_labels,
         manifest=_content("--allow-metric-labels-manifest", manifest) if manifest else None,

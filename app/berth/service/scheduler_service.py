@@ -34,6 +34,7 @@ from berth.scheduler.config.feature_gates import (
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
+from berth.scheduler.core.view import view_of
 from berth.scheduler.extender.build import build_extenders
 from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.metrics.collectors import (
@@ -53,6 +54,7 @@ from berth.scheduler.metrics.loop_lag import measure_lag
 from berth.scheduler.metrics.process import register_process
 from berth.scheduler.metrics.recorders import ExtenderMetrics
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import listers_of
 from berth.scheduler.profile.plugin_interrupt import interrupter
 from berth.service.cache_check import CacheCheck
@@ -107,7 +109,8 @@ class SchedulerService:
 
         Raises ConfigError when the profiles or the extenders of *config* cannot be made.
         """
-        self.registry = registry = registry or CollectorRegistry()
+        self.version = version_of(config)
+        self.registry = registry = registry or Selection(version=self.version)
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
         if shadows:
@@ -121,7 +124,6 @@ class SchedulerService:
         self._delay_cache = config.delay_cache_until_active
         self.schedules = schedules and not shadows
         """Whether this process is one that schedules, if only once it leads."""
-        self.version = version_of(config)
         self.gates = effective_gates(config.feature_gates, self.version)
         writes = client if elector is None else client.fenced(elector.may_write)
         events = EventApi(writes)
@@ -159,6 +161,7 @@ class SchedulerService:
                     calls=self.metrics.async_calls
                     if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
                     else None,
+                    features=features_of(config),
                 ),
                 pods=pods,
                 listers=self.listers,
@@ -190,6 +193,8 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
+        self.view = view_of(core)
+        """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
             core.handlers if self.shadow is None else self.shadow.handlers(),
@@ -226,7 +231,7 @@ class SchedulerService:
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
         self.overview = Sampler(
-            self.scheduler,
+            self.view,
             lanes=self.lanes,
             live=self.live,
             attempts=self.metrics.attempts,
@@ -236,7 +241,6 @@ class SchedulerService:
                 leader=lambda: "" if elector is None else elector.leader,
                 stale=self.staleness,
             ),
-            clock=clock,
         )
         self._register_collectors()
 
@@ -304,13 +308,7 @@ class SchedulerService:
 
     def dump(self) -> None:
         """Log what cache and queue hold, and how the cache differs from what is watched."""
-        dump(
-            self.cache,
-            self.queue,
-            nodes=self.nodes.store.values(),
-            pods=self.pods.store.values(),
-            groups=self.scheduler.groups,
-        )
+        dump(self.view, nodes=self.nodes.store.values())
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.

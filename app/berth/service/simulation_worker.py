@@ -62,16 +62,16 @@ def work(
     """Answer one question; return the exit status. The answer is partial if *course* is cut."""
     try:
         question, snapshot = _read(source, target, with_kinds(kinds_read(registry)))
-        found = answer(question, snapshot, registry, course=course)
+        answered = answer(question, snapshot, registry, course=course)
     except (UserError, _RefusedError) as exc:
         target.write(cut(str(exc)).encode("utf-8", "replace"))
         return UNANSWERABLE
     except NO_MEMORY:
         return OUT_OF_MEMORY
-    if _is_short_of_memory(found):
+    if _is_short_of_memory(answered):
         return OUT_OF_MEMORY
     try:
-        target.write(found.model_dump_json(by_alias=True).encode())
+        target.write(answered.model_dump_json(by_alias=True).encode())
     except NO_MEMORY:
         return OUT_OF_MEMORY
     return 0
@@ -84,8 +84,8 @@ def _read(source: BinaryIO, target: BinaryIO, listers: type[Listers]) -> tuple[Q
         written = bytes(fields.pop("snapshot", _NULL))
         question = Question.model_validate_json(msgspec.json.encode(fields))
     except ValidationError as exc:
-        found = exc.errors(include_url=False, include_context=False, include_input=False)
-        raise _RefusedError(in_words(found)) from exc
+        errors = exc.errors(include_url=False, include_context=False, include_input=False)
+        raise _RefusedError(in_words(errors)) from exc
     except UNREADABLE as exc:
         raise _RefusedError(f"not a JSON object: {exc}") from exc
     if written == _NULL:
@@ -102,10 +102,10 @@ def _tell(target: BinaryIO, progress: dict[str, Any]) -> None:
     target.flush()
 
 
-def _is_short_of_memory(found: Answer) -> bool:
+def _is_short_of_memory(answer: Answer) -> bool:
     """Whether a plugin got no memory: like all that goes wrong in one, it is a reason of a pod."""
-    compared = found.compared.unplaced if found.compared else ()
-    return any("MemoryError" in each.message for each in (*found.unplaced, *compared))
+    compared = answer.compared.unplaced if answer.compared else ()
+    return any("MemoryError" in refused.message for refused in (*answer.unplaced, *compared))
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup, group_of
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.events import (
@@ -29,7 +30,10 @@ from berth.scheduler.framework.interface import (
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
-from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.scheduler.framework.preemption.disruption_budgets import (
+    STOPS_AT_FIRST_VIOLATION,
+    DisruptionBudgets,
+)
 from berth.scheduler.framework.preemption.select_candidate import select_candidate
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
@@ -65,6 +69,14 @@ class DefaultPreemptionArgs(PluginArgs):
         return self
 
 
+TELLS_PLACEMENT: Final = Behaviour(
+    "1.37",
+    "N3.1",
+    "The condition and the event of a pod that preempts others name the node and the number of"
+    " victims.",
+)
+
+
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     """Nominates a pod to the node where evictions make room for it at the least cost (spec §6).
 
@@ -85,7 +97,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         self._handle = handle
-        self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
+        self._tells = TELLS_PLACEMENT in handle.features
+        self._budgets = DisruptionBudgets(
+            handle.listers.pod_disruption_budgets,
+            stops_at_first_violation=STOPS_AT_FIRST_VIOLATION in handle.features,
+        )
         self._ranked_pods = RankedPods()
         self._known = KnownPreemptors()
 
@@ -113,18 +129,21 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
         dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets, self._known)
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
-        found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
-        if found.candidates:
+        preemption = dry_run.dry_run_preemption(
+            rows, num_candidates=self._num_candidates(len(rows))
+        )
+        if preemption.candidates:
             node = pod.pod.status.nominated_node_name or nominated
-            found = select_candidate(found, self._handle.rng, nominated=node)
-            assert found.chosen is not None
-            return PostFilterResult(None, found.chosen.node, found)
-        errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]
+            preemption = select_candidate(preemption, self._handle.rng, nominated=node)
+            assert preemption.chosen is not None
+            chosen = preemption.chosen.node
+            return PostFilterResult(None, chosen, preemption, tells_placement=self._tells)
+        errors = [s for s in preemption.rejected.statuses.values() if s.code is Code.ERROR]
         if errors:
             status = Status.error(f"preemption: {aggregated(errors)}")
-            return PostFilterResult(status, preemption=found)
-        status = Status.unschedulable(f"preemption: {found.rejected.message()}")
-        return PostFilterResult(status, nominated_node="", preemption=found)
+            return PostFilterResult(status, preemption=preemption)
+        status = Status.unschedulable(f"preemption: {preemption.rejected.message()}")
+        return PostFilterResult(status, nominated_node="", preemption=preemption)
 
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""

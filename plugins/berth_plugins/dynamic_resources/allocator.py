@@ -142,10 +142,10 @@ class _Search:
                     f"claim {claim.key}, request {request.short_name}: asks for all devices, but"
                     f" resource pool {pool.id} is currently {state}"
                 )
-            for found in pool.devices:
+            for device in pool.devices:
                 self._check_time()
-                if self._selects(request, found) and self._share(request, found) is not None:
-                    wanted.all_of.append(Candidate(pool, found))
+                if self._selects(request, device) and self._share(request, device) is not None:
+                    wanted.all_of.append(Candidate(pool, device))
         wanted.count = len(wanted.all_of)
         return wanted
 
@@ -217,9 +217,9 @@ class _Search:
             elif usable.devices:
                 self._check_time()
                 if needed is None or usable.have_value(*needed) or pool.id in picked_from:
-                    for d, found in usable.devices:
+                    for d, device in usable.devices:
                         if d >= next_device:
-                            yield Position(p, d), Candidate(pool, found)
+                            yield Position(p, d), Candidate(pool, device)
                 elif usable.counting:
                     # QUIRK: each is refused, but what it takes is set aside (see _take).
                     self._counters.put_off(pool, usable.counting)
@@ -245,21 +245,21 @@ class _Search:
         if pool.selects_by_device or len(self._working_pools) == 1:
             return  # it depends on the node; it is searched again only when it has changed
         request, devices, counting = wanted.request, [], []
-        for d, found in enumerate(pool.devices):
-            if not request.has_admin_access and self._is_taken(found.id):
+        for d, device in enumerate(pool.devices):
+            if not request.has_admin_access and self._is_taken(device.id):
                 continue
-            if found.device.consumes_counters and not self._features.partitionable_devices:
+            if device.device.consumes_counters and not self._features.partitionable_devices:
                 continue
-            selected = self._selected.get((id(request), found.id))
-            if selected is None or found.id in self._consumed:
+            selected = self._selected.get((id(request), device.id))
+            if selected is None or device.id in self._consumed:
                 return
-            if not selected or self._share(request, found) is None:
+            if not selected or self._share(request, device) is None:
                 continue
-            if self._counts(found):
-                if not self._counters.could_take(pool, found):
+            if self._counts(device):
+                if not self._counters.could_take(pool, device):
                     continue
-                counting.append(found)
-            devices.append((d, found))
+                counting.append(device)
+            devices.append((d, device))
         self._known.note(wanted.asked, UsableDevices(pool, devices, counting))
 
     def _count_devices(self) -> None:
@@ -290,18 +290,18 @@ class _Search:
         """Yield those that may serve one of the alternatives."""
         by_pool = [self._known.by_pool(wanted.asked) for wanted in choice]
         for pool in self._working_pools:
-            known = [each.get(pool.id) for each in by_pool]
-            usable = [each for each in known if each is not None and each.pool is pool]
+            known = [usable_of.get(pool.id) for usable_of in by_pool]
+            usable = [devices for devices in known if devices is not None and devices.pool is pool]
             if len(usable) < len(known):
                 yield from pool.devices
             else:
-                found = dict.fromkeys(found for each in usable for _, found in each.devices)
-                yield from found
+                devices_by_pool = (device for devices in usable for _, device in devices.devices)
+                yield from dict.fromkeys(devices_by_pool)
 
     def _demand(self, choice: Sequence[Wanted]) -> Demand:
         """Return what a request needs at least; devices that others share serve every request."""
         count = min(wanted.count for wanted in choice)
-        found = set()
+        devices = set()
         for device in self._devices_of(choice):
             self._check_time()
             if not any(self._may_serve(wanted.request, device) for wanted in choice):
@@ -309,14 +309,14 @@ class _Search:
             if self._is_shared(device.device):
                 count -= 1
             else:
-                found.add(device.id)
-        return Demand(max(count, 0), frozenset(found))
+                devices.add(device.id)
+        return Demand(max(count, 0), frozenset(devices))
 
-    def _may_serve(self, request: Request, found: PoolDevice) -> bool:
+    def _may_serve(self, request: Request, device: PoolDevice) -> bool:
         return (
-            not self._is_taken(found.id)
-            and self._selects(request, found)
-            and not self._is_tainted(request, found)
+            not self._is_taken(device.id)
+            and self._selects(request, device)
+            and not self._is_tainted(request, device)
         )
 
     def _check_time(self) -> None:
@@ -335,11 +335,11 @@ class _Search:
 
     # One device.
 
-    def _is_eligible(self, c: int, request: Request, found: PoolDevice) -> bool:
+    def _is_eligible(self, c: int, request: Request, device: PoolDevice) -> bool:
         return (
-            self._is_free(c, request, found.id)
-            and self._selects(request, found)
-            and self._share(request, found) is not None
+            self._is_free(c, request, device.id)
+            and self._selects(request, device)
+            and self._share(request, device) is not None
         )
 
     def _is_free(self, c: int, request: Request, id_: DeviceId) -> bool:
@@ -348,24 +348,26 @@ class _Search:
             return c not in self._holders[id_]
         return not self._is_taken(id_) and not self._holders[id_]
 
-    def _selects(self, request: Request, found: PoolDevice) -> bool:
-        key = (id(request), found.id)
+    def _selects(self, request: Request, device: PoolDevice) -> bool:
+        key = (id(request), device.id)
         answer = self._selected.get(key)
         if answer is None:
             answer = (
-                self._is_supported(found)
-                and request.selects(found, self._check_time)
-                and found.is_for(self._node)
+                self._is_supported(device)
+                and request.selects(device, self._check_time)
+                and device.is_for(self._node)
             )
             self._selected[key] = answer
         return answer
 
-    def _is_supported(self, found: PoolDevice) -> bool:
+    def _is_supported(self, pool_device: PoolDevice) -> bool:
         """Whether devices like this one are given to anybody with the feature gates that are on."""
         features = self._features
-        if found.device.binding_conditions and not features.binding_conditions:
+        if pool_device.device.binding_conditions and not features.binding_conditions:
             return False
-        return features.partitionable_devices or not found.slice.spec.per_device_node_selection
+        return (
+            features.partitionable_devices or not pool_device.slice.spec.per_device_node_selection
+        )
 
     def _is_shared(self, device: Device) -> bool:
         return device.allow_multiple_allocations and self._features.consumable_capacity
@@ -376,16 +378,16 @@ class _Search:
             return self._in_use.is_dedicated(id_)
         return self._in_use.is_allocated(id_)
 
-    def _share(self, request: Request, found: PoolDevice) -> Quantities | None:
+    def _share(self, request: Request, pool_device: PoolDevice) -> Quantities | None:
         """Return what the request would get of the device's capacity, None if that is not left."""
-        device = found.device
+        device = pool_device.device
         if not self._features.consumable_capacity:
             return {}
         capacity = request.written.capacity
         if not device.capacity:
             return None if capacity and capacity.requests else {}
-        taken = dict(self._in_use.consumed(found.id))
-        for name, amount in self._consumed.get(found.id, {}).items():
+        taken = dict(self._in_use.consumed(pool_device.id))
+        for name, amount in self._consumed.get(pool_device.id, {}).items():
             taken[name] = taken.get(name, 0) + amount
         return share_of(
             device.capacity, requested=capacity.requests if capacity else {}, taken=taken
@@ -400,21 +402,21 @@ class _Search:
         stay so, for the rest of the search on this node, when it then turns out to be tainted or
         against a constraint, and also when a device that others share is put back.
         """
-        found = candidate.found
-        id_, device = found.id, found.device
+        pool_device = candidate.found
+        id_, device = pool_device.id, pool_device.device
         is_shared = self._is_shared(device)
         if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
             return None
         if device.consumes_counters and not self._features.partitionable_devices:
             return None
-        counts = self._counts(found)
-        if counts and not self._counters.take(candidate.pool, found):
+        counts = self._counts(pool_device)
+        if counts and not self._counters.take(candidate.pool, pool_device):
             return None
-        if self._is_tainted(request, found):
+        if self._is_tainted(request, pool_device):
             return None
-        if not self._satisfies(c, request, found, must=must):
+        if not self._satisfies(c, request, pool_device, must=must):
             return None
-        share = self._share(request, found)
+        share = self._share(request, pool_device)
         if share is None:  # only in mode All; else it was asked before
             self._release(c, request)
             return None
@@ -422,7 +424,7 @@ class _Search:
             self._consume(id_, share, 1)
         else:
             self._holders[id_].add(c)
-        self._picks[c].append(Pick(request, found, share if is_shared else None))
+        self._picks[c].append(Pick(request, pool_device, share if is_shared else None))
 
         def undo() -> None:
             self._picks[c].pop()
@@ -432,21 +434,21 @@ class _Search:
                 return
             self._holders[id_].discard(c)
             if counts:
-                self._counters.put_back(candidate.pool, found)
+                self._counters.put_back(candidate.pool, pool_device)
 
         return undo
 
-    def _is_tainted(self, request: Request, found: PoolDevice) -> bool:
-        tolerations, taints = request.written.tolerations, found.device.taints
+    def _is_tainted(self, request: Request, pool_device: PoolDevice) -> bool:
+        tolerations, taints = request.written.tolerations, pool_device.device.taints
         if not taints or not self._features.device_taints:
             return False
         return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
-    def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
+    def _satisfies(self, c: int, request: Request, pool_device: PoolDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints, to all or to none."""
         constraints = self._constraints[c]
         for i, constraint in enumerate(constraints):
-            if constraint.add(request.name, found.id, found.device):
+            if constraint.add(request.name, pool_device.id, pool_device.device):
                 continue
             for added in constraints[:i]:
                 added.remove(request.name)
@@ -454,7 +456,7 @@ class _Search:
                 # A claim that wants all devices and constrains them makes no sense.
                 raise AllocationError(
                     f"claim {self._claims[c].key}, request {request.short_name}: cannot add device"
-                    f" {found.id} because a claim constraint would not be satisfied"
+                    f" {pool_device.id} because a claim constraint would not be satisfied"
                 )
             return False
         return True
@@ -465,10 +467,12 @@ class _Search:
 
     # Shares and counters.
 
-    def _counts(self, found: PoolDevice) -> bool:
+    def _counts(self, pool_device: PoolDevice) -> bool:
         """Whether the device takes from counters, and nobody has a share of it already."""
-        is_shared = self._is_shared(found.device)
-        return bool(found.consumes) and not (is_shared and self._is_shared_already(found.id))
+        is_shared = self._is_shared(pool_device.device)
+        return bool(pool_device.consumes) and not (
+            is_shared and self._is_shared_already(pool_device.id)
+        )
 
     def _is_shared_already(self, id_: DeviceId) -> bool:
         return self._in_use.is_consumed(id_) or id_ in self._consumed

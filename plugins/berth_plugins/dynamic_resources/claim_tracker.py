@@ -69,13 +69,13 @@ class ResourceClaimTracker:
 
     def holders(self) -> dict[DeviceId, list[ResourceClaim]]:
         """Return the claims that each device in use is allocated to, looking at all of them."""
-        found: dict[DeviceId, list[ResourceClaim]] = {}
+        holders: dict[DeviceId, list[ResourceClaim]] = {}
         for claim in self:
             allocation = self.allocation(claim)
             for result in allocation.devices.results if allocation else ():
                 if not result.admin_access:
-                    found.setdefault(result.id, []).append(claim)
-        return found
+                    holders.setdefault(result.id, []).append(claim)
+        return holders
 
     # What is decided and not yet reported by the watch.
 

@@ -65,14 +65,14 @@ class ClassDevices:
         return known.devices
 
     def _matching(self, device_class: DeviceClass, node: Node) -> Iterator[DeviceId]:
-        found: list[PoolDevice] = []
+        matching: list[PoolDevice] = []
         for device in self._pools.published_for(node):
             try:
                 if self._selects(device_class, device):
-                    found.append(device)
+                    matching.append(device)
             except SelectorError:
                 return
-        yield from dict.fromkeys(device.id for device in found)
+        yield from dict.fromkeys(device.id for device in matching)
 
     def _selects(self, device_class: DeviceClass, device: PoolDevice) -> bool:
         """Ask the selectors of the class; raises SelectorError."""

@@ -55,27 +55,27 @@ def constraint_of(written: DeviceConstraint, *, has_lists: bool = False) -> Cons
 
 def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name, or by the bare one if the domain is the driver's."""
-    found = device.attributes.get(name)
-    if found is None:
+    attribute = device.attributes.get(name)
+    if attribute is None:
         domain, slash, identifier = name.partition("/")
         if slash and domain == driver:
-            found = device.attributes.get(identifier)
-    return found
+            attribute = device.attributes.get(identifier)
+    return attribute
 
 
 def value_of(device: Device, driver: str, name: str) -> Typed | None:
     """Return the value of an attribute; None if the device has none, or a list."""
-    found = _attribute_of(device, driver, name)
-    return None if found is None else found.typed
+    attribute = _attribute_of(device, driver, name)
+    return None if attribute is None else attribute.typed
 
 
 def _values_of(device: Device, driver: str, name: str) -> TypedValues | None:
-    found = _attribute_of(device, driver, name)
-    if found is None:
+    attribute = _attribute_of(device, driver, name)
+    if attribute is None:
         return None
-    if (many := found.typed_list) is not None:
+    if (many := attribute.typed_list) is not None:
         return many[0], frozenset(many[1])
-    return None if (one := found.typed) is None else (one[0], frozenset((one[1],)))
+    return None if (one := attribute.typed) is None else (one[0], frozenset((one[1],)))
 
 
 def needed_value(constraint: Constraint, request: RequestName) -> tuple[str, Typed] | None:

@@ -40,15 +40,15 @@ class DeviceCount(msgspec.Struct):
 
     def add(self, node: Node, pools: Sequence[Pool], in_use: AllocatedDevices) -> None:
         """Count what *node* sees, which sees *pools*."""
-        found = {
+        devices = {
             device.id
             for pool in pools
             for device in pool.devices
             if device.is_for(node) and any(_selects(one, device) for one in self.alternatives)
         }
-        self.matching |= found
-        self.free |= {id_ for id_ in found if not in_use.is_dedicated(id_)}
-        self.num_nodes += bool(found)
+        self.matching |= devices
+        self.free |= {id_ for id_ in devices if not in_use.is_dedicated(id_)}
+        self.num_nodes += bool(devices)
 
     @property
     def wants(self) -> str:

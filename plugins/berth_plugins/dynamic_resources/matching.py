@@ -22,7 +22,7 @@ def are_enough(demands: Sequence[Demand], *, on_step: Callable[[], None]) -> boo
     total = sum(demand.needed for demand in demands)
     users: dict[DeviceId, frozenset[DeviceId]] = {}
     # Who has as many to choose from as there are wants in all is always served: leave him out.
-    for needed, devices in (each for each in demands if len(each.devices) < total):
+    for needed, devices in (demand for demand in demands if len(demand.devices) < total):
         if len(devices) < needed or not all(_serve(devices, users, on_step) for _ in range(needed)):
             return False
     return True

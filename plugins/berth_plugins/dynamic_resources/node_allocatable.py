@@ -108,10 +108,10 @@ class NodeAllocatableResources:
         results = allocation.devices.results
         wanted = {result.id for result in results}
         published = {
-            found.id: found.device
+            device.id: device.device
             for pool in self._pools.pools_of(node.node)
-            for found in pool.devices
-            if found.id in wanted
+            for device in pool.devices
+            if device.id in wanted
         }
         return [
             (published[result.id], result.consumed_capacity or None)

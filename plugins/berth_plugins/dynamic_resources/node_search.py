@@ -241,7 +241,9 @@ def _may_use(
         return any(
             pool.is_broken
             or any(
-                request.selects(found, check_time) for found in pool.devices for request in requests
+                request.selects(device, check_time)
+                for device in pool.devices
+                for request in requests
             )
             for pool in pools
         )

@@ -270,12 +270,12 @@ class DynamicResources(
         devices: DevicesOfPod | None = state.get(KEY)
         if devices is None or not devices.found:
             return {}
-        found = {
+        recorded_devices = {
             name: recorded(find)
             for name in nodes.names(np.flatnonzero(rows))
             if (find := devices.found.get(name)) is not None and find.claims
         }
-        return {"devices": found} if found else {}
+        return {"devices": recorded_devices} if recorded_devices else {}
 
     # PostFilter.
 
@@ -302,9 +302,9 @@ class DynamicResources(
             return everywhere(0, nodes.size)
         scores = np.zeros(nodes.size, np.int64)
         for row in np.flatnonzero(state.feasible).tolist():
-            found = devices.found.get(nodes.name(row))
-            if found is not None:
-                scores[row] = _score_of(found)
+            picks = devices.found.get(nodes.name(row))
+            if picks is not None:
+                scores[row] = _score_of(picks)
         return scores
 
     def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:

@@ -76,10 +76,10 @@ class PodGroupDevices(PlacementScorePlugin):
     def _claims_of(self, pod: PodInfo) -> Iterator[ResourceClaim]:
         """Yield the claims that are to be allocated; pods of a group may share one."""
         try:
-            found = claims_of(pod.pod, self._claims, self._groups)
+            claims = claims_of(pod.pod, self._claims, self._groups)
         except UnresolvedError:  # it was there a moment ago, in the trial
             return
-        for claim, _ in found:
+        for claim, _ in claims:
             is_pending = self._claims.pending_allocation(claim.metadata.uid) is not None
             if claim.status.allocation is None and not is_pending:
                 yield claim

@@ -17,32 +17,32 @@ class SetAside:
         self._taken: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
         self._put_off: defaultdict[PoolId, list[Sequence[PoolDevice]]] = defaultdict(list)
 
-    def could_take(self, pool: Pool, found: PoolDevice) -> bool:
+    def could_take(self, pool: Pool, device: PoolDevice) -> bool:
         """Whether what allocated devices leave is enough for the device."""
-        taken = found.consumes
+        taken = device.consumes
         return all(taken.get(name, 0) <= amount for name, amount in self._left_of(pool).items())
 
-    def take(self, pool: Pool, found: PoolDevice) -> bool:
+    def take(self, pool: Pool, device: PoolDevice) -> bool:
         """Count what the device takes; False, and nothing changes, if that is not left."""
         for devices in self._put_off.pop(pool.id, ()):
-            for device in devices:
-                self._take(pool, device)
-        return self._take(pool, found)
+            for earlier in devices:
+                self._take(pool, earlier)
+        return self._take(pool, device)
 
     def put_off(self, pool: Pool, devices: Sequence[PoolDevice]) -> None:
         """Have each of *devices* taken, as far as that goes, before the next one of the pool."""
         self._put_off[pool.id].append(devices)
 
-    def put_back(self, pool: Pool, found: PoolDevice) -> None:
+    def put_back(self, pool: Pool, device: PoolDevice) -> None:
         """Undo :meth:`take`."""
-        self._count(pool, found, -1)
+        self._count(pool, device, -1)
 
-    def _take(self, pool: Pool, found: PoolDevice) -> bool:
+    def _take(self, pool: Pool, device: PoolDevice) -> bool:
         taken = self._taken[pool.id]
         for name, amount in self._left_of(pool).items():
-            if taken.get(name, 0) + found.consumes.get(name, 0) > amount:
+            if taken.get(name, 0) + device.consumes.get(name, 0) > amount:
                 return False
-        self._count(pool, found, 1)
+        self._count(pool, device, 1)
         return True
 
     def _left_of(self, pool: Pool) -> dict[CounterName, int]:
@@ -55,7 +55,7 @@ class SetAside:
                         left[name] -= amount
         return left
 
-    def _count(self, pool: Pool, found: PoolDevice, sign: int) -> None:
+    def _count(self, pool: Pool, device: PoolDevice, sign: int) -> None:
         taken = self._taken[pool.id]
-        for name, amount in found.consumes.items():
+        for name, amount in device.consumes.items():
             taken[name] = taken.get(name, 0) + sign * amount

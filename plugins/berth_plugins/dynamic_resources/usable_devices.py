@@ -30,7 +30,7 @@ class UsableDevices(msgspec.Struct, eq=False):
         values = self._values.get(attribute)
         if values is None:
             values = self._values[attribute] = frozenset(
-                value_of(found.device, found.id.driver, attribute) for _, found in self.devices
+                value_of(device.device, device.id.driver, attribute) for _, device in self.devices
             )
         return value in values
 

@@ -38,7 +38,7 @@ class DomainCounts:
         """Count pods of some kinds, each for one label key, in the domains of that key."""
         sums = cls()
         sums._found_on = nodes
-        for key, pods in ((key, pods_by_domain(nodes, key, each)) for key, each in counted):
+        for key, pods in ((key, pods_by_domain(nodes, key, counters)) for key, counters in counted):
             counts, with_any = pods.counts, pods.rows_over(0)
             if key in sums._by_key:
                 counts = counts + sums._by_key[key]
@@ -71,10 +71,10 @@ class DomainCounts:
 
     def rows_with_any(self, nodes: NodeTable) -> Mask:
         """Return the rows that have pods in one of their domains. Not to be changed."""
-        found = [self.rows_with(nodes, key) for key in self.keys]
-        if len(found) == 1:
-            return found[0]
-        union: Mask = np.logical_or.reduce(found) if found else nodes.no_rows()
+        rows_of_keys = [self.rows_with(nodes, key) for key in self.keys]
+        if len(rows_of_keys) == 1:
+            return rows_of_keys[0]
+        union: Mask = np.logical_or.reduce(rows_of_keys) if rows_of_keys else nodes.no_rows()
         return union
 
     def rows_that_see_none(self, nodes: NodeTable) -> Mask | None:

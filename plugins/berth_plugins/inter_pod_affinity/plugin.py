@@ -1,9 +1,9 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.affinity_terms import (
     NO_TERMS,
     AffinityTerm,
@@ -66,6 +67,15 @@ ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affin
 EXISTING_ANTI_AFFINITY: Final = Status.unschedulable(
     "node(s) didn't satisfy existing pods anti-affinity rules"
 )
+
+FREED_BY_ANY_TERM: Final = Behaviour(
+    "1.37",
+    "N3.10",
+    "A pod that InterPodAffinity rejected is tried again when a pod is gone that one of its"
+    " anti-affinity terms matched, not only one that all of them matched.",
+)
+Quantifier: TypeAlias = Callable[[Iterable[object]], bool]
+"""``any`` or ``all``: how many anti-affinity terms a pod must match to be in the way."""
 
 _NONE_ABOUT: Final = tuple(() for _ in TermKind), None
 """What a pod follows from that no term of a running pod is about."""
@@ -143,6 +153,7 @@ class InterPodAffinity(
         self._hard_weight = args.hard_pod_affinity_weight
         self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
         self._terms = TermReader(handle.listers.namespaces)
+        self._to_repel: Quantifier = any if FREED_BY_ANY_TERM in handle.features else all
 
     # Filtering.
 
@@ -267,17 +278,17 @@ class InterPodAffinity(
         key = change.what.partition("=")[0]
         near: list[Move] = []
         if key in terms.affinity_keys and required.affinity.of_rows(nodes, key)[row] <= 0:
-            found = _to_be_near(terms, nodes)
-            if found is None:
+            copy = _to_be_near(terms, nodes)
+            if copy is None:
                 return None
-            near.append(Move(row, found, comes=True))
+            near.append(Move(row, copy, comes=True))
         avoided = [matcher for of_key, matcher in terms.anti_affinity if of_key == key]
         ids = nodes.labels.ids(key)
         inside = np.flatnonzero((ids == ids[row]) & nodes.exists)
         in_the_way = (
-            Move(each, info)
-            for each in inside.tolist()
-            for info in nodes.pods[each].values()
+            Move(other_row, info)
+            for other_row in inside.tolist()
+            for info in nodes.pods[other_row].values()
             if self._num_repelling(pod, key, info.template)
             or any(_matches(matcher, info.template) for matcher in avoided)
         )
@@ -331,7 +342,13 @@ class InterPodAffinity(
         on_node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
         return [
             ClusterEventWithHint(
-                ClusterEvent(EventResource.POD, on_pod), self.after_pod_change, POD_INDEXES
+                ClusterEvent(EventResource.POD, on_pod),
+                self.after_pod_change,
+                (
+                    HintIndex(_affinity, _came),
+                    HintIndex(partial(_anti_affinity, self._to_repel), _went),
+                    HintIndex(_own_keys, partial(_kept_off, self._to_repel)),
+                ),
             ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), after_node_change),
         ]
@@ -339,8 +356,9 @@ class InterPodAffinity(
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue if a pod with a place came to match all affinity terms, or ceased to be in the way.
 
-        In the way is, as in kube-scheduler, a pod that all anti-affinity terms match, or whose
-        own anti-affinity terms all match the waiting pod (spec §3.9).
+        In the way is, as in kube-scheduler, a pod that an anti-affinity term matches, or one of
+        whose own anti-affinity terms matches the waiting pod (spec §3.9, 1.37 spec N3.10). Before
+        FREED_BY_ANY_TERM, all terms had to.
         """
         changed = new if new is not None else old
         assert changed is not None, "an event is about some pod"
@@ -351,24 +369,33 @@ class InterPodAffinity(
         required = self._terms.read(compile_terms(pod)).required
         if new is None:
             theirs = compile_terms(changed).required_anti_affinity
-            freed = _is_in_the_way(required, changed) or (
-                bool(theirs) and all(self._terms.is_about(term, pod) for term in theirs)
+            freed = self._is_in_the_way(required, changed) or (
+                bool(theirs) and self._to_repel(self._terms.is_about(term, pod) for term in theirs)
             )
             return QueueingHint.QUEUE if freed else QueueingHint.SKIP
         attracts = _attracts(required, new)
         if old is None:
             return QueueingHint.QUEUE if attracts else QueueingHint.SKIP
         helps = (attracts and not _attracts(required, old)) or (
-            _is_in_the_way(required, old) and not _is_in_the_way(required, new)
+            self._is_in_the_way(required, old) and not self._is_in_the_way(required, new)
         )
         return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+    def _is_in_the_way(self, required: RequiredTerms, pod: Pod) -> bool:
+        """Whether there is anti-affinity, and as much of it is to *pod* as it takes."""
+        terms, meta = required.anti_affinity, pod.metadata
+        return bool(terms) and self._to_repel(
+            about.matches(meta.namespace, meta.labels) for _, about in terms
+        )
 
 
 def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
     """Return the rows that have, in their domain of every key, a pod that all terms match."""
     # Where the node lacks the topology label, no pod counts.
-    found = [required.affinity.rows_with(nodes, key) for key in required.terms.affinity_keys]
-    pods_exist: Mask = found[0] if len(found) == 1 else np.logical_and.reduce(found)
+    rows_of_keys = [required.affinity.rows_with(nodes, key) for key in required.terms.affinity_keys]
+    pods_exist: Mask = (
+        rows_of_keys[0] if len(rows_of_keys) == 1 else np.logical_and.reduce(rows_of_keys)
+    )
     # The pod may be the first in a series with affinity to each other. Without an exception it
     # could never be scheduled. All topology labels must exist on the node nevertheless.
     is_first_pod = _is_first_pod(required, pod, nodes)
@@ -428,10 +455,10 @@ def _as_another(model: Pod) -> PodInfo:
     return PodInfo(msgspec.structs.replace(model, metadata=meta, spec=spec))
 
 
-def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
+def _too_near(counts: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell in which domains of *row* there are pods that must not be near."""
-    for key in found.keys:
-        count = int(found.of_rows(nodes, key)[row])
+    for key in counts.keys:
+        count = int(counts.of_rows(nodes, key)[row])
         if count > 0:
             domain = f"{key}={nodes.labels.values(key)[nodes.labels.ids(key)[row]]}"
             change = Change(
@@ -472,12 +499,6 @@ def _attracts(required: RequiredTerms, pod: Pod) -> bool:
     return required.affinity is not None and required.affinity.matches(meta.namespace, meta.labels)
 
 
-def _is_in_the_way(required: RequiredTerms, pod: Pod) -> bool:
-    """Whether there is anti-affinity, and all of it is to *pod*."""
-    terms, meta = required.anti_affinity, pod.metadata
-    return bool(terms) and all(about.matches(meta.namespace, meta.labels) for _, about in terms)
-
-
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     """Queue if the node came into a domain that affinity wants, or out of one to keep away from."""
     written = compile_terms(pod)
@@ -511,12 +532,21 @@ def _of_all(terms: Sequence[AffinityTerm]) -> Choices:
     return choices if terms else NOWHERE
 
 
+def _of_any(terms: Sequence[AffinityTerm]) -> Choices:
+    """Return how to file what looks for pods that one of *terms* matches, likewise."""
+    of_each = [_of_all([term]) for term in terms]
+    if not all(of_each):
+        return []
+    return [tuple(key for choices in of_each for key in choices[0])] if terms else NOWHERE
+
+
 def _affinity(pod: PodInfo) -> Choices:
     return _of_all(terms_of(pod.template).required_affinity)
 
 
-def _anti_affinity(pod: PodInfo) -> Choices:
-    return _of_all(terms_of(pod.template).required_anti_affinity)
+def _anti_affinity(to_repel: Quantifier, pod: PodInfo) -> Choices:
+    terms = terms_of(pod.template).required_anti_affinity
+    return _of_any(terms) if to_repel is any else _of_all(terms)
 
 
 def _came(_old: Pod | None, new: Pod | None) -> Iterable[Hashable]:
@@ -533,18 +563,14 @@ def _own_keys(pod: PodInfo) -> Choices:
     return [tuple(keys_of(pod.pod))]
 
 
-def _kept_off(old: Pod | None, new: Pod | None) -> Iterable[Hashable] | None:
+def _kept_off(to_repel: Quantifier, old: Pod | None, new: Pod | None) -> Iterable[Hashable] | None:
     """Return where pods are that the anti-affinity of a deleted pod may have kept off."""
     if new is not None or old is None or not has_place(old):
         return ()
-    choices = _of_all(compile_terms(old).required_anti_affinity)
+    terms = compile_terms(old).required_anti_affinity
+    choices = _of_any(terms) if to_repel is any else _of_all(terms)
     return choices[0] if choices else None
 
 
-POD_INDEXES: Final = (
-    HintIndex(_affinity, _came),
-    HintIndex(_anti_affinity, _went),
-    HintIndex(_own_keys, _kept_off),
-)
 """Finds the pods that look for one that came, that keep off one that went, and that one kept off
 that is deleted (spec §3.9)."""

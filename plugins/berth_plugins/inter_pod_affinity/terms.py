@@ -54,10 +54,10 @@ class TermReader:
         if self._version != self._namespaces.version or len(self._kept) >= MOST_KEPT:
             self._version = self._namespaces.version
             self._kept.clear()
-        found = self._kept.get(written)
-        if found is None:
-            found = self._kept[written] = self._read(written)
-        return found
+        terms = self._kept.get(written)
+        if terms is None:
+            terms = self._kept[written] = self._read(written)
+        return terms
 
     def _read(self, written: PodTerms) -> Terms:
         affinity = written.required_affinity
@@ -95,7 +95,9 @@ class TermReader:
     ) -> frozenset[str]:
         """Return *names* and those of the namespaces that *selector* matches now."""
         every = self._namespaces.in_namespace().items()
-        return names.union(name for name, found in every if selector.matches(found.metadata.labels))
+        return names.union(
+            name for name, namespace in every if selector.matches(namespace.metadata.labels)
+        )
 
     def is_about(self, term: AffinityTerm, pod: Pod) -> bool:
         """Whether a term of a running pod matches *pod*."""
@@ -106,5 +108,5 @@ class TermReader:
 
     def labels_of(self, namespace: str) -> dict[str, str]:
         """Return the labels of *namespace*, none if it is not known."""
-        found = self._namespaces.get("", namespace)
-        return found.metadata.labels if found is not None else {}
+        known = self._namespaces.get("", namespace)
+        return known.metadata.labels if known is not None else {}

@@ -30,13 +30,13 @@ class Attachments:
 
     def to(self, node_name: str) -> set[CSIVolume]:
         """Return the volumes that are attached to a node."""
-        found = set()
+        attached = set()
         for attachment in self._by_node.get(node_name, {}).values():
             name = attachment.spec.source.persistent_volume_name
             volume = None if name is None else self._volumes.get("", name)
             if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
-                found.add(CSIVolume(attachment.spec.attacher, volume.spec.csi.volume_handle))
-        return found
+                attached.add(CSIVolume(attachment.spec.attacher, volume.spec.csi.volume_handle))
+        return attached
 
     def volume_names(self, node_name: str) -> Iterator[str]:
         """Yield the names of the PersistentVolumes that are attached to a node, known or not."""

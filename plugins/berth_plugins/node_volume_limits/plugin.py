@@ -186,8 +186,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
                 yield driver, where
 
     def _must_be_installed(self, driver: str) -> bool:
-        found = self._listers.csi_drivers.get("", driver)
-        return found is not None and found.spec.prevent_pod_scheduling_if_missing
+        csi_driver = self._listers.csi_drivers.get("", driver)
+        return csi_driver is not None and csi_driver.spec.prevent_pod_scheduling_if_missing
 
     def _rows_with_csi_node(self, nodes: NodeTable) -> Mask:
         csi_nodes = self._listers.csi_nodes

@@ -148,10 +148,10 @@ class VolumeCountsByTable:
 
     def of(self, nodes: NodeTable) -> VolumeCounts:
         """Return the counts of a table, to be refreshed before they are used."""
-        found = self._of_table.get(nodes)
-        if found is None:
-            found = self._of_table[nodes] = VolumeCounts(self._names, self.attachments)
-        return found
+        counts = self._of_table.get(nodes)
+        if counts is None:
+            counts = self._of_table[nodes] = VolumeCounts(self._names, self.attachments)
+        return counts
 
     def _look_again(self, name: str) -> None:
         for counts in self._of_table.values():

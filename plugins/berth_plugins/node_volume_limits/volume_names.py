@@ -55,7 +55,7 @@ class VolumeNames:
 
     def wanted_by(self, pod: Pod, *, migrated: bool = True) -> set[CSIVolume] | Status:
         """Return the volumes of a pod that is to be scheduled, or what is wrong with them."""
-        namespace, found = pod.metadata.namespace, set(_inline(pod)) if migrated else set()
+        namespace, volumes = pod.metadata.namespace, set(_inline(pod)) if migrated else set()
         for name, is_ephemeral in claim_volumes(pod):
             if not name:
                 return Status.error("PersistentVolumeClaim had no name")
@@ -69,8 +69,8 @@ class VolumeNames:
                 return Status.error(error)
             volume = self._of_claim(claim, migrated=migrated)
             if volume is not None:
-                found.add(volume)
-        return found
+                volumes.add(volume)
+        return volumes
 
     def used_by(self, pods: Iterable[PodInfo]) -> Used:
         """Return the volumes of running pods; what cannot be found out is nobody's."""

@@ -144,10 +144,10 @@ def rows_with_labels(nodes: NodeTable, keys: tuple[str, ...]) -> Mask:
     """Return the rows that have all labels *keys*. Not to be changed."""
 
     def find() -> Mask:
-        found = nodes.exists.copy()
+        rows = nodes.exists.copy()
         for key in keys:
-            found &= nodes.labels.has(key)
-        return found
+            rows &= nodes.labels.has(key)
+        return rows
 
     return nodes.kept(("rows with labels", keys), find)
 

@@ -64,10 +64,10 @@ class DefaultSelectors:
             self._version = self._services.version
             self._found.clear()
         kind = pod.namespace, tuple(pod.labels.items())
-        found = self._found.get(kind)
-        if found is None:
-            found = self._found[kind] = self._find_services(pod)
-        return found
+        selectors = self._found.get(kind)
+        if selectors is None:
+            selectors = self._found[kind] = self._find_services(pod)
+        return selectors
 
     def _find_services(self, pod: PodInfo) -> Mapping[str, str]:
         merged: dict[str, str] = {}

@@ -208,7 +208,9 @@ class PodTopologySpread(
         self._system_defaulted = args.defaulting_type == SYSTEM
         listed = tuple(constraint.written() for constraint in args.default_constraints)
         if MATCH_LABEL_KEYS not in handle.features:  # those of pods are gone already
-            listed = tuple(msgspec.structs.replace(each, match_label_keys=()) for each in listed)
+            listed = tuple(
+                msgspec.structs.replace(constraint, match_label_keys=()) for constraint in listed
+            )
         self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else listed
         self._selectors = DefaultSelectors(handle.listers)
         self._comparisons = COMPARISONS in handle.features
@@ -316,9 +318,9 @@ class PodTopologySpread(
             counts = self._included(nodes, pod, constraint, keys) & (ids == ids[row])
             over = int(domains.skews(nodes, slice(row, row + 1))[0]) - constraint.max_skew
             counted = (
-                Move(each, info)
-                for each in np.flatnonzero(counts & nodes.exists).tolist()
-                for info in nodes.pods[each].values()
+                Move(other_row, info)
+                for other_row in np.flatnonzero(counts & nodes.exists).tolist()
+                for info in nodes.pods[other_row].values()
                 if not info.is_terminating and constraint.is_about(info.template)
             )
             yield from islice(counted, max(over, 0))
@@ -335,13 +337,13 @@ class PodTopologySpread(
         by_system = self._system_defaulted and not pod.pod.spec.topology_spread_constraints
         keys = () if by_system else _keys(constraints.soft)
         scored = state.feasible & rows_with_labels(nodes, keys)
-        found = [
+        domains = [
             SoftDomains.over(
                 nodes, soft, included=self._included(nodes, pod, soft, keys), scored=scored
             )
             for soft in constraints.soft
         ]
-        state.write(f"{self.NAME}.score", SoftSpread(found, keys))
+        state.write(f"{self.NAME}.score", SoftSpread(domains, keys))
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
@@ -402,8 +404,8 @@ class PodTopologySpread(
         if old is None or new is None:
             (other,) = changed
             labels = other.metadata.labels
-            found = any(c.counted.selector.matches(labels) for c in constraints.hard)
-            return QueueingHint.QUEUE if found else QueueingHint.SKIP
+            is_counted = any(c.counted.selector.matches(labels) for c in constraints.hard)
+            return QueueingHint.QUEUE if is_counted else QueueingHint.SKIP
         if (
             new.metadata.uid == pod.metadata.uid
             and new.spec.tolerations != old.spec.tolerations
@@ -511,8 +513,8 @@ def _spread(pod: PodInfo) -> Choices:
     if constraints.error:
         return ANYWHERE
     spread = dict.fromkeys(constraint.counted for constraint in constraints.hard)
-    each = [choices_for(counted.namespaces, counted.selector) for counted in spread]
-    return [tuple(chain.from_iterable(one_of_each)) for one_of_each in product(*each)]
+    choices = [choices_for(counted.namespaces, counted.selector) for counted in spread]
+    return [tuple(chain.from_iterable(one_of_each)) for one_of_each in product(*choices)]
 
 
 def _before_and_after(old: Pod | None, new: Pod | None) -> Iterable[Hashable]:

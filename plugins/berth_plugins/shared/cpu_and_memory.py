@@ -162,7 +162,7 @@ class _Loads:
     def of_all(self) -> tuple[Floats, Floats, SmallInts]:
         requested, non_zero = self._nodes.requested[:2], self._nodes.non_zero_requested
         # As unsigned numbers the negative ones are large.
-        if max(int(each.view(np.uint64).max(initial=0)) for each in (requested, non_zero)) > MOST:
+        if max(int(loads.view(np.uint64).max(initial=0)) for loads in (requested, non_zero)) > MOST:
             raise TooMuchError
         free = self._allocatable - non_zero
         free *= MAX_NODE_SCORE

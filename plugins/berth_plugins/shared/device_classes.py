@@ -56,9 +56,9 @@ class DeviceClassResolver:
         """Sort oldest first, so that the newest has the last word; there are few classes."""
         by_name = sorted(self._classes, key=lambda found: found.metadata.name, reverse=True)
         self._by_resource = {
-            name: found
-            for found in sorted(by_name, key=lambda f: f.metadata.creation_timestamp or "")
-            for name in resource_names(found)
+            name: device_class
+            for device_class in sorted(by_name, key=lambda f: f.metadata.creation_timestamp or "")
+            for name in resource_names(device_class)
         }
 
 

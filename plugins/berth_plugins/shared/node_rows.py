@@ -117,5 +117,5 @@ def has_untolerated(
     taints: TaintSet, tolerations: Sequence[Toleration], *, comparisons: bool = False
 ) -> bool:
     """Whether *taints* keep a pod with *tolerations* off a node (spec §5.5)."""
-    found = untolerated(taints, tolerations, effects=_REPELLING, comparisons=comparisons)
-    return found is not None
+    taint = untolerated(taints, tolerations, effects=_REPELLING, comparisons=comparisons)
+    return taint is not None

@@ -147,7 +147,7 @@ def scored_resources(
     *non_zero*: cpu and memory in use are counted with defaults for pods that request none.
     *devices* counts for a resource where a node has none of it otherwise.
     """
-    found = []
+    scored = []
     for resource in resources:
         name, request = resource.name, requests.amount(resource.name)
         if not request and name not in _NATIVE:
@@ -166,8 +166,8 @@ def scored_resources(
             capacity = nodes.kept(("capacity", name), partial(Capacity.of, allocatable))
         if rows is not None:
             capacity, used = capacity.take(rows), used[rows]
-        found.append(ScoredResource(resource.effective_weight, capacity, used, request))
-    return found
+        scored.append(ScoredResource(resource.effective_weight, capacity, used, request))
+    return scored
 
 
 ResourceStrategy = Callable[[Sequence[ScoredResource], int], Ints]

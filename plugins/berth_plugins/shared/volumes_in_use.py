@@ -128,8 +128,8 @@ _of_table: Final[WeakKeyDictionary[NodeTable, VolumesInUse]] = WeakKeyDictionary
 
 def volumes_in_use(nodes: NodeTable) -> VolumesInUse:
     """Return which volumes are in use on *nodes* now; valid within the attempt."""
-    found = _of_table.get(nodes)
-    if found is None:
-        found = _of_table[nodes] = VolumesInUse()
-    found.refresh(nodes)
-    return found
+    in_use = _of_table.get(nodes)
+    if in_use is None:
+        in_use = _of_table[nodes] = VolumesInUse()
+    in_use.refresh(nodes)
+    return in_use

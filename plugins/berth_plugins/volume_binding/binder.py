@@ -63,8 +63,8 @@ class FoundVolumes(msgspec.Struct, frozen=True):
 
     def static_bindings(self, row: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
         """Return the claims that get an existing volume on *row*, which must have passed."""
-        found = ((match.claim, match.volume(row)) for match in self.matches)
-        return [(claim, volume) for claim, volume in found if volume is not None]
+        bindings = ((match.claim, match.volume(row)) for match in self.matches)
+        return [(claim, volume) for claim, volume in bindings if volume is not None]
 
     def dynamic_provisions(self, row: int) -> list[PersistentVolumeClaim]:
         """Return the claims that get a new volume on *row*, which must have passed."""
@@ -166,7 +166,7 @@ class VolumeBinder:
 
         EMPTY_FRAGMENT if that is from everywhere; None if a volume is missing or cannot be told of.
         """
-        found: dict[Hashable, None] = {}
+        reached: dict[Hashable, None] = {}
         for claim in claims:
             volume = self._volumes.get("", claim.spec.volume_name)
             if volume is None:
@@ -177,10 +177,10 @@ class VolumeBinder:
             except ValueError:
                 return None
             if kind is not None and by_driver is not affinity:
-                found[affinity, by_driver, kind.plugin, self._csi_nodes.version] = None
+                reached[affinity, by_driver, kind.plugin, self._csi_nodes.version] = None
             elif affinity is not EVERYWHERE:
-                found[affinity] = None
-        return tuple(found) or EMPTY_FRAGMENT
+                reached[affinity] = None
+        return tuple(reached) or EMPTY_FRAGMENT
 
     def _rows_matching(
         self, volume: PersistentVolume, nodes: NodeTable, rows: Mask, findings: "_Findings"
@@ -221,22 +221,22 @@ class VolumeBinder:
         where = where & findings.open
         if not where.any():
             return
-        found = self._provisions.check(claim, nodes)
-        if found.error:
-            findings.fail(found.error, where)
-        if found.impossible is not None:
-            findings.reject(BIND_CONFLICT, where & found.impossible)
-            where = where & ~found.impossible
-        if found.too_small is not None:
-            findings.reject(NOT_ENOUGH_SPACE, where & found.too_small)
+        provisions = self._provisions.check(claim, nodes)
+        if provisions.error:
+            findings.fail(provisions.error, where)
+        if provisions.impossible is not None:
+            findings.reject(BIND_CONFLICT, where & provisions.impossible)
+            where = where & ~provisions.impossible
+        if provisions.too_small is not None:
+            findings.reject(NOT_ENOUGH_SPACE, where & provisions.too_small)
 
     # Score.
 
     def class_resources(
-        self, found: FoundVolumes, nodes: NodeTable
+        self, volumes: FoundVolumes, nodes: NodeTable
     ) -> Mapping[str, StorageResource]:
         """Return what the claims take of the storage of each row, by storage class."""
-        return class_resources(found.matches, found.selected, self._provisions, nodes)
+        return class_resources(volumes.matches, volumes.selected, self._provisions, nodes)
 
     # Reserve.
 

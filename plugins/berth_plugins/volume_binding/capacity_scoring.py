@@ -63,15 +63,15 @@ def class_resources(
 
     is_static = nodes.no_rows()
     for match in matches:
-        found = match.found
-        if not found.any():
+        matched = match.found
+        if not matched.any():
             continue
         sizes = np.array([min(value(volume.size), _MOST) for volume in match.volumes], np.int64)
         resource = of(match.claim)
-        resource.requested[found] += _requested(match.claim)
-        resource.capacity[found] += sizes[match.index[found]]
-        resource.counts |= found
-        is_static |= found
+        resource.requested[matched] += _requested(match.claim)
+        resource.capacity[matched] += sizes[match.index[matched]]
+        resource.counts |= matched
+        is_static |= matched
     to_provision = [(claim, ~is_static) for claim in selected]
     to_provision += [(match.claim, ~is_static) for match in matches]
     for claim, where in to_provision:

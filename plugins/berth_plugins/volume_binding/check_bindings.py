@@ -89,10 +89,10 @@ class BindingCheck:
 
     def _claim(self, claim: PersistentVolumeClaim, doing: str) -> PersistentVolumeClaim:
         meta = claim.metadata
-        found = self._listers.persistent_volume_claims.get(meta.namespace, meta.name)
-        if found is None:
+        current = self._listers.persistent_volume_claims.get(meta.namespace, meta.name)
+        if current is None:
             raise BindingFailedError(f'{doing}: persistentvolumeclaims "{meta.key}" not found')
-        return found
+        return current
 
     def _check_node_affinity(self, volume: PersistentVolume, node: Node) -> None:
         meta = node.metadata

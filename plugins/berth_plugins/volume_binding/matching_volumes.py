@@ -247,7 +247,7 @@ class _Choice:
     def _take(self, batch: Sequence[Candidate]) -> None:
         rows_of = [candidate.node_affinity.rows(self._nodes) for candidate in batch]
         rows = np.concatenate(rows_of)
-        which = np.repeat(np.arange(len(batch)), [len(found) for found in rows_of])
+        which = np.repeat(np.arange(len(batch)), [len(rows) for rows in rows_of])
         keep = self._open[rows]
         for choice in self._earlier:
             places = np.array([choice.place(candidate) for candidate in batch], np.intp)

@@ -51,10 +51,10 @@ _affinities: Final[WeakValueDictionary[Terms, CompiledNodeAffinity]] = WeakValue
 
 def with_terms(terms: Terms) -> CompiledNodeAffinity:
     """Return the affinity with these *terms*."""
-    found = _affinities.get(terms)
-    if found is None:
-        found = _affinities[terms] = CompiledNodeAffinity(terms)
-    return found
+    affinity = _affinities.get(terms)
+    if affinity is None:
+        affinity = _affinities[terms] = CompiledNodeAffinity(terms)
+    return affinity
 
 
 EVERYWHERE: Final = with_terms(((),))

@@ -235,8 +235,8 @@ class VolumeBinding(
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         assert self._scorer is not None, "PreScore skips otherwise"
         claims: PodVolumeClaims = state.read(self.NAME)
-        found = self._binder.find_pod_volumes(claims, nodes, state.feasible)
-        return self._scorer(self._binder.class_resources(found, nodes), nodes.size)
+        volumes = self._binder.find_pod_volumes(claims, nodes, state.feasible)
+        return self._scorer(self._binder.class_resources(volumes, nodes), nodes.size)
 
     # Reserve.
 
@@ -248,14 +248,14 @@ class VolumeBinding(
         row = nodes.row_of.get(node_name)
         if row is None:
             return Status.error(f'node "{node_name}" not found')
-        found = self._binder.find_pod_volumes(claims, nodes, nodes.rows_named([node_name]))
-        refusal = found.verdict.status_of(row)
+        candidates = self._binder.find_pod_volumes(claims, nodes, nodes.rows_named([node_name]))
+        refusal = candidates.verdict.status_of(row)
         if refusal is not None:
             return refusal
         volumes = PodVolumes()
         state.write(POD_VOLUMES, volumes)
         try:
-            self._binder.assume_pod_volumes(volumes, found, nodes, row)
+            self._binder.assume_pod_volumes(volumes, candidates, nodes, row)
         except OutOfSyncError as exc:
             self._outcomes.volume_stage_failed("assume")
             return Status.error(str(exc))

@@ -95,6 +95,7 @@ async def running() -> AsyncIterator[Cluster]:
     kubelets = HollowKubelets(
         client, Settings([NodePool(1)], timings=Timings(stop_seconds=0.1)), clock=clock, rng=rng
     )
+    server.containers.append(kubelets.containers)
     controllers = Controllers(client, registry, clock=clock, rng=rng)
     tasks = [
         asyncio.create_task(kubelets.run(), name="kubelets"),

@@ -1,6 +1,7 @@
 """A hollow machine whose memory and disk tests fill."""
 
 import heapq
+import random
 from typing import Any
 
 import msgspec
@@ -77,6 +78,7 @@ class Machine:
             timings=Timings(),
             clock=self.clock,
             schedule=lambda key, delay: self._schedule("pod", key, delay),
+            rng=random.Random(1),
             events=PodEvents(self._recorder_of),
         )
         self.pressure = NodePressure(

@@ -1,5 +1,6 @@
 """Hollow pods from binding to their end."""
 
+import random
 from typing import Any
 
 import msgspec
@@ -69,6 +70,7 @@ class World:
             timings=TIMINGS,
             clock=self.clock,
             schedule=self._schedule,
+            rng=random.Random(1),
             events=PodEvents(
                 lambda node: EventRecorder(self.recorded.append, "kubelet", self.clock, node)
             ),
@@ -269,18 +271,22 @@ def of_job(*, policy: str = "Never", controlled: bool = True, **annotations: str
         pytest.param(of_job(controlled=False), RUNS, id="of nobody: runs on"),
         pytest.param(
             of_job(controlled=False, exit_code="3"),
-            ContainerPlan(run_seconds=1.0, exit_code=3),
+            ContainerPlan(run_seconds=1.0, exit_code=3, runs_command=False),
             id="of nobody, but it is said how it ends",
         ),
-        pytest.param(of_job(run_seconds="0.25"), ContainerPlan(run_seconds=0.25), id="sooner"),
+        pytest.param(
+            of_job(run_seconds="0.25"),
+            ContainerPlan(run_seconds=0.25, runs_command=False),
+            id="sooner",
+        ),
         pytest.param(
             of_job(run_seconds="nan", exit_code="256"),
-            ContainerPlan(run_seconds=1.0),
+            ContainerPlan(run_seconds=1.0, runs_command=False),
             id="no such numbers",
         ),
         pytest.param(
             of_job(run_seconds="soon", exit_code="-1"),
-            ContainerPlan(run_seconds=1.0),
+            ContainerPlan(run_seconds=1.0, runs_command=False),
             id="no numbers",
         ),
         pytest.param(

@@ -1,5 +1,7 @@
 """Asks about pods of a scheduler in process."""
 
+from dataclasses import replace
+
 from berth.insight.explain.explainer import Explainer
 from berth.insight.explain.explanation import Evaluation, Explanation, NodeVerdict
 from berth.kube.objects.node import Node
@@ -8,9 +10,7 @@ from tests.harness import Harness
 
 
 def explainer(harness: Harness, *, schedules: bool = True) -> Explainer:
-    return Explainer(
-        harness.scheduler, pods=harness.cluster.pods, clock=harness.clock, schedules=schedules
-    )
+    return Explainer(replace(harness.view, schedules=schedules))
 
 
 def explain(harness: Harness, key: str, *, limit: int | None = None) -> Explanation:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.insight.recording import lines
@@ -315,4 +316,28 @@ async def test_what_the_same_configuration_would_decide_is_the_same() -> None:
     replay = await replayed(world.lines, config())
 
     assert replay.following.decisions >= 100
+    assert replay.following.differences == []
+
+
+async def test_another_release_decides_again_what_it_changes() -> None:
+    """1.37 tells of preemptions, and nothing else becomes of the pods of this world."""
+    world = RecordedWorld(configuration=config(emulatedVersion="1.36"), seed=8)
+    await world.live(attempts=100)
+
+    same = await replayed(world.lines, release="1.36")
+    other = await replayed(world.lines, release="1.37")
+
+    assert same.following.differences == []
+    assert same.core.live.current.emulated_version == "1.36"
+    assert other.core.live.current.emulated_version == "1.37"
+    assert {each.kind for each in other.following.differences} <= {"tie"}
+
+
+async def test_a_recording_that_names_no_release_is_of_the_first() -> None:
+    world = RecordedWorld(configuration=config(emulatedVersion="1.36"), seed=8)
+    await world.live(attempts=20)
+    header = msgspec.json.decode(world.lines[0])
+    del header["config"]["emulatedVersion"]
+    replay = await replayed([msgspec.json.encode(header), *world.lines[1:]])
+    assert replay.core.live.current.emulated_version == "1.36"
     assert replay.following.differences == []

@@ -311,11 +311,12 @@ async def replayed(
     configuration: KubeSchedulerConfiguration | None = None,
     *,
     registry: Registry = IN_TREE,
+    release: str = "",
 ) -> Replay:
     """Make the steps again."""
     header = lines.decode(recorded[0])
     assert isinstance(header, lines.Header)
-    replay = Replay(header, registry, configuration)
+    replay = Replay(header, registry, configuration, release=release)
     for line in recorded[1:]:
         await replay.step(lines.decode(line))
     await replay.end()

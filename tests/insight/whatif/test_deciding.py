@@ -192,3 +192,19 @@ def test_a_question_with_all_of_it_is_json() -> None:
     }
     found = ask(snapshot(*SPREAD, RUNNING), **json.loads(json.dumps(asked)))
     assert found.placements.keys() == {"default/running-0", "default/running-1"}
+
+
+def test_releases_are_compared() -> None:
+    """An image volume raises the bound of ImageLocality since 1.37 (N3.3): the other node wins."""
+    web = deployment(cpu="100m", volumes=[{"name": "data", "image": {"reference": "data:1"}}])
+    image = {"data:1": 1000 * 1024**2}
+    nodes = node("busy", cpu="10", memory="8Gi", images=image), node("idle", cpu="10", memory="8Gi")
+    found = ask(
+        snapshot(*nodes, pod("running", cpu="6", node="busy")),
+        templates=[{"manifest": web}],
+        emulatedVersion="1.36",
+        compareEmulatedVersion="1.37",
+    )
+    assert found.compared is not None
+    assert found.placements == {"shop/web-0": "busy"}
+    assert (found.compared.placements, found.moved) == ({"shop/web-0": "idle"}, 1)

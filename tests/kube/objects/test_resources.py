@@ -1,7 +1,9 @@
 """What pods request, caller by caller (spec §4.4), and what nodes give (spec §4.3)."""
 
 from collections.abc import Mapping
+from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,9 @@ from berth.kube.objects.resources import (
     requested,
     to_resources,
 )
+from berth.runtime.release import EffectiveVersion
+from berth.scheduler.config.feature_gates import enabled_features
+from berth.scheduler.framework.pod_reader import pod_reader
 from tests.builders import condition, container, container_status, node, pod, sidecar
 
 MIB = 1024**2
@@ -96,70 +101,103 @@ def resizing(
     return pod(cpu=cpu, status=status)
 
 
+LIKE_1_36: Final = pod_reader(enabled_features({}, EffectiveVersion.of("1.36")))
+
+
+def requested_in_1_36(a_pod: Pod) -> Resources:
+    assert LIKE_1_36 is not None
+    return requested(LIKE_1_36(a_pod))
+
+
+TWO: Final = pod(
+    containers=[container("a", cpu=2), container("b", cpu=1)],
+    status=PodStatus(
+        container_statuses=(
+            container_status("a", actuated={"cpu": 1}, allocated={"cpu": 1}),
+            container_status("b", actuated={"cpu": 2}, allocated={"cpu": 2}),
+        )
+    ),
+)
+"""One container grows from 1 to 2, the other shrinks from 2 to 1."""
+
+
 @pytest.mark.parametrize(
-    ("a_pod", "want"),
+    ("a_pod", "before", "now"),
     [
-        pytest.param(resizing(actuated={"cpu": 2}), 2000, id="still has more"),
-        pytest.param(resizing(actuated={"cpu": "500m"}), 1000, id="has less and will get more"),
+        pytest.param(resizing(actuated={"cpu": 2}), 2000, 2000, id="still has more"),
         pytest.param(
-            resizing(actuated={"cpu": "500m"}, allocated={"cpu": 3}), 3000, id="allocated more"
+            resizing(actuated={"cpu": "500m"}), 1000, 1000, id="has less and will get more"
         ),
         pytest.param(
-            resizing(allocated={"cpu": 3}), 1000, id="without actuated resources: no resize"
+            resizing(actuated={"cpu": "500m"}, allocated={"cpu": 3}), 3000, 3000,
+            id="allocated more",
+        ),
+        pytest.param(
+            resizing(allocated={"cpu": 3}), 1000, 3000, id="allocated, but not actuated"
         ),
         pytest.param(
             resizing(cpu=8, actuated={"cpu": 1}, allocated={"cpu": 2}, reason="Infeasible"),
-            2000,
+            2000, 2000,
             id="an infeasible wish does not count",
         ),
         pytest.param(
             resizing(cpu=8, actuated={"cpu": 1}, allocated={"cpu": 2}, reason="Deferred"),
-            8000,
+            8000, 8000,
             id="a deferred wish does",
         ),
         pytest.param(
-            resizing(cpu=8, actuated={}, reason="Infeasible"), 0, id="infeasible, and has nothing"
+            resizing(cpu=8, actuated={}, reason="Infeasible"), 0, 0,
+            id="infeasible, and has nothing",
+        ),
+        pytest.param(
+            pod(cpu=8, status=PodStatus(conditions=(INFEASIBLE,))), 8000, 0,
+            id="infeasible, and the status says nothing of the container",
+        ),
+        pytest.param(TWO, 4000, 3000, id="one container grows as the other shrinks"),
+        pytest.param(
+            pod(
+                cpu=1,
+                init_containers=[sidecar("s", cpu=1), container("i", cpu=1)],
+                status=PodStatus(
+                    init_container_statuses=(
+                        container_status("s", actuated={"cpu": 3}),
+                        container_status("i", actuated={"cpu": 50}),
+                    )
+                ),
+            ),
+            4000, 53000,
+            id="of init containers, only sidecars were resized before",
         ),
     ],
-)
-def test_a_resize_in_place(a_pod: Pod, want: int) -> None:
-    assert requested(a_pod) == Resources(milli_cpu=want)
-    written = a_pod.spec.containers[0].resources.requests["cpu"]
-    assert incoming_requested(a_pod) == Resources(milli_cpu=parse(written) // (NANO // 1000))
-
-
-def test_a_resize_counts_for_sidecars_but_not_for_init_containers() -> None:
-    status = PodStatus(
-        init_container_statuses=(
-            container_status("s", actuated={"cpu": 3}),
-            container_status("i", actuated={"cpu": 50}),
-        )
-    )
-    init_containers = [sidecar("s", cpu=1), container("i", cpu=1)]
-    a_pod = pod(cpu=1, init_containers=init_containers, status=status)
-    assert requested(a_pod) == Resources(milli_cpu=4000)
+)  # fmt: skip
+def test_a_resize_in_place(a_pod: Pod, before: int, now: int) -> None:
+    assert requested_in_1_36(a_pod) == Resources(milli_cpu=before)
+    assert requested(a_pod) == Resources(milli_cpu=now)
+    no_status = msgspec.structs.replace(a_pod, status=PodStatus())
+    assert incoming_requested(a_pod) == incoming_requested(no_status)
 
 
 @pytest.mark.parametrize(
-    ("status", "want"),
+    ("status", "before", "now"),
     [
-        pytest.param(PodStatus(), 2000, id="none"),
+        pytest.param(PodStatus(), Resources(2000), Resources(2000), id="none"),
         pytest.param(
-            PodStatus(allocated_resources={"cpu": 5}), 2000, id="allocated, but not actuated"
+            PodStatus(allocated_resources={"cpu": 5}), Resources(2000), Resources(2000),
+            id="allocated, but not actuated",
         ),
         pytest.param(
             PodStatus(
                 resources=ResourceRequirements(requests={"cpu": 3, "memory": 7}),
                 allocated_resources={"cpu": 5},
             ),
-            5000,
-            id="allocated more",
+            Resources(5000), Resources(5000, 7),
+            id="allocated more, and memory that is not requested",
         ),
         pytest.param(
             PodStatus(
                 resources=ResourceRequirements(requests={"cpu": "500m"}), conditions=(INFEASIBLE,)
             ),
-            500,
+            Resources(500), Resources(500),
             id="an infeasible wish does not count",
         ),
         pytest.param(
@@ -167,20 +205,30 @@ def test_a_resize_counts_for_sidecars_but_not_for_init_containers() -> None:
                 resources=ResourceRequirements(requests={"cpu": "500m"}),
                 conditions=(DEFERRED, INFEASIBLE),
             ),
-            2000,
+            Resources(2000), Resources(2000),
             id="the first condition counts",
         ),
         pytest.param(
             PodStatus(resources=ResourceRequirements(), conditions=(INFEASIBLE,)),
-            1000,
-            id="infeasible, and has nothing: the sum stands",
+            Resources(1000), Resources(),
+            id="infeasible, and has nothing: the sum stood",
         ),
     ],
-)
-def test_a_resize_of_the_whole_pod(status: PodStatus, want: int) -> None:
+)  # fmt: skip
+def test_a_resize_of_the_whole_pod(status: PodStatus, before: Resources, now: Resources) -> None:
     a_pod = pod(cpu=1, pod_level={"cpu": 2}, status=status)
-    assert requested(a_pod) == Resources(milli_cpu=want)
+    assert requested_in_1_36(a_pod) == before
+    assert requested(a_pod) == now
     assert incoming_requested(a_pod) == Resources(milli_cpu=2000)
+
+
+def test_a_resize_of_a_pod_without_requests_of_its_own() -> None:
+    status = PodStatus(
+        resources=ResourceRequirements(requests={"cpu": 3}), allocated_resources={"cpu": 4}
+    )
+    a_pod = pod(cpu=1, status=status)
+    assert requested_in_1_36(a_pod) == Resources(1000)
+    assert requested(a_pod) == Resources(4000)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +285,9 @@ def test_defaults(a_pod: Pod, non_zero: tuple[int, int], fit_score: tuple[int, i
 def test_fit_score_leaves_out_the_status() -> None:
     a_pod = resizing(actuated={"cpu": 7, "memory": 9})
     assert fit_score_requests(a_pod) == Resources(milli_cpu=1000, memory=DEFAULT_MEMORY)
-    assert non_zero_requested(a_pod) == (7000, 9)
+    assert LIKE_1_36 is not None
+    assert non_zero_requested(LIKE_1_36(a_pod)) == (7000, 9)
+    assert non_zero_requested(a_pod) == (7000, DEFAULT_MEMORY), "defaults are in each sum"
 
 
 def test_sums_are_rounded_once() -> None:

@@ -53,7 +53,10 @@ def test_the_fewest_and_least_pods_go() -> None:
     found = decision.post_filter.preemption
     assert candidates(found) == {"n1": (["a"], 0), "n2": (["d"], 0)}
     assert (decision.nomination, decision.post_filter.status) == (To("n1"), None)
-    assert decision.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert decision.message == (
+        "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement for"
+        " pod on node n1, preempting 1 victims"
+    )
 
 
 def test_older_pods_are_spared() -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from berth.kube.objects.meta import LabelSelector
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
+from berth.runtime.release import RELEASE
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.listers import Lister, Listers
@@ -25,11 +27,15 @@ Labels = Mapping[str, str]
 
 
 def plugin(
-    args: InterPodAffinityArgs | None = None, *, namespaces: Mapping[str, Labels] = {}
+    args: InterPodAffinityArgs | None = None,
+    *,
+    namespaces: Mapping[str, Labels] = {},
+    release: str = RELEASE,
 ) -> InterPodAffinity:
     """Return the plugin in a cluster with *namespaces*, by name with their labels."""
     known = Lister([namespace(name, labels=labels) for name, labels in namespaces.items()])
-    return InterPodAffinity(args, Handle(NodeTable(), listers=Listers(namespaces=known)))
+    listers, features = Listers(namespaces=known), Features.of(release=release)
+    return InterPodAffinity(args, Handle(NodeTable(), listers=listers, features=features))
 
 
 def verdicts(

@@ -100,13 +100,13 @@ def pending(*constraints: TopologySpreadConstraint, app: str = "web") -> Pod:
             pending(spread(selector=WEB, min_domains=4, max_skew=1)),
             [web("1", "a"), web("2", "b"), web("3", "c")],
             {"a": SKEWED, "b": SKEWED, "c": SKEWED},
-            id="a fourth domain is wanted",
+            id="minDomains: a fourth domain is wanted",
         ),
         pytest.param(
             pending(spread(selector=WEB, min_domains=3)),
             [web("1", "a"), web("2", "b"), web("3", "c")],
             {},
-            id="three domains are wanted and there",
+            id="minDomains: three domains are wanted and there",
         ),
         pytest.param(
             pending(spread(REGION, selector=WEB)),

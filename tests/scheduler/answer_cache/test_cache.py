@@ -79,7 +79,7 @@ async def test_pods_that_differ_are_decided_about_as_if_all_plugins_were_asked(
 
     def counted(self: Decider, *args: Any) -> Placed:
         placed = decide(self, *args)
-        shared.append("NodeResourcesFit" in self.known.asked)
+        shared.append("NodeResourcesFit" in self.cached.asked)
         return placed
 
     monkeypatch.setattr(Decider, "decide", counted)

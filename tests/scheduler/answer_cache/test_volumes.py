@@ -172,8 +172,8 @@ async def test_pods_with_volumes_are_decided_about_as_if_all_plugins_were_asked(
 
     def counted(self: Decider, *args: Any) -> Placed:
         placed = decide(self, *args)
-        if self.known.pod.template.volumes:
-            asked.append(self.known.asked)
+        if self.cached.pod.template.volumes:
+            asked.append(self.cached.asked)
         return placed
 
     monkeypatch.setattr(Decider, "decide", counted)

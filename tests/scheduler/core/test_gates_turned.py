@@ -65,6 +65,8 @@ def scheduler(gate: str, *, on: bool) -> Harness:
     gates = {gate: on} | ({} if on else dict.fromkeys(DEPENDENTS.get(gate, ()), False))
     profile = {"plugins": {"preBind": {"enabled": [{"name": "Preparing"}]}}}
     config = {"apiVersion": API_VERSION, "kind": KIND, "featureGates": gates}
+    if gate == NODE_DECLARED_FEATURES:
+        config["emulatedVersion"] = "1.36"  # the last release in which it can be turned
     registry: Registry = {**IN_TREE, "Preparing": Preparing}
     return Harness(config={**config, "profiles": [profile]}, registry=registry)
 

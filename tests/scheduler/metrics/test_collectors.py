@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from berth.kube.client.writes.lanes import Lane, LaneStats, WriteLanes
 from berth.kube.informer.reflector import Unreadable
 from berth.runtime.clock import FakeClock
+from berth.runtime.release import EffectiveVersion
 from berth.scheduler.metrics.collectors import LaneCollector, ReflectorCollector, TaskCollector
 from berth.scheduler.metrics.loop_lag import measure_lag
 from berth.scheduler.metrics.process import network_traffic, register_process
@@ -156,10 +157,12 @@ async def test_the_lag_of_the_event_loop(registry: CollectorRegistry) -> None:
 
 
 def test_what_the_process_is(registry: CollectorRegistry) -> None:
-    register_process(registry)
+    register_process(registry, effective=EffectiveVersion.of("1.36"))
     (build,) = exported(registry)["kubernetes_build_info"].samples
     assert (build.labels["major"], build.labels["minor"]) == ("1", "36")
     assert build.labels["git_version"].startswith("v1.36.0+berth-")
+    versions = exported(registry)["version_info"].samples
+    assert [(s.labels["binary"], s.labels["emulation"]) for s in versions] == [("1.37", "1.36")]
     gates = counted(registry, "kubernetes_feature_enabled")
     assert gates["SchedulerQueueingHints", ""] == 1
     assert gates["SchedulerAsyncAPICalls", "BETA"] == 0

@@ -76,7 +76,7 @@ async def test_a_pod_that_has_to_wait_for_room(harness: Harness) -> None:
         ("AssignedPodDelete", "Queue", "NodeResourcesFit"): 1
     }
     assert counted(registry, "scheduler_queue_incoming_pods_total") == {
-        ("UnschedulablePodAdd", "active"): 1,
+        ("UnscheduledPodAdd", "active"): 1,
         ("ScheduleAttemptFailure", "unschedulable"): 1,
         ("AssignedPodDelete", "active"): 1,
     }
@@ -126,7 +126,7 @@ async def test_a_gated_pod(harness: Harness) -> None:
     assert counted(registry, "scheduler_pending_pods")["gated",] == 1
     assert counted(registry, "scheduler_unschedulable_pods") == {("SchedulingGates", PROFILE): 1}
     assert counted(registry, "scheduler_queue_incoming_pods_total") == {
-        ("UnschedulablePodAdd", "unschedulable"): 1
+        ("UnscheduledPodAdd", "unschedulable"): 1
     }
     points = counted(registry, "scheduler_framework_extension_point_duration_seconds")
     assert points == {("PreEnqueue", PROFILE, "Success"): 1}  # as kube-scheduler words it
@@ -196,14 +196,14 @@ async def test_events_that_were_taken_in(harness: Harness) -> None:
 
     assert counted(harness.registry, "scheduler_event_handling_duration_seconds") == {
         ("NodeAdd",): 1,
-        ("UnschedulablePodAdd",): 1,
+        ("UnscheduledPodAdd",): 1,
         ("AssignedPodAdd",): 1,
         ("NodeUpdateNodeAllocatable",): 1,
         ("NodeUpdateNodeLabel",): 1,
         ("AssignedPodUpdatePodLabel",): 1,
-        ("UnschedulablePodUpdate",): 1,
+        ("TargetPodUpdate",): 1,
         ("AssignedPodDelete",): 1,
-        ("UnschedulablePodDelete",): 1,
+        ("UnscheduledPodDelete",): 1,
         ("NodeDelete",): 1,
     }
 

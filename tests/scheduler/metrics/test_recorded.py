@@ -1,13 +1,19 @@
 """Every family of kube-scheduler 1.36.2, compared in type, stability, labels and buckets."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from berth.runtime.metrics import Family
+from berth.runtime.release import LATEST, EffectiveVersion
 from berth.scheduler.metrics.absent import ABSENT
 from berth.scheduler.metrics.process import declared
+from berth.scheduler.metrics.selection import Selection
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.scheduler.metrics.reading import Shape, exported, shape_of
@@ -95,7 +101,59 @@ def declared_shape(family: Family) -> Shape:
     )
 
 
-@pytest.mark.parametrize("family", declared(), ids=lambda family: family.name)
+LIKE_1_36 = EffectiveVersion.of("1.36")
+OF_1_36 = [
+    family.in_version(LIKE_1_36)
+    for family in declared()
+    if family.is_shown(LIKE_1_36, with_hidden=False)
+]
+OF_1_37 = {
+    family.name: family.in_version(LATEST)
+    for family in declared()
+    if family.is_shown(LATEST, with_hidden=False)
+}
+NEW_IN_1_37 = {
+    "dynamic_resource_allocation_resourceclaim_creates_total": Shape(
+        "counter", "ALPHA", ("admin_access", "owner_api_group", "owner_api_kind", "status")
+    ),
+    "scheduler_queued_entities": Shape("gauge", "ALPHA", ("queue", "type")),
+    "scheduler_queue_incoming_entities_total": Shape(
+        "counter", "ALPHA", ("event", "queue", "type")
+    ),
+    "scheduler_batch_rescore_attempts_total": Shape("counter", "ALPHA", ("profile",)),
+    "scheduler_batch_rescore_duration_seconds": Shape(
+        "histogram",
+        "ALPHA",
+        ("profile",),
+        (
+            "1e-05", "2e-05", "4e-05", "8e-05", "0.00016", "0.00032", "0.00064", "0.00128",
+            "0.00256", "0.00512", "0.01024", "0.02048", "+Inf",
+        ),
+    ),
+}  # fmt: skip
+"""1.37 spec N5.2."""
+BETA_IN_1_37 = {
+    "scheduler_plugin_execution_duration_seconds",
+    "scheduler_scheduling_algorithm_duration_seconds",
+}
+GONE_IN_1_37 = {"scheduler_resourceclaim_creates_total"}
+HIDDEN_IN_1_37 = {"scheduler_preemption_goroutines_duration_seconds"}
+
+
+def test_what_1_37_changes() -> None:
+    """1.37 spec N5.1, N5.2."""
+    before = {family.name: family for family in OF_1_36}
+    new = {name: declared_shape(OF_1_37[name]) for name in OF_1_37.keys() - before.keys()}
+    assert new == NEW_IN_1_37
+    assert before.keys() - OF_1_37.keys() == GONE_IN_1_37 | HIDDEN_IN_1_37
+    changed = {name for name in before.keys() & OF_1_37.keys() if before[name] != OF_1_37[name]}
+    assert changed == BETA_IN_1_37
+    assert {OF_1_37[name].stability for name in BETA_IN_1_37} == {"BETA"}
+    with_hidden = {f.name for f in declared() if f.is_shown(LATEST, with_hidden=True)}
+    assert with_hidden - OF_1_37.keys() == HIDDEN_IN_1_37
+
+
+@pytest.mark.parametrize("family", OF_1_36, ids=lambda family: family.name)
 def test_a_declared_family_is_as_recorded(family: Family) -> None:
     if family.name.startswith(OURS):
         assert family.name not in KNOWN
@@ -104,7 +162,7 @@ def test_a_declared_family_is_as_recorded(family: Family) -> None:
 
 
 def test_every_recorded_family_is_declared_or_absent_for_a_reason() -> None:
-    ours = {family.name for family in declared()}
+    ours = {family.name for family in OF_1_36}
     of_the_process = {name for name in RECORDED if name.startswith("process_")}
     assert {name for name in KNOWN if not is_absent(name)} == {
         name for name in ours | of_the_process if not name.startswith(OURS)
@@ -115,6 +173,16 @@ def test_every_recorded_family_is_declared_or_absent_for_a_reason() -> None:
 def test_an_absence_is_of_something_that_kube_scheduler_has(pattern: str) -> None:
     names = RECORDED.keys() | NEVER_SEEN_AND_ABSENT
     assert any(_covers(pattern, name) for name in names)
+
+
+class Everything(Collector):
+    """What is in another registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterable[Metric]:
+        return self._registry.collect()
 
 
 async def test_what_is_exported_is_as_recorded() -> None:
@@ -129,7 +197,9 @@ async def test_what_is_exported_is_as_recorded() -> None:
     )
     await harness.until_idle()
 
-    seen = {n: shape_of(m) for n, m in exported(registry).items() if not n.startswith(OURS)}
+    selection = Selection(version=LIKE_1_36)
+    selection.register(Everything(registry))
+    seen = {n: shape_of(m) for n, m in exported(selection).items() if not n.startswith(OURS)}
     assert seen == {name: KNOWN[name] for name in seen}
     assert seen.keys() >= {name for name in RECORDED if name.startswith("process_")}
     assert not [name for name in seen if is_absent(name)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler.framework.events import NODE_ADD, UNSCHEDULABLE_POD_UPDATE, QueueingHint
+from berth.scheduler.framework.events import NODE_ADD, TARGET_POD_UPDATE, QueueingHint
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.pod_signature import demand_of, signature_of
 from berth.scheduler.outcome import Outcome, Unschedulable
@@ -28,7 +28,7 @@ def world(failure: CachedFailure = FITS_NOWHERE, failed: Pod = FAILED) -> World:
     """A world where *failed* waits, rejected by Fit."""
     made = World(
         listens("Fit", NODE_ADD, lambda *_: QueueingHint.QUEUE),
-        listens("Fit", UNSCHEDULABLE_POD_UPDATE, lambda *_: QueueingHint.SKIP),
+        listens("Fit", TARGET_POD_UPDATE, lambda *_: QueueingHint.SKIP),
         by_signature=True,
     )
     made.reject(failed, "Fit", cached_failure=failure)

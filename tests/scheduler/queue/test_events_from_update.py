@@ -90,7 +90,7 @@ CLAIM = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     ],
 )
 def test_pod_events(old: Pod, new: Pod, want: list[ActionType]) -> None:
-    unscheduled = [ClusterEvent(EventResource.UNSCHEDULABLE_POD, action) for action in want]
+    unscheduled = [ClusterEvent(EventResource.TARGET_POD, action) for action in want]
     assigned = [ClusterEvent(EventResource.ASSIGNED_POD, action) for action in want]
     on_node = msgspec.structs.replace(new, spec=msgspec.structs.replace(new.spec, node_name="n1"))
 

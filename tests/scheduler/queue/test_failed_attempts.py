@@ -70,7 +70,7 @@ def test_the_pod_has_a_new_history() -> None:
         ("Quota", "default-scheduler"): 1,
     }
     assert world.queue.incoming_counts() == {
-        ("active", "UnschedulablePodAdd"): 1,
+        ("active", "UnscheduledPodAdd"): 1,
         ("unschedulable", "ScheduleAttemptFailure"): 1,
     }
 

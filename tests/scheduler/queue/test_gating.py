@@ -74,7 +74,7 @@ def test_a_gated_pod_knows_its_gate_and_is_counted() -> None:
         "gated": 1,
     }
     assert world.queue.sub_queues.rejected_counts() == {("Gate", "default-scheduler"): 1}
-    assert world.queue.incoming_counts() == {("unschedulable", "UnschedulablePodAdd"): 1}
+    assert world.queue.incoming_counts() == {("unschedulable", "UnscheduledPodAdd"): 1}
 
 
 def test_the_gate_that_was_closed_is_asked_first_and_the_first_no_ends_it() -> None:
@@ -119,19 +119,40 @@ def test_a_gated_pod_is_considered_only_for_events_of_its_gate(
     assert world.places() == {"p": want}
 
 
-def test_a_gate_that_registered_everything_is_still_not_opened_by_a_timeout() -> None:
+@pytest.mark.parametrize(
+    ("release", "closed", "want"),
+    [
+        pytest.param("1.36", False, "gated", id="1.36 asks no gate"),
+        pytest.param("1.37", False, "active", id="1.37 asks, and it lets the pod in"),
+        pytest.param("1.37", True, "gated", id="1.37 asks, and it does not"),
+    ],
+)
+def test_gates_are_asked_again_after_a_while(release: str, closed: bool, want: str) -> None:
+    """1.37 spec N3.9, whatever the gate has registered."""
     gate = Gate()
     gate.closed_for = {"p"}
-    world = World(listens("Gate", ALL_EVENTS), gates=[gate])
+    world = World(listens("Gate", ALL_EVENTS), gates=[gate], release=release)
     world.add(pod("p"))
-    gate.closed_for = set()
-    world.clock.advance(3600)
-
+    gate.closed_for = {"p"} if closed else set()
+    world.clock.advance(301)
     world.queue.flush_unschedulable_pods_leftover()
-    assert world.places() == {"p": "gated"}
+    assert world.places() == {"p": want}
+    waiting = world.queue.sub_queues.get("default/p")
+    assert waiting is not None
+    assert waiting.was_flushed_from_unschedulable is (want == "active")
+    assert waiting.timestamp == 1000.0
 
-    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
-    assert world.places() == {"p": "active"}
+
+def test_a_gated_pod_is_flushed_again_and_again_and_each_time_counts() -> None:
+    gate = Gate()
+    gate.closed_for = {"p"}
+    world = World(gates=[gate])
+    world.add(pod("p"))
+    for _ in range(3):
+        world.clock.advance(301)
+        world.queue.flush_unschedulable_pods_leftover()
+    assert world.queue.incoming_counts()["unschedulable", "UnschedulableTimeout"] == 3
+    assert world.queue.sub_queues.rejected_counts() == {("Gate", "default-scheduler"): 1}
 
 
 def test_a_pod_that_waited_at_a_gate_needs_no_rest_and_starts_counting_now() -> None:
@@ -202,7 +223,7 @@ def test_gated_pods_of_a_signature_are_moved_if_their_gate_lets_them_in(
     assert {name for name, place in world.places().items() if place == "active"} == {"p3", "p7"}
     assert len(world.hints_called) == num_asked
     assert world.queue.incoming_counts() == {
-        ("unschedulable", "UnschedulablePodAdd"): 30,
+        ("unschedulable", "UnscheduledPodAdd"): 30,
         ("unschedulable", "AssignedPodDelete"): 28,
         ("active", "AssignedPodDelete"): 2,
     }

@@ -164,7 +164,7 @@ def test_the_wildcard_event_asks_no_hint(
     [
         pytest.param(ASSIGNED_POD_ADD, AFTER_BACKOFF, id="an assigned pod is a pod"),
         pytest.param(
-            ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD),
+            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD),
             AFTER_BACKOFF,
             id="an unscheduled pod is a pod",
         ),

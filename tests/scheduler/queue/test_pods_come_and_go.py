@@ -114,13 +114,16 @@ def test_delete_forgets_a_pod_wherever_it_waits(where: str) -> None:
     world.queue.check_invariants()
 
 
-def test_an_unknown_pod_that_is_updated_is_added() -> None:
-    world = World()
+@pytest.mark.parametrize(
+    ("release", "label"), [("1.36", "UnschedulablePodUpdate"), ("1.37", "UnscheduledPodAdd")]
+)
+def test_an_unknown_pod_that_is_updated_is_added(release: str, label: str) -> None:
+    world = World(release=release)
     world.pods["default/p"] = pod("p")
     world.update(pod("p", labels={"a": "b"}, nominated="n1"))
 
     assert world.places() == {"p": "active"}
-    assert world.queue.incoming_counts() == {("active", "UnschedulablePodUpdate"): 1}
+    assert world.queue.incoming_counts() == {("active", label): 1}
     assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == ["p"]
 
 
@@ -241,10 +244,17 @@ def test_activating_a_pod_in_flight_concerns_that_pod_alone() -> None:
     assert world.places() == {"a": "backoff", "b": "unschedulable"}
 
 
-def test_a_nominated_pod_is_registered_when_it_becomes_active() -> None:
+@pytest.mark.parametrize(
+    ("release", "want"),
+    [
+        pytest.param("1.36", ["ready"], id="1.36: when it becomes active"),
+        pytest.param("1.37", ["ready", "gated"], id="1.37: when it is added"),
+    ],
+)
+def test_a_nominated_pod_is_registered(release: str, want: list[str]) -> None:
     gate = Gate()
     gate.closed_for = {"gated"}
-    world = World(gates=[gate])
+    world = World(gates=[gate], release=release)
     world.add(pod("ready", nominated="n1"), pod("gated", nominated="n1"))
 
-    assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == ["ready"]
+    assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == want

@@ -53,7 +53,7 @@ def test_a_pod_is_not_asked_about_until_its_gate_may_be_open() -> None:
         delete_some_pod(world)
     assert gate.asked == [*NAMES, *NAMES], "once more after it was gated"
     assert world.queue.incoming_counts() == {
-        ("unschedulable", "UnschedulablePodAdd"): 4,
+        ("unschedulable", "UnscheduledPodAdd"): 4,
         ("unschedulable", "AssignedPodDelete"): 12,
     }
 

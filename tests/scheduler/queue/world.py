@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import FakeClock
+from berth.runtime.release import RELEASE
+from berth.scheduler.config.feature_gates import Features
 from berth.scheduler.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHintFn
 from berth.scheduler.framework.interface import PreEnqueuePlugin
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
@@ -11,7 +13,7 @@ from berth.scheduler.framework.status import Status
 from berth.scheduler.queue.backoff import DEFAULT_BACKOFF, Backoff
 from berth.scheduler.queue.failure_cache import CachedFailure
 from berth.scheduler.queue.hints import Registration
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.queue.scheduling_queue import QueueBehaviour, SchedulingQueue
 
 PROFILE = "default-scheduler"
 START = 1000.0
@@ -54,6 +56,7 @@ class World:
         by_signature: bool = False,
         by_volumes: Collection[str] = (),
         backoff: Backoff = DEFAULT_BACKOFF,
+        release: str = RELEASE,
     ) -> None:
         """*by_signature*: so the plugins decide; those *by_volumes* look at volumes, too."""
         self.clock = FakeClock(START)
@@ -70,6 +73,7 @@ class World:
             ),
             signature_profiles={PROFILE: by_volumes} if by_signature else {},
             backoff=backoff,
+            behaviour=QueueBehaviour.of(Features.of(release=release)),
         )
 
     def add(self, *pods: Pod) -> None:

@@ -16,10 +16,9 @@ def sampler(harness: Harness, **state: Any) -> Sampler:
         "stale": lambda: "",
     }
     return Sampler(
-        harness.scheduler,
+        harness.view,
         lanes=WriteLanes(clock=harness.clock),
         live=harness.core.live,
         attempts=harness.metrics.attempts,
         state=State(**{**fine, **state}),
-        clock=harness.clock,
     )

@@ -213,6 +213,6 @@ def test_features(case: Object, tmp_path: Path) -> None:
 
 def test_25_a_gate_needs_those_that_it_depends_on(tmp_path: Path) -> None:
     steps = [step("Nothing", expect=[bound(0)])]
-    case = scenario(nodes("n", 1, "1"), gates=("GangScheduling",), steps=steps)
+    case = scenario(nodes("n", 1, "1"), gates=("TopologyAwareWorkloadScheduling",), steps=steps)
     with pytest.raises(ConfigError, match=r"disabled: \[GenericWorkload\]"):
         check(case, tmp_path)

@@ -130,7 +130,7 @@ def test_pods_that_wait_for_the_same_reason_are_told_of_together() -> None:
 
 
 def look(harness: Harness, *, most_nodes: int) -> Progress:
-    observer = Observer(cache=harness.cache, queue=harness.queue)
+    observer = Observer(harness.view)
     return observer.look(Counter(), scheduled=0, reasons={"a/b": WHY}, most_nodes=most_nodes, now=0)
 
 

@@ -183,11 +183,11 @@ def node_pools(given: argparse.Namespace, *, default: int = 0) -> "list[NodePool
     count = default if count is None else count
     if path is None:
         return [NodePool(count)]
-    found = list(manifests.read(path))
-    if not found or any(obj["kind"] != "Node" for obj in found):
-        kinds = [obj["kind"] for obj in found]
+    objects = list(manifests.read(path))
+    if not objects or any(obj["kind"] != "Node" for obj in objects):
+        kinds = [obj["kind"] for obj in objects]
         raise UsageError(f"{path}: one or several Nodes are needed, got {kinds}")
-    pools = [pool_from(obj, count=count, source=str(path)) for obj in found]
+    pools = [pool_from(obj, count=count, source=str(path)) for obj in objects]
     prefixes = Counter(pool.template.prefix for pool in pools)
     for prefix, shapes in prefixes.items():
         if shapes > 1:

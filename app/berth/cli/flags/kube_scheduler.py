@@ -77,10 +77,10 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Options:
 
 def checked_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Options:
     """Return what *parser* has found of kube-scheduler's flags; of mistakes as :func:`parse`."""
-    found = options(given)
-    for problem in _problems(found):
+    checked = options(given)
+    for problem in _problems(checked):
         parser.error(problem)
-    return found
+    return checked
 
 
 def apply_flags(

@@ -18,13 +18,15 @@ _GATE_COMPONENT: Final = "kube:"
 _VERSION: Final = re.compile(r"(?:kube=)?v?(1\.\d+)")
 
 
-def add_emulated_version(parser: argparse._ActionsContainer, *, text: str = "") -> None:
+def add_emulated_version(
+    parser: argparse._ActionsContainer, *, flag: str = "--emulated-version", text: str = ""
+) -> None:
     """Add ``--emulated-version`` to a command that decides; its value is "" if it is not given.
 
     *text* describes the flag.
     """
     parser.add_argument(
-        "--emulated-version",
+        flag,
         type=_known_release,
         default="",
         metavar="VERSION",

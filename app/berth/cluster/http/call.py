@@ -22,6 +22,7 @@ from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
 from berth.cluster.http.watches import Frames
+from berth.cluster.kubelet.containers import Containers
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import Schema
 from berth.cluster.shares import Shares
@@ -53,6 +54,8 @@ class Services:
     clock: Clock
     metrics: ApiMetrics
     rng: random.Random
+    containers: list[Containers] = field(default_factory=list)
+    """Those of kubelets in this process."""
     frames: Frames = field(default_factory=Frames)
     outgoing: Outgoing = field(init=False)
     shares: Shares = field(init=False)

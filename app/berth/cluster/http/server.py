@@ -137,6 +137,8 @@ class ApiServer:
             metrics=metrics,
             rng=_same(rng),
         )
+        self.containers = services.containers
+        """Those of kubelets in this process, which add them."""
         self._endpoints = Endpoints(Paths(registry), services, in_flight)
         probes = health.api_server_probes(
             etcd=lambda: store.problem, is_open=lambda: services.is_open

@@ -1,4 +1,4 @@
-"""Hollow kubelets: nodes that say they run pods. No container ever starts.
+"""Hollow kubelets: nodes that say they run pods. No process ever starts.
 
 What lives here: how nodes look, which pods they take, how pods go from Pending to Running to gone,
 and the shell that reports it. What must not: deciding where pods go. They are clients of the API

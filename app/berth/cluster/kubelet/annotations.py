@@ -65,7 +65,8 @@ def told(annotations: Mapping[str, str], plan: ContainerPlan) -> ContainerPlan:
     if seconds is not None or code is not None:
         default = 1.0 if plan.run_seconds is None else plan.run_seconds
         run = _number(float, seconds, default, LONGEST_SECONDS)
-        plan = replace(plan, run_seconds=run, exit_code=_number(int, code, 0, 255), reason="")
+        exit_code = _number(int, code, 0, 255)
+        plan = replace(plan, run_seconds=run, exit_code=exit_code, reason="", runs_command=False)
     ready = annotations.get(READY_SECONDS)
     if ready is not None:
         number = _number(float, ready, plan.ready_seconds or 0.0, LONGEST_SECONDS)

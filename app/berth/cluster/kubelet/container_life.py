@@ -1,6 +1,6 @@
 """One container of a hollow pod: what it does now, what it has done, and when it goes on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from math import inf
 from typing import Final
@@ -11,6 +11,8 @@ from berth.cluster.kubelet.kubelet_pod import (
     KubeletContainerStatus,
     StateTerminated,
 )
+from berth.cluster.kubelet.processes.process import Process
+from berth.cluster.kubelet.processes.sandbox import Sandbox
 from berth.cluster.kubelet.restarts import FIRST_SECONDS, BackOff
 from berth.cluster.times import seconds_of
 
@@ -86,6 +88,12 @@ class ContainerLife:
     is_pulled: bool = False
     """Whether its image was pulled for the start that comes."""
     pull_back_off: BackOff | None = None
+    sandbox: Sandbox | None = None
+    """Of its last start; None: nobody has needed it."""
+    previous: Sandbox | None = None
+    """Of the start before."""
+    files_seen: int = 0
+    """The version of its files when its probes were asked last."""
 
     @property
     def has_run(self) -> bool:
@@ -99,14 +107,25 @@ class ContainerLife:
             return self.started or self.restarts > 0
         return self.doing is Doing.ENDED and self.end is not None and self.end.exit_code == 0
 
+    @property
+    def process(self) -> Process | None:
+        """What it runs, if that is understood."""
+        return None if self.sandbox is None else self.sandbox.process
+
+    @property
+    def process_due(self) -> float:
+        process = self.process
+        return inf if process is None else process.due
+
     def runs(self, now: float) -> None:
         """Start running."""
         plan, container = self.plan, self.container
         if self.end is not None:
             self.last, self.end = self.end, None
         self.doing, self.since = Doing.RUNNING, now
-        self.ends_at = inf if plan.run_seconds is None else now + plan.run_seconds
-        self.due = self.ends_at
+        until_stopped = plan.run_seconds is None or self.process is not None
+        self.ends_at = inf if until_stopped else now + (plan.run_seconds or 0.0)
+        self.due = min(self.ends_at, self.process_due)
         startup, readiness = container.startup_probe, container.readiness_probe
         if startup is None and readiness is None and plan.ready_seconds == 0:
             self.started = self.ready = True
@@ -128,13 +147,41 @@ class ContainerLife:
         if self.starts_at <= now:
             self.started, self.starts_at = True, inf
         if self.readies_at <= now:
-            self.ready, self.readies_at = True, inf
-        self.due = min(self.starts_at, self.readies_at, self.ends_at)
+            self.readies_at = inf
+            self.ready = self.sandbox is None or self.sandbox.passes("readinessProbe", now)
+        self.due = min(self.starts_at, self.readies_at, self.ends_at, self.process_due)
+
+    def asks_probes(self, now: float) -> bool:
+        """Ask probes again if files have changed; return whether that changes whether it is ready.
+
+        A probe that fails is noticed at once; a container whose liveness probe fails so often that
+        it counts ends then.
+        """
+        if self.sandbox is None or self.files_seen == self.sandbox.files.version:
+            return False
+        self.files_seen = self.sandbox.files.version
+        was_ready, plan, liveness = self.ready, self.plan, self.container.liveness_probe
+        if self.readies_at == inf and plan.ready_seconds is not None:
+            self.ready = self.started and self.sandbox.passes("readinessProbe", now)
+        if liveness is not None and not self.is_told:
+            if self.sandbox.passes("livenessProbe", now):
+                self.ends_at = inf if plan.fails_liveness else self.ends_at
+            elif self.ends_at == inf:
+                self.ends_at = now + liveness.failure_threshold * liveness.period_seconds
+                self.plan = replace(plan, exit_code=KILLED, fails_liveness=True)
+        self.due = min(self.due, self.ends_at)
+        return self.ready is not was_ready
 
     def terminates(self, now: float, *, exit_code: int, reason: str) -> None:
         """Stop running; nothing more happens by itself."""
         told = reason or ("Error" if exit_code else "Completed")
-        self.end = Termination(exit_code, told, self.since, now)
+        message = ""
+        if self.sandbox is not None:
+            if self.sandbox.process is not None and self.sandbox.process.exit_code is None:
+                self.sandbox.process.kill(exit_code)
+            self.sandbox.log.end(now)
+            message = self.sandbox.termination_message(exit_code)
+        self.end = Termination(exit_code, told, self.since, now, message)
         self.doing, self.due = Doing.ENDED, inf
         self.started = self.ready = False
 

@@ -39,6 +39,8 @@ class ContainerPlan:
     """From passing the initial delay of its probes to being ready; None: never."""
     run_seconds: float | None = None
     """From running to its end; None: until it is stopped."""
+    runs_command: bool = True
+    """Whether its command decides when and how it ends, if that is understood."""
     exit_code: int = 0
     reason: str = ""
     """Of its end, such as ``OOMKilled``; empty: what follows from the exit code."""

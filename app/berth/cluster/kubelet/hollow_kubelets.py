@@ -15,6 +15,7 @@ from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kubelet import node_events
 from berth.cluster.kubelet.configuration import KubeletConfiguration
+from berth.cluster.kubelet.containers import Containers
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
@@ -115,6 +116,7 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+            rng=rng,
             plan_of=plans_by(settings.stages, rng),
         )
         self._pressure = NodePressure(
@@ -148,6 +150,11 @@ class HollowKubelets:
         for pool in settings.pools:
             for name in pool.names():
                 self.add_node(pool.template, name)
+
+    @property
+    def containers(self) -> Containers:
+        """The way to the containers of pods, for an API server in this process."""
+        return self._pods
 
     def add_node(self, template: NodeTemplate, name: str) -> None:
         """Start a machine: its kubelet registers the node *name*, and runs the pods there.
@@ -278,12 +285,12 @@ class HollowKubelets:
         if action is None:
             return
         try:
-            await perform(self._client, action)
+            answer = await perform(self._client, action)
         except ApiError as exc:
             log.debug("report refused", extra={"due": due, "error": str(exc)})
-            self._finished(due, action, exc)
+            self._finished(due, action, exc, b"")
         else:
-            self._finished(due, action, None)
+            self._finished(due, action, None, answer)
 
     def _step(self, due: Due) -> Action | None:
         if due.subject == "pressure":
@@ -315,12 +322,12 @@ class HollowKubelets:
             self._queue.add(due, delay=leases.interval)
         return action
 
-    def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
+    def _finished(self, due: Due, action: Action, error: ApiError | None, answer: bytes) -> None:
         delay: float | None = None
         slack = 0.0
         match due.subject:
             case "pod":
-                self._pods.finished(due.name, action, error)
+                self._pods.finished(due.name, action, error, answer)
             case "node":
                 was_registered = self._node_reports.is_registered(due.name)
                 delay = self._node_reports.finished(due.name, error)

@@ -15,7 +15,12 @@ class DeletableMeta(ObjectMeta, frozen=True, gc=False):
     finalizers: tuple[str, ...] = ()
 
 
+class ExecAction(KubeStruct, frozen=True, gc=False):
+    command: tuple[str, ...] = ()
+
+
 class Probe(KubeStruct, frozen=True, gc=False):
+    exec: ExecAction | None = None
     initial_delay_seconds: int = 0
     period_seconds: int = 10
     success_threshold: int = 1
@@ -45,9 +50,14 @@ class ContainerRestartRule(KubeStruct, frozen=True, gc=False):
 
 
 class KubeletContainer(Container, frozen=True, gc=False):
-    """A container with what decides when it is ready, how it stops, and whether it is restarted."""
+    """A container with what it runs, when it is ready, how it stops, and whether it is restarted.
+
+    Not its environment and its mounts: those of pods of one workload differ, and are not shared.
+    """
 
     image_pull_policy: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
     startup_probe: Probe | None = None
     readiness_probe: Probe | None = None
     liveness_probe: Probe | None = None

@@ -1,16 +1,7 @@
-"""Logs of hollow containers: a few lines, made of what the pod says of itself."""
+"""Logs of containers of which nobody knows what they run: made of what the pod says of itself."""
 
-from typing import NamedTuple
-
+from berth.cluster.kubelet.processes.process import Line
 from berth.cluster.resources import Object
-
-
-class Line(NamedTuple):
-    """A line of a log."""
-
-    time: str
-    """RFC 3339."""
-    text: str
 
 
 def lines_of(pod: Object, name: str, status: Object) -> list[Line]:

@@ -20,8 +20,10 @@ from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_life import KILLED, SIGTERM_EXIT, ContainerLife, Doing
 from berth.cluster.kubelet.container_plan import PodPlan, Role
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletContainerStatus, KubeletPod
+from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletContainerStatus, KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
+from berth.cluster.kubelet.processes.images import SCRIPT, image_of, words_of
+from berth.cluster.kubelet.processes.sandbox import PodSandbox
 from berth.cluster.kubelet.restarts import is_restarted
 from berth.cluster.times import seconds_of
 from berth.runtime.duration import Duration
@@ -66,6 +68,8 @@ class PodLife:
         self.is_disrupted = False
         self.is_stopping = False
         self.is_over = False
+        self.sandbox: PodSandbox | None = None
+        """What its containers have in common, if somebody needed it."""
         self.containers = [
             ContainerLife(
                 container, Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
@@ -164,6 +168,24 @@ class PodLife:
             self.failure = self.failure or failure
             self.stop(now, grace_seconds)
 
+    def enter(self, sandbox: PodSandbox, now: float) -> None:
+        """Let the containers run what they run in *sandbox*, those that run already from *now*."""
+        self.sandbox = sandbox
+        for container in self.containers:
+            if container.doing is Doing.RUNNING and container.sandbox is None:
+                self._start_process(container, container.since)
+                if container.process is not None:
+                    container.ends_at = inf
+                container.passes_probes(now)
+
+    def looks_again(self, now: float) -> None:
+        """Ask the probes of all containers again whose files have changed."""
+        for container in self.containers:
+            if container.doing is Doing.RUNNING and container.asks_probes(now):
+                self.version += 1
+                if not container.ready:
+                    self._events.unhealthy(self.pod, container, "Readiness")
+
     def follow(self, pod: KubeletPod, now: float) -> None:
         """Take in another spec; a container whose image has changed is started anew."""
         self.pod = pod
@@ -261,6 +283,13 @@ class PodLife:
                 if each.plan.fails_liveness and not each.is_told:
                     self._events.unhealthy(self.pod, each, "Liveness")
                 self._end(each, now, exit_code=each.plan.exit_code, reason=each.plan.reason)
+            case Doing.RUNNING if (process := each.process) is not None and process.due <= now:
+                process.advance(now)
+                self.looks_again(now)
+                if process.exit_code is not None:
+                    self._end(each, now, exit_code=process.exit_code, reason="")
+                else:
+                    each.due = min(each.starts_at, each.readies_at, each.ends_at, process.due)
             case Doing.RUNNING:
                 each.passes_probes(now)
                 self.version += 1
@@ -321,6 +350,8 @@ class PodLife:
 
     def _run(self, each: ContainerLife, now: float) -> None:
         each.waits = ("", "")
+        each.previous, each.sandbox = each.sandbox, None
+        self._start_process(each, now)
         each.runs(now)
         self.version += 1
         self._events.started(self.pod, each, is_pulled=each.is_pulled)
@@ -329,6 +360,15 @@ class PodLife:
             self._events.unhealthy(self.pod, each, "Readiness")
         if each.role is Role.SIDECAR and each.started:
             self._start_next(now)
+
+    def _start_process(self, each: ContainerLife, now: float) -> None:
+        """Start the command of a container, if it is understood."""
+        if self.sandbox is None:
+            return
+        each.sandbox = self.sandbox.sandbox(each.container.name)
+        words = words_of_container(self.pod, each.container, each.role)
+        if words is not None and each.plan.runs_command:
+            each.sandbox.start(words, now)
 
     def _end(self, each: ContainerLife, now: float, *, exit_code: int, reason: str) -> None:
         each.terminates(now, exit_code=exit_code, reason=reason)
@@ -392,14 +432,17 @@ class PodLife:
             quiet, limit = limit, limit + MINIMUM_GRACE_SECONDS
         ends = quiet + (self._stop_seconds if plan.stop_seconds is None else plan.stop_seconds)
         code = SIGTERM_EXIT
-        if plan.ignores_sigterm or ends > limit:
+        handles = each.process is not None and each.process.handles("TERM")
+        if each.process is not None and handles:
+            each.process.interrupt("TERM", quiet)
+        if handles or plan.ignores_sigterm or ends > limit:
             ends, code = limit, KILLED
         if plan.hangs:
             ends = inf
         if ends <= each.ends_at:
             each.ends_at = ends
             each.plan = replace(plan, exit_code=code, reason="")
-        each.due = max(min(each.ends_at, each.starts_at, each.readies_at), now)
+        each.due = max(min(each.ends_at, each.starts_at, each.readies_at, each.process_due), now)
 
     def _stop_sidecars(self, now: float) -> None:
         """Tell the last sidecar that runs to end when all others have ended."""
@@ -418,6 +461,30 @@ class PodLife:
     def _wait(self, each: ContainerLife, reason: str, message: str) -> None:
         each.waits = (reason, message)
         self.version += 1
+
+
+def words_of_container(
+    pod: KubeletPod, container: KubeletContainer, role: Role
+) -> tuple[str, ...] | None:
+    """Return what a container runs, if that is understood."""
+    script = pod.metadata.annotations.get(SCRIPT, "") if role is Role.MAIN else ""
+    return words_of(container.image, container.command, container.args, script)
+
+
+def needs_sandbox(pod: KubeletPod) -> bool:
+    """Tell whether it has to be known what the containers of *pod* see.
+
+    So it is where a command is understood, and where a probe asks a known image for its files.
+    """
+    if pod.metadata.annotations.get(SCRIPT):
+        return True
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        if words_of(container.image, container.command, container.args) is not None:
+            return True
+        probe = container.readiness_probe
+        if probe is not None and probe.exec is not None and image_of(container.image).is_known:
+            return True
+    return False
 
 
 def _pre_stop_seconds(each: ContainerLife) -> float:

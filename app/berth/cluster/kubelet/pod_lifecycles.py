@@ -7,19 +7,26 @@ server is told of it, one report at a time, and what follows from changes there.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from random import Random
 from typing import Final
 
-from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
+import msgspec
+
+from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.kubelet import pod_status
 from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.annotations import plan_of
+from berth.cluster.kubelet.container_life import ContainerLife, Doing
 from berth.cluster.kubelet.container_plan import PodPlan
 from berth.cluster.kubelet.container_status import given
+from berth.cluster.kubelet.containers import Find
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
-from berth.cluster.kubelet.pod_life import PodLife
+from berth.cluster.kubelet.pod_life import PodLife, needs_sandbox
 from berth.cluster.kubelet.pod_status import Condition, Conditions
+from berth.cluster.kubelet.processes.process import Log
+from berth.cluster.kubelet.processes.sandbox import PodSandbox, Sandbox, Volumes
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from berth.runtime.clock import Clock
@@ -54,6 +61,8 @@ class Tracked:
     annotations: Mapping[str, str] = field(default_factory=dict)
     """What is noted on the pod with the next report."""
     pod_ip: str = ""
+    lacking: list[str] = field(default_factory=list)
+    """Paths of what is read before its containers start: the pod, and what it names."""
     given: dict[str, Object] = field(default_factory=dict)
     """By container: the resources that it has."""
     resize: Rejection | None = None
@@ -92,15 +101,18 @@ class PodLifecycles:
         clock: Clock,
         schedule: Schedule,
         events: PodEvents,
+        rng: Random,
         plan_of: Callable[[KubeletPod], PodPlan] = plan_of,
     ) -> None:
-        """*plan_of* says how the containers of a pod live."""
+        """*plan_of* says how the containers of a pod live, *rng* what is random in them."""
         self._nodes = nodes
         self._events = events
         self._timings = timings
         self._clock = clock
         self._schedule = schedule
         self._plan_of = plan_of
+        self._rng = rng
+        self._volumes = Volumes()
         self._pods: dict[str, Tracked] = {}
         self._on: dict[str, dict[str, Tracked]] = {}
         """The same pods, by node."""
@@ -200,6 +212,7 @@ class PodLifecycles:
 
     def forget_node(self, name: str) -> None:
         """Drop the pods of a node that is no more; nobody reports their end."""
+        self._volumes.nodes.pop(name, None)
         for key in self._on.pop(name, {}):
             del self._pods[key]
             self._deferred.discard(key)
@@ -266,7 +279,9 @@ class PodLifecycles:
             self._schedule_next(tracked)
         return action
 
-    def finished(self, key: str, action: Action, error: ApiError | None) -> None:
+    def finished(
+        self, key: str, action: Action, error: ApiError | None, answer: bytes = b""
+    ) -> None:
         """Note how a report ended; what failed is tried again, unless the pod is another now."""
         tracked = self._pods.get(key)
         if tracked is None:
@@ -278,6 +293,9 @@ class PodLifecycles:
             tracked.is_deleted = False
             self._schedule(key, self._timings.retry_seconds)
             return
+        if isinstance(action, Get):
+            self._learn(tracked, action, None if error is not None else answer)
+            self._schedule(key, 0.0)
         if report is not None:
             tracked.reported, sent = report
             if error is None:
@@ -313,7 +331,11 @@ class PodLifecycles:
         tracked.given = {
             container.name: given(container.resources) for container in pod.spec.containers
         }
+        if needs_sandbox(pod):
+            tracked.lacking = [_path(pod)]
         if is_known:
+            if tracked.lacking:
+                self._schedule(pod.key, 0.0)
             node.take(pod)
             node.has_pod_ip(pod.status.pod_ip)
             life.resume(now)
@@ -323,6 +345,8 @@ class PodLifecycles:
 
     def _action(self, tracked: Tracked) -> Action | None:
         pod, life, now = tracked.pod, tracked.life, self._clock.now()
+        if tracked.lacking and tracked.is_running and pod.metadata.deletion_timestamp is None:
+            return Get(tracked.lacking[0])
         if life is not None:
             life.advance(now)
         if pod.metadata.deletion_timestamp is not None and (life is None or life.is_over):
@@ -338,6 +362,94 @@ class PodLifecycles:
             self._follow(tracked, life, now)
         return self._report(tracked, life, now)
 
+    def _give_ip(self, tracked: Tracked) -> None:
+        tracked.pod_ip = tracked.pod_ip or tracked.node.next_pod_ip()
+
+    def _learn(self, tracked: Tracked, action: Get, answer: bytes | None) -> None:
+        """Take in the pod as it is in the API, or one of the objects that it names."""
+        if action.path not in tracked.lacking:
+            return  # somebody needed it before
+        tracked.lacking.remove(action.path)
+        obj = None if answer is None else msgspec.json.decode(answer)
+        life = tracked.life
+        if life is None or life.is_over:
+            return
+        if action.path == _path(tracked.pod):
+            if obj is None or obj["metadata"]["uid"] != tracked.pod.metadata.uid:
+                return
+            life.sandbox = self._sandbox(tracked, obj)
+            namespace = f"/api/v1/namespaces/{tracked.pod.metadata.namespace}"
+            tracked.lacking = [
+                f"{namespace}/{plural}/{name}" for plural, name in life.sandbox.objects
+            ]
+        elif life.sandbox is not None:
+            plural, name = action.path.split("/")[-2:]
+            life.sandbox.objects[plural, name] = obj
+        if not tracked.lacking and life.sandbox is not None:
+            life.enter(life.sandbox, self._clock.now())
+            self._schedule_next(tracked)
+
+    def _sandbox(self, tracked: Tracked, pod: Object) -> PodSandbox:
+        self._give_ip(tracked)
+        return PodSandbox(
+            pod,
+            pod_ip=tracked.pod_ip,
+            host_ip=tracked.node.host_ip,
+            volumes=self._volumes,
+            rng=self._rng,
+        )
+
+    def _container(self, uid: str, key: str, name: str) -> tuple[Tracked, ContainerLife] | None:
+        """Return a container of a pod whose node works."""
+        tracked = self._pods.get(key)
+        if tracked is None or tracked.life is None or tracked.node.failure is not None:
+            return None
+        if tracked.pod.metadata.uid != uid:
+            return None
+        for container in tracked.life.containers:
+            if container.container.name == name:
+                return tracked, container
+        return None
+
+    def log(self, pod: Object, container: str, *, previous: bool) -> Log | None:
+        """Return what a container has written, or did before its last start; None: nobody knows."""
+        known = self._container(*_identity(pod), container)
+        if known is None:
+            return None
+        life = known[1]
+        is_older = previous and life.doing is not Doing.BACK_OFF
+        sandbox = life.previous if is_older else life.sandbox
+        return sandbox.log if sandbox is not None and sandbox.process is not None else None
+
+    def sandbox(self, pod: Object, container: str, find: Find) -> Sandbox | None:
+        """Return what a container sees that runs here; None: no such container does.
+
+        *pod* is as the API has it, and *find* gives the objects that it names, by plural and name.
+        """
+        known = self._container(*_identity(pod), container)
+        if known is None or known[1].doing is not Doing.RUNNING:
+            return None
+        tracked, each = known
+        life = tracked.life
+        assert life is not None
+        if life.sandbox is None:
+            sandbox = self._sandbox(tracked, pod)
+            sandbox.objects = {name: find(*name) for name in sandbox.objects}
+            tracked.lacking = []
+            life.enter(sandbox, self._clock.now())
+        return each.sandbox
+
+    def changed(self, pod: Object) -> None:
+        """Look again at a pod after something has run in its containers, or has come to them."""
+        tracked = self._pods.get(_identity(pod)[1])
+        if tracked is not None and tracked.life is not None:
+            now = self._clock.now()
+            tracked.life.advance(now)
+            tracked.life.looks_again(now)
+            for container in tracked.life.containers:
+                container.due = min(container.due, container.process_due)
+            self._schedule(tracked.pod.key, 0.0)
+
     def _report(self, tracked: Tracked, life: PodLife, now: float) -> Action | None:
         """Return the report of what has changed of a pod, if anything has."""
         pod = tracked.pod
@@ -348,7 +460,7 @@ class PodLifecycles:
         conditions = pod_status.conditions_of(life, resize=tracked.resize)
         if life.version == tracked.reported and conditions == tracked.sent:
             return None
-        tracked.pod_ip = tracked.pod_ip or tracked.node.next_pod_ip()
+        self._give_ip(tracked)
         tracked.report = life.version, {**tracked.sent, **conditions}
         status = pod_status.status_of(
             life,
@@ -453,6 +565,12 @@ def _notices_ready(tracked: Tracked) -> bool:
             tracked.sent, tracked.reported = {**tracked.sent, "Ready": said}, -1
             return True
     return False
+
+
+def _identity(pod: Object) -> tuple[str, str]:
+    """Return uid and key."""
+    metadata = pod["metadata"]
+    return metadata["uid"], f"{metadata['namespace']}/{metadata['name']}"
 
 
 def _path(pod: KubeletPod) -> str:

@@ -179,8 +179,8 @@ class ChangedNode:
         values = self.nodes.labels.values(key)
         ids = self.nodes.labels.ids(key)
         rows = (row for _, row in sorted(self.nodes.row_of.items()))
-        found = (values[ids[row]] for row in rows if row != self.row)
-        yield from dict.fromkeys(value for value in found if value is not None)
+        known = (values[ids[row]] for row in rows if row != self.row)
+        yield from dict.fromkeys(value for value in known if value is not None)
 
     def _move_pods(self, change: Change, obstacle: Obstacle, obstacles: Obstacles) -> None:
         moves = obstacles.moves(obstacle.plugin, change, self.row)

@@ -46,8 +46,8 @@ def _best(total: Ints, name: Callable[[int], str], *, limit: int) -> Sequence[in
     last = np.partition(total, len(total) - limit)[len(total) - limit]
     better = np.flatnonzero(total > last).tolist()
     equal = np.flatnonzero(total == last).tolist()
-    found = sorted(better, key=lambda i: (-total[i], name(i)))
-    return found + nsmallest(limit - len(found), equal, key=name)
+    best = sorted(better, key=lambda i: (-total[i], name(i)))
+    return best + nsmallest(limit - len(best), equal, key=name)
 
 
 def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:
@@ -100,6 +100,6 @@ def choose(chosen: str, scores: Sequence[NodeScore], *, equals: int) -> Choice:
 
 def _differences(best: NodeScore, other: NodeScore) -> dict[str, int]:
     plugins: Iterable[str] = best.plugins
-    found = {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}
+    differences = {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}
     by_extenders = best.extenders - other.extenders
-    return found | {EXTENDERS: by_extenders} if by_extenders else found
+    return differences | {EXTENDERS: by_extenders} if by_extenders else differences

@@ -92,7 +92,7 @@ def compare(outcome: Outcome, nodes: NodeTable, chosen: Chosen) -> Comparison:
     does; where nothing is scored because a single node is left, or one is nominated, so is nothing
     here.
     """
-    found = outcome.found
+    feasible_nodes = outcome.found
     node = outcome.node_name if isinstance(outcome, Placed) else ""
     message = "" if isinstance(outcome, Placed) else outcome.message
     base = Comparison(
@@ -103,8 +103,8 @@ def compare(outcome: Outcome, nodes: NodeTable, chosen: Chosen) -> Comparison:
         words="",
         node=node,
         chosen=chosen.node,
-        num_nodes=found.diagnosis.num_all_nodes,
-        num_feasible=int(np.count_nonzero(found.feasible)),
+        num_nodes=feasible_nodes.diagnosis.num_all_nodes,
+        num_feasible=int(np.count_nonzero(feasible_nodes.feasible)),
         message=message,
         chosen_message=chosen.message,
     )
@@ -114,7 +114,7 @@ def compare(outcome: Outcome, nodes: NodeTable, chosen: Chosen) -> Comparison:
         found_out = _not_placed(base) if node else _nowhere(base)
     else:
         row = nodes.row_of.get(chosen.node)
-        if row is None or not found.feasible[row]:
+        if row is None or not feasible_nodes.feasible[row]:
             found_out = _refused(base, outcome, row)
         else:
             assert isinstance(outcome, Placed), outcome
@@ -211,5 +211,5 @@ def _scored(
 
 def _place_of(row: int, scores: ScoreTable) -> int | None:
     """Return where in *scores* the node in *row* is."""
-    (found,) = (scores.rows == row).nonzero()
-    return int(found[0]) if len(found) else None
+    (places,) = (scores.rows == row).nonzero()
+    return int(places[0]) if len(places) else None

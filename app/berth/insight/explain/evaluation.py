@@ -69,20 +69,20 @@ def evaluate_in_steps(
     cycle = Cycle(profile, pod, nodes, nominated, placement=placement)
     cycle.state.on_trial = on_trial
     outcome = evaluate_pod(cycle, select=smallest_name(nodes))
-    found, gang = outcome.found, cycle.state.gang
+    feasible_nodes, gang = outcome.found, cycle.state.gang
     is_refused = not isinstance(outcome, Placed)
     message = outcome.message if not isinstance(outcome, Placed) else ""
     error = outcome.message if isinstance(outcome, Failed) else ""
-    if error and not len(found.candidates):
+    if error and not len(feasible_nodes.candidates):
         # The filters after the one that failed have not run.
-        found = replace(found, feasible=nodes.no_rows())
+        feasible_nodes = replace(feasible_nodes, feasible=nodes.no_rows())
     yield
-    obstacles = Obstacles(cycle, found)
+    obstacles = Obstacles(cycle, feasible_nodes)
     yield
     wanted = cycle.num_nodes if limit is None else limit
-    num_feasible = int(found.feasible.sum())
+    num_feasible = int(feasible_nodes.feasible.sum())
     reported: list[NodeVerdict] = []
-    for verdict in _fitting(outcome, found, cycle, wanted):
+    for verdict in _fitting(outcome, feasible_nodes, cycle, wanted):
         reported.append(verdict)
         yield
     is_to_be_met = is_refused and obstacles.can_be_met
@@ -97,19 +97,23 @@ def evaluate_in_steps(
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Evaluation(
         message=message,
-        reasons=dict(found.diagnosis.reasons()) if is_refused else {},
+        reasons=dict(feasible_nodes.diagnosis.reasons()) if is_refused else {},
         num_nodes=cycle.num_nodes,
         num_feasible=num_feasible,
         gang=gang.name if gang else "",
         error=error,
-        num_not_evaluated=_num_not_evaluated(found, cycle) if error and not num_feasible else 0,
+        num_not_evaluated=_num_not_evaluated(feasible_nodes, cycle)
+        if error and not num_feasible
+        else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
-        refused_by=_refused_by(found),
-        advice=tuple(advice(tuple(found.diagnosis.reasons()), pod)) if _refused_by(found) else (),
+        refused_by=_refused_by(feasible_nodes),
+        advice=tuple(advice(tuple(feasible_nodes.diagnosis.reasons()), pod))
+        if _refused_by(feasible_nodes)
+        else (),
         notes=(*notes, *_notes(outcome, gang), *_in_vain(misses)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
-        funnel=() if error else funnel(cycle, found, obstacles),
+        funnel=() if error else funnel(cycle, feasible_nodes, obstacles),
         nearest_miss=misses.found[0] if misses.found else None,
         next_misses=misses.found[1:],
         nodes=tuple(reported[:wanted]),
@@ -128,7 +132,7 @@ def _scores(outcome: Outcome, cycle: Cycle, *, limit: int) -> Iterable[NodeScore
 
 
 def _fitting(
-    outcome: Outcome, found: FeasibleNodes, cycle: Cycle, limit: int
+    outcome: Outcome, feasible_nodes: FeasibleNodes, cycle: Cycle, limit: int
 ) -> Iterator[NodeVerdict]:
     """Yield *limit* nodes that fit, those that were scored first."""
     reported = set()
@@ -137,23 +141,23 @@ def _fitting(
         yield NodeVerdict(node=score.node, fits=True, score=score)
     if len(reported) == limit:
         return
-    others = set(cycle.nodes.names(found.feasible.nonzero()[0].tolist())) - reported
+    others = set(cycle.nodes.names(feasible_nodes.feasible.nonzero()[0].tolist())) - reported
     for name in sorted(others)[: limit - len(reported)]:
         yield NodeVerdict(node=name, fits=True)
 
 
-def _num_not_evaluated(found: FeasibleNodes, cycle: Cycle) -> int:
+def _num_not_evaluated(feasible_nodes: FeasibleNodes, cycle: Cycle) -> int:
     nodes = cycle.nodes
     evaluated = nodes.no_rows()
     for code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING):
-        evaluated |= found.diagnosis.rows_with(code, nodes)
+        evaluated |= feasible_nodes.diagnosis.rows_with(code, nodes)
     return int((cycle.placement.rows_of(nodes) & ~evaluated).sum())
 
 
 def _rejected(
-    found: Obstacles, nodes: NodeTable, row: int, obstacles: tuple[Obstacle, ...]
+    held: Obstacles, nodes: NodeTable, row: int, obstacles: tuple[Obstacle, ...]
 ) -> NodeVerdict:
-    charged = found.charged(row)
+    charged = held.charged(row)
     name = nodes.name(row)
     if charged is None:  # an error ended the attempt before this node was evaluated
         return NodeVerdict(node=name, fits=False)
@@ -164,7 +168,7 @@ def _rejected(
         code=charged.code.label,
         reasons=charged.reasons,
         obstacles=obstacles,
-        beside=found.beside(row),
+        beside=held.beside(row),
     )
 
 
@@ -175,11 +179,11 @@ def _in_vain(misses: Misses) -> Iterator[str]:
         yield f"no change helps on the {tried} that came nearest: each puts others in the way"
 
 
-def _refused_by(found: FeasibleNodes) -> tuple[str, ...]:
+def _refused_by(feasible_nodes: FeasibleNodes) -> tuple[str, ...]:
     """Return the PreFilter plugins that reject the pod as such."""
-    status = found.pre_filter.status
+    status = feasible_nodes.pre_filter.status
     is_refused = status is not None and status.code is not Code.ERROR
-    return tuple(found.pre_filter.authors) if is_refused else ()
+    return tuple(feasible_nodes.pre_filter.authors) if is_refused else ()
 
 
 def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
@@ -247,5 +251,5 @@ def advice(reasons: tuple[str, ...], pod: PodInfo) -> Iterator[str]:
     """Yield what to do about *reasons* for which *pod* is rejected, as far as that is known."""
     for reason in reasons:
         for pattern, text in _ADVICE:
-            if found := pattern.search(reason):
-                yield text.format(*found.groups(), namespace=pod.namespace)
+            if match := pattern.search(reason):
+                yield text.format(*match.groups(), namespace=pod.namespace)

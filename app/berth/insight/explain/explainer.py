@@ -1,6 +1,6 @@
 """Answers questions about the pods of a running scheduler."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,8 +26,8 @@ from berth.insight.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.insight.explain.workload import Workload
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import GroupKey, group_of
-from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.tasks import Steps, at_once, in_turns, step_by_step
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
@@ -35,7 +35,6 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.pod_signature import signature_of
 from berth.scheduler.framework.verdict import Ints
 from berth.scheduler.profile.profile import Profile
-from berth.scheduler.schedule_one import Scheduler
 
 # By which filters a pod is rejected on each node, for all nodes at once.
 
@@ -59,21 +58,21 @@ def rejections_of(cycle: Cycle) -> Rejections:
     Costs what an attempt costs that fails, and each filter a second time. Takes what PreFilter
     leaves out to be rejected by the plugins that left it out.
     """
-    found = evaluate_all_nodes(cycle)
+    feasible_nodes = evaluate_all_nodes(cycle)
     by_plugin = {
         plugin: where
-        for plugin, where in Obstacles(cycle, found).rejected_by_plugin().items()
+        for plugin, where in Obstacles(cycle, feasible_nodes).rejected_by_plugin().items()
         if where.any()
     }
     sets = np.zeros(cycle.nodes.size, np.int64)
     for bit, where in enumerate(by_plugin.values()):
         sets |= where.astype(np.int64) << bit
     distinct, plugin_set = np.unique(sets, return_inverse=True)
-    num_feasible = int((found.feasible & cycle.nodes.exists).sum())
-    if found.error is not None:
-        message = found.error.message
+    num_feasible = int((feasible_nodes.feasible & cycle.nodes.exists).sum())
+    if feasible_nodes.error is not None:
+        message = feasible_nodes.error.message
     else:
-        message = "" if num_feasible else found.diagnosis.message()
+        message = "" if num_feasible else feasible_nodes.diagnosis.message()
     return Rejections(
         message=message,
         num_feasible=num_feasible,
@@ -101,23 +100,9 @@ class Explainer:
     Every answer is true of one moment, and linear in the number of nodes.
     """
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        *,
-        pods: Mapping[str, Pod],
-        clock: Clock,
-        schedules: bool = True,
-    ) -> None:
-        """*pods* is the informer's store, by namespace/name.
-
-        Without *schedules* the scheduler is there to be asked only, and its queue stays empty.
-        """
-        self._scheduler = scheduler
-        self._pods = pods
-        self._clock = clock
-        self._schedules = schedules
-        self._groups = PodGroupExplainer(scheduler, clock=clock)
+    def __init__(self, view: SchedulerView) -> None:
+        self._view = view
+        self._groups = PodGroupExplainer(view)
 
     def explain(self, key: str, *, limit: int | None) -> Explanation | None:
         """Explain the pod ``namespace/name``, with the *limit* nearest nodes.
@@ -145,7 +130,7 @@ class Explainer:
         None if no pod of it is known. Each explanation is true of its own beginning.
         """
         pods: list[Pod] = []
-        async for some in in_turns(list(self._pods.values())):
+        async for some in in_turns(list(self._view.pods.values())):
             pods += (pod for pod in some if workload.has(pod, namespace))
         if not pods:
             return None
@@ -158,9 +143,9 @@ class Explainer:
         explained = []
         for group in largest:
             explaining = self._explaining(group[0].key, limit, len(group) - 1, str(workload))
-            found = await step_by_step(explaining, per_turn=NODES_PER_TURN)
-            if found is not None:  # it has not been deleted meanwhile
-                explained.append(found)
+            explanation = await step_by_step(explaining, per_turn=NODES_PER_TURN)
+            if explanation is not None:  # it has not been deleted meanwhile
+                explained.append(explanation)
         return WorkloadExplanation(
             workload=str(workload),
             namespace=namespace,
@@ -190,26 +175,23 @@ class Explainer:
 
         Or why there is no answer. Takes about as long as two attempts, without interruption.
         """
-        pod, scheduler = self._pods.get(key), self._scheduler
+        pod, view = self._view.pods.get(key), self._view
         if pod is None:
             return "not found, or it has finished"
-        placed = scheduler.cache.pod(pod.metadata.uid)
+        placed = view.cache.pod(pod.metadata.uid)
         if placed is not None:
             return f"it is not pending, it has the node {placed.node_name}"
-        profile = scheduler.profiles.get(pod.spec.scheduler_name)
+        profile = view.profiles.get(pod.spec.scheduler_name)
         if profile is None:
             return f"it is for the scheduler {pod.spec.scheduler_name}"
-        queue = scheduler.queue
-        return rejections_of(
-            Cycle.begin(profile, PodInfo(pod), cache=scheduler.cache, nominator=queue.nominator)
-        )
+        return rejections_of(view.begin_cycle(profile, PodInfo(pod)))
 
     def _kind_of(self, pod: Pod) -> Hashable:
         """Return what is the same for pods of which one can stand for the others.
 
         Asked of every pod of a workload, so it looks nothing up that takes longer with many.
         """
-        queue = self._scheduler.queue
+        queue = self._view.queue
         queued, where = queue.sub_queues.get(pod.key), queue.sub_queues.place_of(pod.key)
         rejectors = rejectors_of(queued) if queued else ()
         return where, rejectors, signature_of(PodInfo(pod)) or pod.key
@@ -223,14 +205,12 @@ class Explainer:
         *,
         evaluates: bool = True,
     ) -> Steps[Explanation | None]:
-        pod = self._pods.get(key)
+        pod = self._view.pods.get(key)
         if pod is None:
             return None
-        state = pod_state(
-            pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
-        )
+        state = pod_state(pod, self._view)
         history = self.decisions(key, limit=HISTORY_SHOWN)
-        profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
+        profile = self._view.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
         evaluation = standing = None
         if profile and will_be_tried and evaluates:
@@ -238,7 +218,7 @@ class Explainer:
             evaluation = _with_preemption(evaluation, pod, history)
         if evaluates:
             standing = yield from self._standing(pod)
-        subject = Subject(key, age_of(pod, self._clock.now()), num_others, workload)
+        subject = Subject(key, age_of(pod, self._view.clock.now()), num_others, workload)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
@@ -254,26 +234,26 @@ class Explainer:
 
     def _standing(self, pod: Pod) -> Steps[PodGroupStanding | None]:
         """Say how the group of *pod* stands; None without one."""
-        key = group_of(pod) if self._scheduler.groups is not None else None
+        key = group_of(pod) if self._view.groups is not None else None
         if key is None:
             return None
-        found = yield from self._groups.explaining(key, limit=0)
-        if found is None:
+        group = yield from self._groups.explaining(key, limit=0)
+        if group is None:
             return None
         return PodGroupStanding(
-            name=found.pod_group, summary=found.summary, is_obstacle=found.obstacle == pod.key
+            name=group.pod_group, summary=group.summary, is_obstacle=group.obstacle == pod.key
         )
 
     def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
         """Return recorded attempts, of *pod* or of all, the newest first."""
-        kept = self._scheduler.decisions
+        kept = self._view.decisions
         records = kept.all() if pod is None else kept.of(pod)
         return [self.past_decision(record) for record in records[::-1][:limit]]
 
     def _evaluate(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
     ) -> Steps[Evaluation]:
-        cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
+        cache, nominator = self._view.cache, self._view.queue.nominator
         nodes, notes = cache.table.detached(), []
         asked = PodInfo(pod)
         placed = cache.pod(asked.uid)
@@ -282,9 +262,9 @@ class Explainer:
             asked = as_if_unplaced(pod, placed, nodes)
         elif where is Whereabouts.GATED:
             notes.append(AS_IF_UNGATED)
-        if self._scheduler.groups is not None and group_of(pod) is not None:
+        if self._view.groups is not None and group_of(pod) is not None:
             notes.append(OF_GROUP)
-        if self._scheduler.extender_round.is_due(asked):
+        if self._view.asks_extenders(asked):
             notes.append(WITHOUT_EXTENDERS)
         return evaluate_in_steps(
             profile,
@@ -297,17 +277,16 @@ class Explainer:
 
     def past_decision(self, record: DecisionRecord) -> PastDecision:
         """Put a record into words."""
-        ago = self._clock.monotonic() - record.at
         best = tuple(node_score(ranked, weights=record.weights) for ranked in record.top)
         return PastDecision(
             pod=record.pod,
             uid=record.uid,
             number=record.number,
             result=record.result,
-            at=rfc3339(self._clock.now() - ago),
+            at=self._view.at(record.at),
             profile=record.profile,
             attempt=record.attempt,
-            seconds_ago=ago,
+            seconds_ago=self._view.age(record.at),
             took_seconds=record.took,
             node=record.node,
             message=record.message,

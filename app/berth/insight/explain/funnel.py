@@ -29,17 +29,19 @@ class _Charge:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-def funnel(cycle: Cycle, found: FeasibleNodes, obstacles: Obstacles) -> tuple[FilterStep, ...]:
+def funnel(
+    cycle: Cycle, feasible_nodes: FeasibleNodes, obstacles: Obstacles
+) -> tuple[FilterStep, ...]:
     """Return what each plugin took out of the nodes in question, in the order of the plugins.
 
     What PreFilter left out comes first, what extenders did last. Plugins that no node is charged
     to and that object to none are left out.
     """
-    charges = dict(_charges(cycle, found))
+    charges = dict(_charges(cycle, feasible_nodes))
     rejected = obstacles.rejected_by_plugin()
     objections = {name: where for name, where in rejected.items() if where.any()}
     nothing = _Charge(cycle.nodes.no_rows())
-    names = _in_order(cycle, found, charges, objections)
+    names = _in_order(cycle, feasible_nodes, charges, objections)
     masks = {
         name: charges.get(name, nothing).rows | objections.get(name, nothing.rows) for name in names
     }
@@ -62,16 +64,16 @@ def funnel(cycle: Cycle, found: FeasibleNodes, obstacles: Obstacles) -> tuple[Fi
     return tuple(steps)
 
 
-def _charges(cycle: Cycle, found: FeasibleNodes) -> Iterator[tuple[str, _Charge]]:
+def _charges(cycle: Cycle, feasible_nodes: FeasibleNodes) -> Iterator[tuple[str, _Charge]]:
     """Yield by plugin the nodes that are charged to it, and for which reasons."""
-    nodes, diagnosis = cycle.nodes, found.diagnosis
+    nodes, diagnosis = cycle.nodes, feasible_nodes.diagnosis
     in_question = cycle.placement.rows_of(nodes)
     charges: dict[str, _Charge] = {}
 
     def charge_of(plugin: str) -> _Charge:
         return charges.setdefault(plugin, _Charge(nodes.no_rows()))
 
-    taken = ~in_question | found.feasible
+    taken = ~in_question | feasible_nodes.feasible
     for row, status in diagnosis.statuses.items():
         if not taken[row]:
             taken[row] = True
@@ -87,9 +89,9 @@ def _charges(cycle: Cycle, found: FeasibleNodes) -> Iterator[tuple[str, _Charge]
             charge.reasons[rejection.reason] += int((rejection.where & ~taken).sum())
         charge.rows |= rejected & ~taken
         taken = taken | rejected
-    absent = diagnosis.absent or found.pre_filter.status
+    absent = diagnosis.absent or feasible_nodes.pre_filter.status
     if absent is not None and not taken.all():
-        charge = charge_of(_left_out_by(found))
+        charge = charge_of(_left_out_by(feasible_nodes))
         charge.rows |= ~taken
         for reason in absent.reasons:
             charge.reasons[reason] += int((~taken).sum())
@@ -99,18 +101,18 @@ def _charges(cycle: Cycle, found: FeasibleNodes) -> Iterator[tuple[str, _Charge]
             yield plugin, charge
 
 
-def _left_out_by(found: FeasibleNodes) -> str:
+def _left_out_by(feasible_nodes: FeasibleNodes) -> str:
     """Return the plugin that nodes are charged to which PreFilter left out."""
-    authors = found.pre_filter.authors
+    authors = feasible_nodes.pre_filter.authors
     return authors[0] if len(authors) == 1 else PRE_FILTER
 
 
 def _in_order(
     cycle: Cycle,
-    found: FeasibleNodes,
+    feasible_nodes: FeasibleNodes,
     charges: Mapping[str, _Charge],
     objections: Mapping[str, Mask],
 ) -> Sequence[str]:
     filters = [plugin.NAME for plugin in cycle.profile.filters]
-    order = dict.fromkeys([*found.pre_filter.authors, PRE_FILTER, *filters, *charges])
+    order = dict.fromkeys([*feasible_nodes.pre_filter.authors, PRE_FILTER, *filters, *charges])
     return [name for name in order if name in charges or name in objections]

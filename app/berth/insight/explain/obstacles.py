@@ -48,10 +48,10 @@ class Obstacles:
     A plugin that cannot answer after others have said no is left out.
     """
 
-    def __init__(self, cycle: Cycle, found: FeasibleNodes) -> None:
-        """*found* is about all nodes of *cycle*."""
-        self._found = found
-        self._singular = found.diagnosis.statuses.keys() | found.diagnosis.beside
+    def __init__(self, cycle: Cycle, feasible_nodes: FeasibleNodes) -> None:
+        """*feasible_nodes* is about all nodes of *cycle*."""
+        self._found = feasible_nodes
+        self._singular = feasible_nodes.diagnosis.statuses.keys() | feasible_nodes.diagnosis.beside
         """Rows that were not evaluated together with all others."""
         self._pod = cycle.pod
         self._profile = cycle.profile
@@ -61,7 +61,7 @@ class Obstacles:
         self._nominated_to = cycle.filters.nominated_to(cycle.pod, nodes)
         self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
         self._state = cycle.state.clone()
-        self._were_filtered = found.pre_filter.status is None and len(nodes) > 0
+        self._were_filtered = feasible_nodes.pre_filter.status is None and len(nodes) > 0
         self._verdicts: list[PluginVerdict] = []
         if self._were_filtered:
             self._state.feasible = self._in_question.copy()
@@ -84,45 +84,45 @@ class Obstacles:
         if charged is None:
             return ()
         if row in self._singular:
-            found = list(self._beside_nominated(row))
+            obstacles = list(self._beside_nominated(row))
         else:
-            found = list(self._on_row(self._verdicts, self._state, self._nodes, row))
-        if not any(obstacle.plugin == charged.plugin for obstacle in found):
-            found.insert(
+            obstacles = list(self._on_row(self._verdicts, self._state, self._nodes, row))
+        if not any(obstacle.plugin == charged.plugin for obstacle in obstacles):
+            obstacles.insert(
                 0,
                 Obstacle(plugin=charged.plugin, code=charged.code.label, reasons=charged.reasons),
             )
-        return tuple(found)
+        return tuple(obstacles)
 
     def rejected_by_plugin(self) -> dict[str, Mask]:
         """Return the rows that each plugin rejects; of the others those that reject none.
 
         Rows that no filter rejects, but PreFilter left out, count for the plugins that did so.
         """
-        found = {plugin: self._nodes.no_rows() for plugin in self._filters}
+        rejected = {plugin: self._nodes.no_rows() for plugin in self._filters}
         for name, verdict in self._verdicts:
-            found[name] |= _where(verdict, self._nodes)
+            rejected[name] |= _where(verdict, self._nodes)
         if self._singular and self._were_filtered:
             overlay, verdicts, number = self._with_nominated_pods
             rows = [*number]
-            for mask in found.values():
+            for mask in rejected.values():
                 mask[rows] = False
             for name, verdict in verdicts:
-                found[name][rows] |= _where(verdict, overlay.nodes)
+                rejected[name][rows] |= _where(verdict, overlay.nodes)
         left = self._in_question & ~self._found.feasible
-        for mask in found.values():
+        for mask in rejected.values():
             left &= ~mask
         for name, verdict in self._found.diagnosis.verdicts:  # of a plugin that fails when asked
             mask = left & _where(verdict, self._nodes)
-            found[name] |= mask
+            rejected[name] |= mask
             left &= ~mask
         for row, status in self._found.diagnosis.statuses.items():
-            if left[row] and status.plugin in found:
-                found[status.plugin][row] = True
+            if left[row] and status.plugin in rejected:
+                rejected[status.plugin][row] = True
                 left[row] = False
         for name in self._found.pre_filter.authors if left.any() else ():
-            found[name] = found.get(name, self._nodes.no_rows()) | left
-        return found
+            rejected[name] = rejected.get(name, self._nodes.no_rows()) | left
+        return rejected
 
     def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
@@ -139,7 +139,7 @@ class Obstacles:
         columns = self._columns()
         yield
         coarse = ranks[rejected]
-        found: list[tuple[Distance, str, int, tuple[Obstacle, ...]]] = []
+        misses: list[tuple[Distance, str, int, tuple[Obstacle, ...]]] = []
         enough = 0
         for rank in sorted(set(coarse.tolist())):
             rows = rejected[coarse == rank]
@@ -150,13 +150,13 @@ class Obstacles:
                 obstacles = self.of(row)
                 distance = distance_of(obstacles)
                 enough += distance.hold is Hold.CHANGEABLE and not columns.known[row]
-                found.append((distance, nodes.name(row), row, obstacles))
-                if len(found) > 2 * count + MORE_KEPT:
-                    found = nsmallest(count, found, key=itemgetter(0, 1))
+                misses.append((distance, nodes.name(row), row, obstacles))
+                if len(misses) > 2 * count + MORE_KEPT:
+                    misses = nsmallest(count, misses, key=itemgetter(0, 1))
                 yield
             if enough >= count:
                 break
-        nearest = nsmallest(count, found, key=itemgetter(0, 1))
+        nearest = nsmallest(count, misses, key=itemgetter(0, 1))
         return [(row, obstacles) for *_, row, obstacles in nearest]
 
     @property
@@ -174,8 +174,8 @@ class Obstacles:
             return None
         try:
             moves = moving.moves(change, self._state, self._pod, self._nodes, row)
-            found = None if moves is None else list(islice(moves, MOST_MOVED + 1))
-            return None if found is None or len(found) > MOST_MOVED else found
+            first = None if moves is None else list(islice(moves, MOST_MOVED + 1))
+            return None if first is None or len(first) > MOST_MOVED else first
         except Exception:  # a plugin's bug costs the verification only
             log.exception("a plugin cannot say which pods to move", extra={"plugin": plugin})
             return None
@@ -297,7 +297,7 @@ def _details(
         return ()
     try:
         given: tuple[object, ...] = tuple(plugin.explain(state, pod, nodes, row))
-        details = tuple(each for each in given if isinstance(each, Detail))
+        details = tuple(detail for detail in given if isinstance(detail, Detail))
         if len(details) < len(given):
             raise TypeError("a Detail is needed")
         return details

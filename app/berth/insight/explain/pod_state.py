@@ -9,13 +9,13 @@ from berth.insight.explain.explanation import PodState, Whereabouts
 from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
-from berth.runtime.clock import Clock, rfc3339
+from berth.runtime.clock import rfc3339
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.interface import PreEnqueuePlugin
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.scheduler.reservation import Reservation
-from berth.scheduler.schedule_one import Scheduler
 
 _WHERE: Final = {
     SubQueue.ACTIVE: Whereabouts.ACTIVE,
@@ -25,35 +25,28 @@ _WHERE: Final = {
 }
 
 
-def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool = True) -> PodState:
-    """Say where *pod*, as the API has it, is for *scheduler*. Reads only.
-
-    Without *schedules* nothing is ever queued.
-    """
-    found = (
-        _placed(pod, scheduler, clock)
-        or _waiting(pod, scheduler, clock)
-        or _elsewhere(pod, scheduler, schedules)
-    )
-    if pod.metadata.deletion_timestamp and found.where is not Whereabouts.DELETED:
-        found = found.model_copy(update={"words": f"is being deleted; {found.words}"})
-    nominated = scheduler.queue.nominator.nominated_node(pod.metadata.uid)
+def pod_state(pod: Pod, view: SchedulerView) -> PodState:
+    """Say where *pod*, as the API has it, is for a scheduler."""
+    state = _placed(pod, view) or _waiting(pod, view) or _elsewhere(pod, view)
+    if pod.metadata.deletion_timestamp and state.where is not Whereabouts.DELETED:
+        state = state.model_copy(update={"words": f"is being deleted; {state.words}"})
+    nominated = view.queue.nominator.nominated_node(pod.metadata.uid)
     if not nominated:
-        return found
-    words, leaving = f"{found.words}; nominated to {nominated}", _leaving(nominated, scheduler)
+        return state
+    words, leaving = f"{state.words}; nominated to {nominated}", view.leaving(nominated)
     if leaving:
         words += f", which {', '.join(leaving)} must leave"
     update = {"nominated_node": nominated, "words": words, "leaving": leaving}
-    return found.model_copy(update=update)
+    return state.model_copy(update=update)
 
 
-def whereabouts(pod: Pod, scheduler: Scheduler) -> Whereabouts:
-    """Say where a pod that *scheduler* knows is, and no more."""
-    uid, queue = pod.metadata.uid, scheduler.queue
+def whereabouts(pod: Pod, view: SchedulerView) -> Whereabouts:
+    """Say where a pod that the scheduler knows is, and no more."""
+    uid, queue = pod.metadata.uid, view.queue
     if pod.spec.node_name:
         return Whereabouts.BOUND
-    if scheduler.cache.pod(uid) is not None:
-        binding = scheduler.bindings.get(uid)
+    if view.cache.pod(uid) is not None:
+        binding = view.bindings.get(uid)
         is_waiting = binding is not None and binding.waiting is not None
         return Whereabouts.WAITING if is_waiting else Whereabouts.BINDING
     sub_queue = queue.sub_queues.place_of(pod.key)
@@ -64,11 +57,11 @@ def whereabouts(pod: Pod, scheduler: Scheduler) -> Whereabouts:
     return Whereabouts.IN_FLIGHT if queue.is_in_flight(uid) else Whereabouts.UNQUEUED
 
 
-def leaving_pods(waiting: Iterable[QueuedPodInfo], scheduler: Scheduler) -> tuple[str, ...]:
+def leaving_pods(waiting: Iterable[QueuedPodInfo], view: SchedulerView) -> tuple[str, ...]:
     """Return the pods that are being deleted where *waiting* are nominated to."""
-    nominator = scheduler.queue.nominator
-    nodes = {nominator.nominated_node(each.uid) for each in waiting}
-    return tuple(sorted({pod for node in nodes if node for pod in _leaving(node, scheduler)}))
+    nominator = view.queue.nominator
+    nodes = {nominator.nominated_node(queued.uid) for queued in waiting}
+    return tuple(sorted({pod for node in nodes if node for pod in view.leaving(node)}))
 
 
 def age_of(pod: Pod, now: float) -> float | None:
@@ -80,20 +73,13 @@ def age_of(pod: Pod, now: float) -> float | None:
         return None
 
 
-def _leaving(node: str, scheduler: Scheduler) -> tuple[str, ...]:
-    table = scheduler.cache.table
-    row = table.row_of.get(node)
-    pods = () if row is None else table.pods[row].values()
-    return tuple(sorted(pod.key for pod in pods if pod.is_terminating))
-
-
-def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
-    counted = scheduler.cache.pod(pod.metadata.uid)
+def _placed(pod: Pod, view: SchedulerView) -> PodState | None:
+    counted = view.cache.pod(pod.metadata.uid)
     node = pod.spec.node_name or (counted.node_name if counted else "")
     if not node:
         return None
     is_bound = bool(pod.spec.node_name)
-    placed = [r for r in scheduler.decisions.of(pod.key) if r.uid == pod.metadata.uid and r.node]
+    placed = [r for r in view.decisions.of(pod.key) if r.uid == pod.metadata.uid and r.node]
     attempts = placed[-1].attempt if placed and placed[-1].node == node else None
     tried = f" at attempt {attempts}" if attempts else ""
     if is_bound:
@@ -105,22 +91,19 @@ def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
             attempts=attempts,
             since=since.last_transition_time if since and since.status == "True" else None,
         )
-    binding = scheduler.bindings.get(pod.metadata.uid)
+    binding = view.bindings.get(pod.metadata.uid)
     if binding is not None and binding.waiting is not None:
-        return _permitted(binding.reservation, binding.waiting, clock)
-    began = None
-    if binding is not None:
-        began = clock.now() - (clock.monotonic() - binding.reservation.started)
+        return _permitted(binding.reservation, binding.waiting, view)
     return PodState(
         where=Whereabouts.BINDING,
         words=f"being bound to {node}{tried}",
         node=node,
         attempts=attempts,
-        since=None if began is None else rfc3339(began),
+        since=None if binding is None else view.at(binding.reservation.started),
     )
 
 
-def _permitted(reservation: Reservation, waiting: WaitingPod, clock: Clock) -> PodState:
+def _permitted(reservation: Reservation, waiting: WaitingPod, view: SchedulerView) -> PodState:
     node, deadlines = reservation.node_name, waiting.deadlines
     times = [deadline for deadline in deadlines.values() if deadline is not None]
     until = rfc3339(min(times)) if times else None
@@ -130,31 +113,31 @@ def _permitted(reservation: Reservation, waiting: WaitingPod, clock: Clock) -> P
         words=f"has room on {node}, and waits for Permit of {', '.join(sorted(deadlines))}{limit}",
         node=node,
         attempts=reservation.queued.attempts,
-        since=rfc3339(clock.now() - (clock.monotonic() - reservation.started)),
+        since=view.at(reservation.started),
         until=until,
         waits_for=tuple(sorted(deadlines)),
     )
 
 
-def _waiting(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
-    queue = scheduler.queue
+def _waiting(pod: Pod, view: SchedulerView) -> PodState | None:
+    queue = view.queue
     queued, sub_queue = queue.sub_queues.get(pod.key), queue.sub_queues.place_of(pod.key)
     if queued is None or sub_queue is None:
         return None
     match sub_queue:
         case SubQueue.ACTIVE:
-            return _active(queued, scheduler)
+            return _active(queued, view)
         case SubQueue.BACKOFF:
-            return _backoff(queued, scheduler, clock)
+            return _backoff(queued, view)
         case SubQueue.GATED:
-            return _gated(queued, scheduler)
+            return _gated(queued, view)
         case SubQueue.UNSCHEDULABLE:
-            return _unschedulable(queued, scheduler)
+            return _unschedulable(queued, view)
 
 
-def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    ahead = scheduler.queue.sub_queues.ahead_of(queued.key)
-    first = scheduler.queue.sub_queues.first_active()
+def _active(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
+    ahead = view.queue.sub_queues.ahead_of(queued.key)
+    first = view.queue.sub_queues.first_active()
     words = "not tried yet" if not queued.attempts else f"to be tried again, {_tried(queued)}"
     line = f"{_number(ahead, 'pod')} ahead, first {first.key}" if ahead and first else "it is next"
     return PodState(
@@ -167,11 +150,11 @@ def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
     )
 
 
-def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodState:
-    end = scheduler.queue.sub_queues.next_try(queued) or clock.now()
-    left = max(ceil(end - clock.now()), 0)
+def _backoff(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
+    end = view.queue.sub_queues.next_try(queued) or view.clock.now()
+    left = max(ceil(end - view.clock.now()), 0)
     until = rfc3339(end)
-    is_of_group = scheduler.groups is not None and group_of(queued.pod) is not None
+    is_of_group = view.groups is not None and group_of(queued.pod) is not None
     is_error = not is_of_group and not rejectors_of(queued)  # in a group, others may be the reason
     why = "; the last attempt ended in an error" if is_error else ""
     return PodState(
@@ -184,9 +167,9 @@ def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodSt
     )
 
 
-def _gated(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
+def _gated(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
     plugin, why = queued.gating_plugin, ""
-    profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
+    profile = view.profiles.get(queued.pod.spec.scheduler_name)
     for gate in profile.pre_enqueue if profile else ():
         if gate.NAME == plugin:  # noqa: SIM300 - the class's name is no constant to compare with
             why = _refusal(gate, queued)
@@ -208,9 +191,9 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
     return status.message if status else ""
 
 
-def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    plugins, flushed = rejectors_of(queued), scheduler.queue.sub_queues.next_try(queued)
-    profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
+def _unschedulable(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
+    plugins, flushed = rejectors_of(queued), view.queue.sub_queues.next_try(queued)
+    profile = view.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,
         words=f"waits until something changes for {', '.join(plugins)}, {_tried(queued)}",
@@ -222,18 +205,18 @@ def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
     )
 
 
-def _elsewhere(pod: Pod, scheduler: Scheduler, schedules: bool) -> PodState:
+def _elsewhere(pod: Pod, view: SchedulerView) -> PodState:
     name = pod.spec.scheduler_name
-    if name not in scheduler.profiles:
-        here = ", ".join(scheduler.profiles)
+    if name not in view.profiles:
+        here = ", ".join(view.profiles)
         words = f"waits for another scheduler: spec.schedulerName is {name!r}, not one of {here}"
         return PodState(where=Whereabouts.FOREIGN, words=words)
     if pod.metadata.deletion_timestamp:
         return PodState(where=Whereabouts.DELETED, words="is being deleted, and has no node")
-    if not schedules:
+    if not view.schedules:
         words = f"waits for {name} elsewhere: nothing is scheduled here"
         return PodState(where=Whereabouts.FOREIGN, words=words)
-    if scheduler.queue.is_in_flight(pod.metadata.uid):
+    if view.queue.is_in_flight(pod.metadata.uid):
         return PodState(where=Whereabouts.IN_FLIGHT, words="is being tried")
     return PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")
 

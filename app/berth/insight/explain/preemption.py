@@ -50,20 +50,20 @@ def _why(criterion: Criterion, chosen: CandidateRecord, other: CandidateRecord) 
             return "its most important victims have not run for as long"
 
 
-def _on_node(found: CandidateRecord) -> VictimsOnNode:
+def _on_node(candidate: CandidateRecord) -> VictimsOnNode:
     return VictimsOnNode(
-        node=found.node,
+        node=candidate.node,
         victims=tuple(
             Victim(pod=victim.pod, priority=victim.priority, started=victim.started)
-            for victim in found.victims
+            for victim in candidate.victims
         ),
-        num_victims=found.num_victims,
-        pdb_violations=found.pdb_violations,
+        num_victims=candidate.num_victims,
+        pdb_violations=candidate.pdb_violations,
     )
 
 
-def victims_in_words(found: VictimsOnNode) -> str:
+def victims_in_words(victims: VictimsOnNode) -> str:
     """Write "default/a (priority 0) and 3 more"."""
-    first = found.victims[0]
-    more = f" and {found.num_victims - 1} more" if found.num_victims > 1 else ""
+    first = victims.victims[0]
+    more = f" and {victims.num_victims - 1} more" if victims.num_victims > 1 else ""
     return f"{first.pod} (priority {first.priority}){more}"

@@ -161,10 +161,10 @@ def _refusal(evaluation: Evaluation) -> str:
 
 
 def _remedy(evaluation: Evaluation) -> str:
-    found = [*evaluation.findings[:FINDINGS_TOLD], *evaluation.advice]
+    remedies = [*evaluation.findings[:FINDINGS_TOLD], *evaluation.advice]
     if evaluation.nearest_miss is not None:
-        found.append(f"nearest is {evaluation.nearest_miss.words}")
-    return "".join(f"; {each}" for each in found)
+        remedies.append(f"nearest is {evaluation.nearest_miss.words}")
+    return "".join(f"; {remedy}" for remedy in remedies)
 
 
 def without_pods(workload: Workload, namespace: str, why: str, *, num_pods: int) -> str:

@@ -72,8 +72,8 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "filters", _funnel(evaluation)
     for finding in evaluation.findings:
         yield "overall", finding
-    for each in evaluation.advice:
-        yield "advice", each
+    for advice in evaluation.advice:
+        yield "advice", advice
     if evaluation.nearest_miss is not None:
         yield "nearest miss", evaluation.nearest_miss.words
 

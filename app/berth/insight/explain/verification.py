@@ -87,15 +87,15 @@ def _fits(
             placement=Placement("", changed.only),
         )
         again.state.on_trial = cycle.state.on_trial
-        found = evaluate_all_nodes(again)
+        feasible_nodes = evaluate_all_nodes(again)
         yield
-        if found.feasible[changed.row]:
+        if feasible_nodes.feasible[changed.row]:
             return True
-        obstacles = Obstacles(again, found)
+        obstacles = Obstacles(again, feasible_nodes)
         held_against = obstacles.of(changed.row)
         if not held_against:  # it was not evaluated
             return False
-        if all(each.plugin in changed.untried for each in held_against):
+        if all(obstacle.plugin in changed.untried for obstacle in held_against):
             return True
         yield
     return False

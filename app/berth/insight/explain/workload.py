@@ -31,8 +31,8 @@ _OF_CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8,}")
 
 def cron_job_of(job: str) -> str:
     """Return the CronJob that a Job of this name is of, empty if of none."""
-    found = _OF_CRON_JOB.fullmatch(job)
-    return found[1] if found else ""
+    match = _OF_CRON_JOB.fullmatch(job)
+    return match[1] if match else ""
 
 
 def kind_named(word: str) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 from berth.insight.offline.scenario import Scenario, ScenarioError, read
 from berth.kube.objects.pod import Pod
 from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.load import Adjust, as_is, default_configuration, from_object
 from berth.scheduler.config.types import (
     KubeSchedulerConfiguration,
@@ -22,6 +23,7 @@ from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.listers import with_kinds
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.framework.preemption.candidate import Candidate
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
@@ -77,8 +79,13 @@ def question(
     if "pod" not in scenario:
         return "a sequence of pods; explain takes one pod"
     config = configuration(scenario, registry, adjust)
-    cluster = Scenario.of(scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)))
+    read_pod = pod_reader(features_of(config))
+    cluster = Scenario.of(
+        scenario.get("objects", ()), listers=with_kinds(kinds_read(registry)), read_pod=read_pod
+    )
     pod: Pod = read(scenario["pod"], Pod)
+    if read_pod is not None:
+        pod = read_pod(pod)
     nodes = cluster.cache.table
     pods = {**cluster.pods, pod.key: pod}
     handle = Handle(nodes, listers=cluster.listers, pod=pods.get)
@@ -123,9 +130,9 @@ def _looking_at_all(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
 
 def describe(outcome: Outcome, nodes: NodeTable) -> dict[str, Any]:
     """Put an outcome into the words of the recordings (conformance/FORMAT.md)."""
-    found, placed = outcome.found, outcome if isinstance(outcome, Placed) else None
+    feasible_nodes, placed = outcome.found, outcome if isinstance(outcome, Placed) else None
     scores = placed.scores if placed else None
-    pre_filter, refused = found.pre_filter, found.pre_filter.status
+    pre_filter, refused = feasible_nodes.pre_filter, feasible_nodes.pre_filter.status
     answer: dict[str, Any] = {
         "prefilter": {
             "code": (refused.code if refused else Code.SUCCESS).label,
@@ -135,21 +142,21 @@ def describe(outcome: Outcome, nodes: NodeTable) -> dict[str, Any]:
             if pre_filter.node_names is None or refused
             else sorted(pre_filter.node_names),
         },
-        "nodes": {} if refused else _verdicts(found, nodes),
+        "nodes": {} if refused else _verdicts(feasible_nodes, nodes),
         "scores": _scores(scores, nodes) if scores else {},
         "best": sorted(nodes.names(scores.rows[placed.best])) if placed and scores else [],
         "fitError": outcome.message if isinstance(outcome, Unschedulable) else "",
         "preemption": _preemption(outcome, nodes) if isinstance(outcome, Unschedulable) else None,
     }
-    if found.is_nominated:
+    if feasible_nodes.is_nominated:
         answer["nominatedUsed"] = True
     if isinstance(outcome, Failed):
         answer["error"] = outcome.message
     return answer
 
 
-def _verdicts(found: FeasibleNodes, nodes: NodeTable) -> dict[str, Any]:
-    return {name: _verdict(found.status_of(row)) for name, row in nodes.row_of.items()}
+def _verdicts(feasible_nodes: FeasibleNodes, nodes: NodeTable) -> dict[str, Any]:
+    return {name: _verdict(feasible_nodes.status_of(row)) for name, row in nodes.row_of.items()}
 
 
 def _verdict(status: Status | None) -> dict[str, Any]:
@@ -166,8 +173,8 @@ def _preemption(outcome: Unschedulable, nodes: NodeTable) -> dict[str, Any] | No
     result = outcome.post_filter
     if result is None:
         return None
-    found = result.preemption
-    equals = sorted(found.equals, key=lambda best: best.node) if found is not None else []
+    preemption = result.preemption
+    equals = sorted(preemption.equals, key=lambda best: best.node) if preemption is not None else []
     best = equals[0] if equals else None
     answer: dict[str, Any] = {
         "code": (result.status.code if result.status else Code.SUCCESS).label,
@@ -178,18 +185,18 @@ def _preemption(outcome: Unschedulable, nodes: NodeTable) -> dict[str, Any] | No
     }
     if len(equals) > 1:
         answer["ties"] = [candidate.node for candidate in equals]
-    if found is not None and found.candidates:
+    if preemption is not None and preemption.candidates:
         answer["candidates"] = {
             candidate.node: {
                 "victims": _keys(candidate),
                 "pdbViolations": candidate.pdb_violations,
             }
-            for candidate in found.candidates
+            for candidate in preemption.candidates
         }
-    if found is not None:
-        rows = np.flatnonzero(found.rejected.rejected(nodes)).tolist()
+    if preemption is not None:
+        rows = np.flatnonzero(preemption.rejected.rejected(nodes)).tolist()
         if rows:
-            rejected = found.rejected
+            rejected = preemption.rejected
             answer["rejected"] = {nodes.name(r): _verdict(rejected.status_of(r)) for r in rows}
     return answer
 
@@ -202,11 +209,11 @@ def findings(cycle: Cycle, outcome: Outcome) -> dict[str, Any]:
     """Return what plugins record of nodes that fit, such as devices on offer."""
     if not isinstance(outcome, Placed):
         return {}
-    found: dict[str, Any] = {}
+    records: dict[str, Any] = {}
     for plugin in cycle.profile.plugins:
         if isinstance(plugin, Records):
-            found |= plugin.record(cycle.state, cycle.nodes, outcome.found.feasible)
-    return found
+            records |= plugin.record(cycle.state, cycle.nodes, outcome.found.feasible)
+    return records
 
 
 def _scores(scores: ScoreTable, nodes: NodeTable) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from berth.scheduler.cache.cache import Cache
 from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.listers import KINDS, Listers, kinds_of
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_reader import PodReader
 
 
 class ScenarioError(Exception):
@@ -28,6 +29,8 @@ class Scenario:
     nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, also those that are done."""
+    read_pod: PodReader | None = None
+    """Reads each pod as it counts for the configuration that decides."""
     _lister_of: Mapping[type[msgspec.Struct], ResourceEventHandler[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +46,8 @@ class Scenario:
             self._lister_of[type(obj)].on_add(obj)
 
     def _add_pod(self, pod: Pod) -> None:
+        if self.read_pod is not None:
+            pod = self.read_pod(pod)
         self.pods[pod.key] = pod
         if pod.is_terminated:
             return
@@ -53,10 +58,14 @@ class Scenario:
 
     @classmethod
     def of(
-        cls, objects: Iterable[Mapping[str, Any]], *, listers: type[Listers] = Listers
+        cls,
+        objects: Iterable[Mapping[str, Any]],
+        *,
+        listers: type[Listers] = Listers,
+        read_pod: PodReader | None = None,
     ) -> "Scenario":
         """Take in *objects* of the kinds that *listers* declares, see :func:`objects_of`."""
-        scenario = cls(listers=listers())
+        scenario = cls(listers=listers(), read_pod=read_pod)
         for obj in objects_of(objects, kinds=kinds_of(listers)):
             scenario.take_in(obj)
         scenario.cache.refresh_order()
@@ -72,10 +81,10 @@ def objects_of(
     equally important. Objects of other *kinds* are left out; ScenarioError for one that is
     malformed.
     """
-    for each in sorted(raw, key=_key):
-        kind = kinds.get(each.get("kind", ""))
+    for manifest in sorted(raw, key=_key):
+        kind = kinds.get(manifest.get("kind", ""))
         if kind is not None:
-            yield read(each, kind.type)
+            yield read(manifest, kind.type)
 
 
 def _key(raw: Mapping[str, Any]) -> tuple[str, str]:

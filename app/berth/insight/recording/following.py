@@ -196,13 +196,13 @@ def _recorded_outcome(recorded: Decision, made: schedule_one.Attempt, cache: Cac
     diagnosis = Diagnosis(recorded.num_nodes)
     diagnosis.pending_plugins.update(recorded.pending)
     diagnosis.unschedulable_plugins.update(set(recorded.plugins) - set(recorded.pending))
-    found, nomination = FeasibleNodes.nowhere(diagnosis), nomination_of(recorded.nominated)
+    nowhere, nomination = FeasibleNodes.nowhere(diagnosis), nomination_of(recorded.nominated)
     if recorded.result == Result.ERROR:
-        return Failed(pod, profile, found, Status.error(recorded.message), nomination)
+        return Failed(pod, profile, nowhere, Status.error(recorded.message), nomination)
     return Unschedulable(
         pod,
         profile,
-        found,
+        nowhere,
         nomination,
         post_filter=_preemption(recorded, cache),
         words=recorded.message,
@@ -246,8 +246,8 @@ class ReplayedBindingCycle(BindingCycle):
                     task.uncancel()
                     steps.cancel()
         finally:
-            for each in (steps, ending):
-                each.cancel()
+            for running in (steps, ending):
+                running.cancel()
             await asyncio.gather(steps, return_exceptions=True)
         bound = ending.result()
         self._queue.done(binding.pod.uid)

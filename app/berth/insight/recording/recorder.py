@@ -124,7 +124,7 @@ class Recorder(CoreJournal):
         return replace(outside, api=api, rng=rng, extenders=extenders)
 
     def handlers(self, handlers: Handlers) -> Handlers:
-        return {kind: _RecordedHandler(kind, each, self) for kind, each in handlers.items()}
+        return {kind: _RecordedHandler(kind, handler, self) for kind, handler in handlers.items()}
 
     def begins(self, core: SchedulerCore) -> None:
         self._core = core

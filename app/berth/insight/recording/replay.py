@@ -22,9 +22,10 @@ from berth.insight.recording.replayed_api import Meetings, ReplayClock, Replayed
 from berth.insight.recording.replayed_extenders import ExtenderAnswers
 from berth.kube.objects.pod import Pod
 from berth.runtime.errors import UNREADABLE
+from berth.runtime.release import RELEASES
 from berth.scheduler.background import Job
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.load import from_object
+from berth.scheduler.config.load import emulating, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import ApiWrites, Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
@@ -59,15 +60,19 @@ class Replay(CoreJournal):
         header: lines.Header,
         registry: Registry,
         config: KubeSchedulerConfiguration | None = None,
+        *,
+        release: str = "",
     ) -> None:
         """Decide by *config*, by default by what was recorded; *registry* has the plugins.
 
-        Unless there is a *config*, decisions must be the same in every field. Raises ConfigError
-        when the profiles cannot be made.
+        *release* is the one to be like, by default that of the configuration. Unless one of them is
+        given, decisions must be the same in every field. Raises ConfigError when the profiles
+        cannot be made.
         """
         self._own_config = config is not None
+        self._release = release
         self._registry = registry
-        self.following = Following(is_strict=config is None)
+        self.following = Following(is_strict=config is None and not release)
         self._clock = ReplayClock()
         self._clock.moment = header.t
         self._chance = AttemptChance(header.seed)
@@ -114,8 +119,12 @@ class Replay(CoreJournal):
         self._objects: dict[str, dict[str, Any]] = {name: {} for name in self._kinds}
 
     def _configuration(self, config: Mapping[str, Any]) -> KubeSchedulerConfiguration:
+        # The first recordings do not say which release they are like; there was one.
         return from_object(
-            dict(config), source="recording", args_models=args_models(self._registry)
+            {"emulatedVersion": RELEASES[0], **config},
+            source="recording",
+            args_models=args_models(self._registry),
+            adjust=emulating(self._release),
         )
 
     async def step(self, line: lines.Line) -> None:

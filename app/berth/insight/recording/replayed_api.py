@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 _KIND: Final = {kind.type: kind for kind in KINDS.values()}
 _API_ERRORS: Final[dict[str, type[errors.ApiError]]] = {
-    name: each
-    for name, each in vars(errors).items()
-    if isinstance(each, type) and issubclass(each, errors.ApiError)
+    name: error
+    for name, error in vars(errors).items()
+    if isinstance(error, type) and issubclass(error, errors.ApiError)
 }
 
 
@@ -206,8 +206,8 @@ def check_answer(answer: lines.Answer) -> None:
 
 def _object(type_: type[T], answer: lines.Answer) -> T:
     _raise(answer)
-    found: T = _KIND[type_].decode(bytes(answer.result))
-    return found
+    obj: T = _KIND[type_].decode(bytes(answer.result))
+    return obj
 
 
 def _result(answer: lines.Answer) -> Any:

@@ -71,7 +71,9 @@ class ExtenderAnswers:
 
 class _ReplayedExtenders(Extenders):
     def __init__(self, configs: Sequence[Config], answers: ExtenderAnswers) -> None:
-        clients = (_ReplayedClient(answers, without_password(each.url_prefix)) for each in configs)
+        clients = (
+            _ReplayedClient(answers, without_password(extender.url_prefix)) for extender in configs
+        )
         super().__init__(
             Extender(config, cast("ExtenderClient", client), may_write=lambda: True)
             for config, client in zip(configs, clients, strict=True)

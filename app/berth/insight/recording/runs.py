@@ -67,19 +67,19 @@ def runs(paths: Iterable[Path]) -> list[RecordedRun]:
     """
     files = [RecordingFile(path) for path in paths]
     headers = [(file.header(), file) for file in files]
-    headers.sort(key=lambda each: (_run(each[0]), each[0].segment))
-    found: list[RecordedRun] = []
+    headers.sort(key=lambda numbered: (_run(numbered[0]), numbered[0].segment))
+    recorded: list[RecordedRun] = []
     for header, file in headers:
         if not header.segment:
-            found.append(RecordedRun(header, [file]))
+            recorded.append(RecordedRun(header, [file]))
             continue
-        last = found[-1] if found else None
+        last = recorded[-1] if recorded else None
         if last is None or (_run(last.header), len(last.files)) != (_run(header), header.segment):
             raise RecordingError(
                 f"{file.path}: continues another file of the same recording, which is not given"
             )
         last.files.append(file)
-    return found
+    return recorded
 
 
 def _run(header: lines.Header) -> tuple[float, int]:

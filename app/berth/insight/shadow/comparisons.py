@@ -80,21 +80,21 @@ class Comparisons:
         self.counts: Counter[Count] = Counter()
         self.skipped: Counter[Skipped] = Counter(dict.fromkeys(Skipped, 0))
 
-    def add(self, found: Comparison, *, order: Order, may_be_sampled: bool = False) -> None:
-        """Keep and count *found*, which was made just now."""
+    def add(self, comparison: Comparison, *, order: Order, may_be_sampled: bool = False) -> None:
+        """Keep and count *comparison*, which was made just now."""
         self.made += 1
-        kept = self._agreements if agrees(found) else self._differences
+        kept = self._agreements if agrees(comparison) else self._differences
         at = rfc3339(self._clock.now())
         kept.append(
             Shadowed.model_construct(
-                **dict(found),
+                **dict(comparison),
                 number=self.made,
                 at=at,
                 order=order,
                 may_be_sampled=may_be_sampled,
             )
         )
-        self.counts[Count(found.result, found.profile, found.plugin, order)] += 1
+        self.counts[Count(comparison.result, comparison.profile, comparison.plugin, order)] += 1
 
     def skip(self, reason: Skipped) -> None:
         """Count a pod that is not compared."""
@@ -103,7 +103,7 @@ class Comparisons:
     def newest_first(self, *, agreements: bool = True) -> Iterable[Shadowed]:
         """Return those that are kept, by default *agreements*, too."""
         which = [self._differences, self._agreements] if agreements else [self._differences]
-        return merge(*map(reversed, which), key=lambda each: -each.number)
+        return merge(*map(reversed, which), key=lambda comparison: -comparison.number)
 
     def summary(self) -> "Summary":
         """Return the counts."""
@@ -128,11 +128,11 @@ class Comparisons:
         return sum(number for count, number in self.counts.items() if count.order == order)
 
     def _by_plugin(self) -> Counter[tuple[Agreement, str, str]]:
-        found = Counter[tuple[Agreement, str, str]]()
+        counts = Counter[tuple[Agreement, str, str]]()
         for count, number in self.counts.items():
             if not count.result.is_agreement:
-                found[count.result, count.profile, count.plugin] += number
-        return found
+                counts[count.result, count.profile, count.plugin] += number
+        return counts
 
 
 class PluginCount(ResponseModel):
@@ -168,9 +168,9 @@ class Summary(ResponseModel):
     """Changes of the cluster that were received and not looked at yet."""
 
 
-def agrees(found: Comparison) -> bool:
+def agrees(comparison: Comparison) -> bool:
     """Whether there is nothing to look at: not even the reasons differ."""
-    return found.result.is_agreement and found.same_reasons is not False
+    return comparison.result.is_agreement and comparison.same_reasons is not False
 
 
 def _share(by_result: Counter[Agreement], made: int) -> float | None:

@@ -78,14 +78,14 @@ def _section(difference: Difference) -> Iterator[str]:
         yield from _scores(example)
 
 
-def _scores(found: Shadowed) -> Iterator[str]:
+def _scores(shadowed: Shadowed) -> Iterator[str]:
     """Lay the points of both nodes side by side."""
-    if found.score is None or found.chosen_score is None or not found.differences:
+    if shadowed.score is None or shadowed.chosen_score is None or not shadowed.differences:
         return
-    best, chosen = found.score, found.chosen_score
+    best, chosen = shadowed.score, shadowed.chosen_score
     yield f'<table><tr><th>Plugin</th><th class="number">{escape(best.node)}</th>'
     yield f'<th class="number">{escape(chosen.node)}</th><th class="number">Difference</th></tr>'
-    for plugin, difference in found.differences.items():
+    for plugin, difference in shadowed.differences.items():
         cells = [
             str(score.plugins[plugin].weighted if plugin in score.plugins else score.extenders)
             for score in (best, chosen)

@@ -58,21 +58,21 @@ class Report(ResponseModel):
     """What else to know: what was not compared, and what may explain differences."""
 
 
-def report(found: Found) -> Report:
-    """Sum up what was *found*."""
+def report(shadow: Found) -> Report:
+    """Sum up *shadow*."""
     kept: dict[tuple[Agreement, str, str], list[Shadowed]] = defaultdict(list)
-    for item in found.items:
+    for item in shadow.items:
         kept[item.result, item.profile, item.plugin].append(item)
     differences = tuple(
         _difference(count.result, count.profile, count.plugin, count.pods, examined)
-        for count in found.summary.by_plugin
+        for count in shadow.summary.by_plugin
         for examined in [kept[count.result, count.profile, count.plugin]]
     )
     return Report(
-        words=_words(found.summary),
-        summary=found.summary,
+        words=_words(shadow.summary),
+        summary=shadow.summary,
         differences=differences,
-        notes=tuple(_notes(found)),
+        notes=tuple(_notes(shadow)),
     )
 
 
@@ -97,12 +97,14 @@ def _percent(share: float) -> str:
 def _difference(
     result: Agreement, profile: str, plugin: str, pods: int, examined: Sequence[Shadowed]
 ) -> Difference:
-    scored = [each for each in examined if each.differences]
-    points = [sum(each.differences.values()) for each in scored]
+    scored = [comparison for comparison in examined if comparison.differences]
+    points = [sum(comparison.differences.values()) for comparison in scored]
     without = [
-        each for each in scored if sum(each.differences.values()) <= each.differences[plugin]
+        comparison
+        for comparison in scored
+        if sum(comparison.differences.values()) <= comparison.differences[plugin]
     ]
-    sampled = sum(each.may_be_sampled for each in examined)
+    sampled = sum(comparison.may_be_sampled for comparison in examined)
     return Difference(
         result=result,
         profile=profile,
@@ -139,9 +141,9 @@ def _advice(result: Agreement, plugin: str) -> str:
             return "The log of the shadow says more."
 
 
-def _notes(found: Found) -> Iterator[str]:
-    summary = found.summary
-    sampled = [item.num_better for item in found.items if item.may_be_sampled]
+def _notes(shadow: Found) -> Iterator[str]:
+    summary = shadow.summary
+    sampled = [item.num_better for item in shadow.items if item.may_be_sampled]
     if sampled:
         yield (
             f"For {len(sampled)} pods a sample may explain the difference: {SAMPLED} Of the nodes"
@@ -158,7 +160,7 @@ def _notes(found: Found) -> Iterator[str]:
             " seconds before: pods left, or came with a node, or nodes changed between the decision"
             " and its binding."
         )
-    reasons = sum(item.same_reasons is False for item in found.items)
+    reasons = sum(item.same_reasons is False for item in shadow.items)
     if reasons:
         yield f"{reasons} pods fit nowhere here and there, but for other reasons."
     for reason, number in summary.skipped.items():

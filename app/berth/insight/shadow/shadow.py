@@ -102,9 +102,9 @@ class Shadow:
 
     def collector(self) -> ShadowCollector:
         """Return what reads the metrics."""
-        found = self.comparisons
+        comparisons = self.comparisons
         return ShadowCollector(
-            compared=found.counts, skipped=found.skipped, behind=lambda: self.num_behind
+            compared=comparisons.counts, skipped=comparisons.skipped, behind=lambda: self.num_behind
         )
 
     def summary(self) -> Summary:
@@ -218,33 +218,35 @@ class Shadow:
         """Compare in the order of the watch and, if that differs, in others that may have been."""
         ahead = waiting.ahead
         decided = ahead[0] if ahead else self._decide(waiting.pod)
-        found, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
-        if not agrees(found):
+        comparison, order = compare(decided.outcome, decided.nodes, chosen), Order.WATCH
+        if not agrees(comparison):
             if not ahead:
                 await self._until(received.at + WINDOW)
             others = (
-                ((Order.QUEUE, each) for each in ahead[1:])
+                ((Order.QUEUE, pod) for pod in ahead[1:])
                 if ahead
                 else self._decide_otherwise(received, waiting)
             )
             for other, otherwise in others:
                 again = compare(otherwise.outcome, otherwise.nodes, chosen)
                 if agrees(again):
-                    found, order = again, other
+                    comparison, order = again, other
                     break
-                if again.result.is_agreement and not found.result.is_agreement:
-                    found, order = again, other  # but for the reasons
+                if again.result.is_agreement and not comparison.result.is_agreement:
+                    comparison, order = again, other  # but for the reasons
             if isinstance(others, Generator):
                 others.close()  # which does all again that was undone
-        self.comparisons.add(found, order=order, may_be_sampled=self._may_be_sampled(found))
+        self.comparisons.add(
+            comparison, order=order, may_be_sampled=self._may_be_sampled(comparison)
+        )
 
-    def _may_be_sampled(self, found: Comparison) -> bool:
+    def _may_be_sampled(self, comparison: Comparison) -> bool:
         """Whether the chosen node may be the best of a sample, as kube-scheduler takes one."""
-        if found.result is not Agreement.DIFFERED or not found.num_better:
+        if comparison.result is not Agreement.DIFFERED or not comparison.num_better:
             return False
-        profile = self._core.live.profiles[found.profile]
-        wanted = sample_size(profile.percentage_of_nodes_to_score, found.num_nodes)
-        return found.num_better <= found.num_feasible - wanted
+        profile = self._core.live.profiles[comparison.profile]
+        wanted = sample_size(profile.percentage_of_nodes_to_score, comparison.num_nodes)
+        return comparison.num_better <= comparison.num_feasible - wanted
 
     def _decide_otherwise(
         self, received: Received, waiting: WaitingPod
@@ -275,8 +277,8 @@ class Shadow:
         """Decide for the pods whose claims the other scheduler is about to change."""
         if received.change.old is None or received.change.new is None:
             return False
-        found = [*is_reserved_by(received.change, self._waiting.with_claims())]
-        for pod in found:
+        reserved = [*is_reserved_by(received.change, self._waiting.with_claims())]
+        for pod in reserved:
             waiting = self._waiting.get(pod)
             assert waiting is not None, pod.key
             if waiting.ahead or waiting.missed:
@@ -290,7 +292,7 @@ class Shadow:
             with self._in_order_of_queue(received, waiting) as is_another:
                 if is_another:
                     waiting.ahead.append(self._decide(pod, detached=True))
-        return bool(found)
+        return bool(reserved)
 
     async def _until(self, moment: float) -> None:
         rest = moment - self.clock.monotonic()
@@ -341,7 +343,7 @@ class Shadow:
 
         Changes of other pods do not count: they were not decided.
         """
-        found = []
+        binds = []
         for received in islice(self._received, 1, None):
             if received.at > moment:
                 break
@@ -349,8 +351,8 @@ class Shadow:
             if isinstance(old, Pod) and isinstance(new, Pod) and _is_binding(old, new):
                 waiting = self._waiting.get(new)
                 if waiting is not None:
-                    found.append((PodInfo(new), waiting.place))
-        return found
+                    binds.append((PodInfo(new), waiting.place))
+        return binds
 
 
 def _is_binding(old: Pod, new: Pod) -> bool:

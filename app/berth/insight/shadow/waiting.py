@@ -64,8 +64,8 @@ class WaitingPods:
 
     def get(self, pod: Pod) -> WaitingPod | None:
         """Return *pod* as it waits; None if it does not, or is another one of that name."""
-        found = self._pods.get(pod.key)
-        return found if found and found.pod.metadata.uid == pod.metadata.uid else None
+        waiting = self._pods.get(pod.key)
+        return waiting if waiting and waiting.pod.metadata.uid == pod.metadata.uid else None
 
     def with_claims(self) -> Iterator[Pod]:
         """Yield the pods that have claims."""

@@ -57,16 +57,16 @@ def read_policies(kind: Kind[Any], items: Sequence[bytes | msgspec.Raw]) -> list
 
     One that is malformed is left out, and logged.
     """
-    found: list[KubeStruct] = []
+    objects: list[KubeStruct] = []
     for item in items:
         try:
-            each = kind.decode_bare(bytes(item))
+            obj = kind.decode_bare(bytes(item))
         except UNREADABLE as exc:
             log.warning("an object was left out", extra={"kind": kind.name, "error": str(exc)})
             continue
-        meta = ObjectMeta(name=each.metadata.name, namespace=each.metadata.namespace)
-        found.append(msgspec.structs.replace(each, metadata=meta))
-    return found
+        meta = ObjectMeta(name=obj.metadata.name, namespace=obj.metadata.namespace)
+        objects.append(msgspec.structs.replace(obj, metadata=meta))
+    return objects
 
 
 async def nothing_known() -> Policies:
@@ -99,14 +99,14 @@ class Admission:
 
     def __post_init__(self) -> None:
         system = (_class(name, value) for name, value in SYSTEM_PRIORITIES.items())
-        self._classes = {each.metadata.name: each for each in system}
+        self._classes = {class_.metadata.name: class_ for class_ in system}
         for found in self._of(PRIORITY_CLASS):
             self.add_class(found)
         self._ranges, self._quotas = {}, {}
         for limit_range in self._of(LIMIT_RANGE):
             ranges = self._ranges.setdefault(limit_range.metadata.namespace, [])
             ranges.append(msgspec.to_builtins(limit_range.spec))
-        for quota in sorted(self._of(RESOURCE_QUOTA), key=lambda each: each.metadata.name):
+        for quota in sorted(self._of(RESOURCE_QUOTA), key=lambda quota: quota.metadata.name):
             written = msgspec.to_builtins(quota)
             one = _Quota(quota.metadata.name, written, *stats(written))
             self._quotas.setdefault(quota.metadata.namespace, []).append(one)
@@ -114,9 +114,9 @@ class Admission:
     def _of(self, kind: Kind[Any]) -> Sequence[Any]:
         return self.policies.get(kind.name, ())
 
-    def add_class(self, found: PriorityClass) -> None:
+    def add_class(self, class_: PriorityClass) -> None:
         """Let a PriorityClass be there, in place of one of its name."""
-        self._classes[found.metadata.name] = found
+        self._classes[class_.metadata.name] = class_
 
     def set_priority(self, name: str, value: int) -> None:
         """Let the class *name* have this value."""
@@ -145,8 +145,8 @@ class Admission:
         spec: Object = pod.setdefault("spec", {})
         self._prioritize(spec)
         ranges = self._ranges.get(namespace, ())
-        for each in ranges:
-            set_defaults(pod, each)
+        for limits in ranges:
+            set_defaults(pod, limits)
         if ranges:
             default_pod(spec)  # again: requests follow from limits
 
@@ -173,8 +173,8 @@ class Admission:
 
     def _default_class(self) -> PriorityClass | None:
         """Return the class of pods that name none: the lowest, should several claim to be it."""
-        defaults = [each for each in self._classes.values() if each.global_default]
-        return min(defaults, key=lambda each: each.value, default=None)
+        defaults = [class_ for class_ in self._classes.values() if class_.global_default]
+        return min(defaults, key=lambda class_: class_.value, default=None)
 
     # What is created.
 
@@ -210,22 +210,22 @@ class Admission:
         return len(names), ""
 
     def _offences(self, pod: Object, claims: Sequence[Object], namespace: str) -> Iterator[str]:
-        for each in self._ranges.get(namespace, ()):
-            found = dict.fromkeys(pod_offences(each, pod))
+        for limits in self._ranges.get(namespace, ()):
+            offences = dict.fromkeys(pod_offences(limits, pod))
             for claim in claims:
-                found |= dict.fromkeys(claim_offences(each, claim))
-            if found:
-                yield in_one(found)
+                offences |= dict.fromkeys(claim_offences(limits, claim))
+            if offences:
+                yield in_one(offences)
 
     def _uses(self, plural: str, obj: Object, namespace: str) -> list[tuple[_Quota, Amounts]]:
         """Return what one more object like *obj* uses of each quota; raises QuotaError."""
         evaluator = evaluator_of(plural)
-        found = []
+        uses = []
         for quota in self._quotas.get(namespace, ()):
             if concerns(quota.written, evaluator, obj):
                 wanted = wanted_by(evaluator, obj, None, now=self.now)
-                found.append((quota, amounts.masked(wanted, quota.hard)))
-        return found
+                uses.append((quota, amounts.masked(wanted, quota.hard)))
+        return uses
 
     def release(self, pod: Pod) -> None:
         """Give back what *pod*, which goes, has used of quotas."""
@@ -244,7 +244,7 @@ class Admission:
     def written(self, pod: Pod) -> Object:
         """Return the JSON of *pod*, with the class that its priority is of."""
         written: Object = msgspec.to_builtins(pod)
-        classes = [each for each in self._classes.values() if each.value == pod.spec.priority]
+        classes = [class_ for class_ in self._classes.values() if class_.value == pod.spec.priority]
         if len(classes) == 1:
             written.setdefault("spec", {})["priorityClassName"] = classes[0].metadata.name
         return written

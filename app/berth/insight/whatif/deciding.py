@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 from berth.insight.whatif.manifests import QuestionError
 from berth.insight.whatif.question import Question
 from berth.insight.whatif.snapshot import Snapshot
-from berth.scheduler.config.load import default_configuration, from_object, load
+from berth.scheduler.config.load import default_configuration, emulating, from_object, load
 from berth.scheduler.config.presets import preset
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.scheduler_state import SchedulerState
@@ -36,16 +36,17 @@ def decider(
     def field(name: str) -> str:
         return to_camel(f"{prefix}_{name}") if prefix else name
 
-    models = args_models(registry)
+    models, adjust = args_models(registry), emulating(question.emulated_version)
     if question.preset is not None:
         text = preset(question.preset)
-        config = load(text, source=f"{field('preset')} {question.preset}", args_models=models)
+        source = f"{field('preset')} {question.preset}"
+        config = load(text, source=source, args_models=models, adjust=adjust)
     else:
         written = snapshot.config if question.config is None else question.config
         config = (
-            default_configuration(models)
+            default_configuration(models, adjust=adjust)
             if written is None
-            else from_object(written, source=field("config"), args_models=models)
+            else from_object(written, source=field("config"), args_models=models, adjust=adjust)
         )
     if question.weights:
         config = with_score_weights(config, registry, question.weights, source=field("weights"))
@@ -54,6 +55,7 @@ def decider(
         known = ", ".join(profiles)
         raise QuestionError(f"{field('profile')}: {question.profile!r}: must be one of {known}")
     is_snapshots = question.config is None and question.preset is None
+    is_snapshots &= not question.emulated_version
     return Decider(config, snapshot.scheduler if is_snapshots else None)
 
 
@@ -62,6 +64,7 @@ def as_compared(question: Question) -> Question:
     changes = {
         "weights": question.compare_weights,
         "profile": question.compare_profile or question.profile,
+        "emulated_version": question.compare_emulated_version or question.emulated_version,
         "find_nodes": None,
         "find_removable": None,
     }

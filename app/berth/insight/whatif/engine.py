@@ -112,8 +112,8 @@ async def _answer(
     decides = decider(question, snapshot, registry)
     if question.compares:  # before anything else is done: what is wrong should be told soon
         others = decider(other, snapshot, registry, prefix="compare")
-    outcome, found = await _simulate(question, snapshot, registry, decides, course)
-    compared, left = None, found.partial
+    outcome, simulated = await _simulate(question, snapshot, registry, decides, course)
+    compared, left = None, simulated.partial
     if others is not None and left is None:
         compared, of_other = await _simulate(
             other, snapshot, registry, others, course, stage="comparing"
@@ -123,10 +123,10 @@ async def _answer(
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
-        notes=found.notes if left is None else (*found.notes, note_on(left)),
-        admission=found.admission,
-        nodes_needed=found.nodes_needed,
-        removable=found.removable,
+        notes=simulated.notes if left is None else (*simulated.notes, note_on(left)),
+        admission=simulated.admission,
+        nodes_needed=simulated.nodes_needed,
+        removable=simulated.removable,
         partial=left,
         compared=compared,
         moved=None if compared is None else _moved(outcome.placements, compared.placements),
@@ -293,27 +293,27 @@ def group_outcomes(world: World, placed: Placed) -> tuple[PodGroupOutcome, ...]:
     pods = world.cluster.pods
     counts = Counter(group_of(pods[key]) for key in placed.nodes if key in pods)
     outcomes = (
-        _groups_outcome(world, key, found, placed=counts[key])
-        for key, found in placed.groups.items()
+        _groups_outcome(world, key, explanation, placed=counts[key])
+        for key, explanation in placed.groups.items()
     )
-    return tuple(sorted(outcomes, key=lambda each: each.pod_group))
+    return tuple(sorted(outcomes, key=lambda outcome: outcome.pod_group))
 
 
 def _groups_outcome(
-    world: World, key: GroupKey, found: PodGroupExplanation, *, placed: int
+    world: World, key: GroupKey, explanation: PodGroupExplanation, *, placed: int
 ) -> PodGroupOutcome:
     groups = world.cluster.core.scheduler.groups
     state = groups.pod_groups.get(key) if groups is not None else None
     scheduled = list(state.scheduled.values()) if state is not None else []
-    is_complete = len(scheduled) == found.num_pods
+    is_complete = len(scheduled) == explanation.num_pods
     return PodGroupOutcome(
-        pod_group=found.pod_group,
-        min_count=found.min_count,
+        pod_group=explanation.pod_group,
+        min_count=explanation.min_count,
         placed=placed,
-        starts=found.exists and len(scheduled) >= (found.min_count or 1),
-        topology=_domain(world, found.topology_key, scheduled),
-        obstacle="" if is_complete else found.obstacle,
-        why="" if is_complete else reasons_in_words(found, now=None),
+        starts=explanation.exists and len(scheduled) >= (explanation.min_count or 1),
+        topology=_domain(world, explanation.topology_key, scheduled),
+        obstacle="" if is_complete else explanation.obstacle,
+        why="" if is_complete else reasons_in_words(explanation, now=None),
     )
 
 

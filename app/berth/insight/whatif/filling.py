@@ -36,21 +36,21 @@ def fill(
         else:
             cluster.put(obj)
     _put_nodes(cluster, nodes, state)
-    known = {each.uid: each for each in state.waiting} if state else {}
+    known = {waiting.uid: waiting for waiting in state.waiting} if state else {}
     unbound = []
     try:
-        for each in pods:
-            if each.is_terminated:
-                cluster.put_aside(each)
-            elif each.spec.node_name:
-                cluster.put(each)
+        for pod in pods:
+            if pod.is_terminated:
+                cluster.put_aside(pod)
+            elif pod.spec.node_name:
+                cluster.put(pod)
             else:
-                unbound.append(PodInfo(each))
+                unbound.append(PodInfo(pod))
     except CacheError as exc:
         raise SnapshotError(str(exc)) from exc
     cluster.show_to_gates(info for info in unbound if with_waiting and info.uid in known)
     place = {uid: at for at, uid in enumerate(known)}
-    for info in sorted(unbound, key=lambda each: (place.get(each.uid, len(place)), created(each))):
+    for info in sorted(unbound, key=lambda info: (place.get(info.uid, len(place)), created(info))):
         if not with_waiting or info.is_terminating:
             cluster.put_aside(info.pod)
         elif info.uid in known:

@@ -57,7 +57,7 @@ async def removable(begin: Begin, choice: NodeChoice) -> Removable:
         found, step = found[:-step], 2 * step
     return Removable(
         nodes=tuple(RemovableNode(node=name, moves=_moves(here[name], placed)) for name in found),
-        stays=tuple(Staying(why=why, nodes=tuple(each)) for why, each in search.stays.items()),
+        stays=tuple(Staying(why=why, nodes=tuple(names)) for why, names in search.stays.items()),
         after=NodesThen.of(world.cluster.cache.table).totals(),
         without_controller=tuple(
             pod.key

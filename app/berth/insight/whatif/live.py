@@ -50,8 +50,8 @@ class LiveSnapshots:
             self._nominated(pod) for pod in unbound if self._cache.pod(pod.metadata.uid) is None
         )
         for kind, lister in self.core.outside.listers.by_kind().items():
-            if found := list(lister):
-                objects[kind.name] = found
+            if listed := list(lister):
+                objects[kind.name] = listed
         listers = type(self.core.outside.listers)
         state = state_of(self.core)
         return Snapshot(

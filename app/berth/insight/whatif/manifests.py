@@ -153,8 +153,8 @@ def companion(manifest: Mapping[str, Any], *, at: str) -> KubeStruct:
         uid=f"what-if:{kind.name}/{namespace}/{name}",
         resource_version="1",
     )
-    found: KubeStruct = _replace(made, metadata=meta)
-    return found
+    obj: KubeStruct = _replace(made, metadata=meta)
+    return obj
 
 
 def priority_class(manifest: Mapping[str, Any], *, at: str) -> PriorityClass:
@@ -234,8 +234,8 @@ def _numbered(
     if number > most:
         raise QuestionError(f"{at}.replicas: {number}: must be at most {most}, with the others")
     names = (f"{name}-{i}" for i in count())
-    free = (each for each in names if f"{base.metadata.namespace}/{each}" not in taken)
-    return tuple(_called(base, each) for each, _ in zip(free, range(number), strict=False))
+    free = (name for name in names if f"{base.metadata.namespace}/{name}" not in taken)
+    return tuple(_called(base, name) for name, _ in zip(free, range(number), strict=False))
 
 
 def _called(pod: Pod, name: str) -> Pod:
@@ -277,14 +277,14 @@ def _with_claims(
     ]
     made: list[KubeStruct] = []
     with_volumes = []
-    for each in pods:
-        volumes = {volume.name: volume for volume in each.spec.volumes}
+    for pod in pods:
+        volumes = {volume.name: volume for volume in pod.spec.volumes}
         for claim in claims:
-            name = f"{claim.metadata.name}-{each.metadata.name}"
+            name = f"{claim.metadata.name}-{pod.metadata.name}"
             meta = _replace(
                 claim.metadata,
                 name=name,
-                namespace=each.metadata.namespace,
+                namespace=pod.metadata.namespace,
                 uid=f"what-if:{name}",
                 resource_version="1",
             )
@@ -293,8 +293,8 @@ def _with_claims(
             volumes[claim.metadata.name] = Volume(
                 name=claim.metadata.name, persistent_volume_claim=source
             )
-        spec: PodSpec = _replace(each.spec, volumes=tuple(volumes.values()))
-        with_volumes.append(_replace(each, spec=spec))
+        spec: PodSpec = _replace(pod.spec, volumes=tuple(volumes.values()))
+        with_volumes.append(_replace(pod, spec=spec))
     return tuple(with_volumes), made
 
 
@@ -327,10 +327,12 @@ def nodes_called(node: Node, *, taken: Names[str]) -> Iterator[Node]:
     """
     name = node.metadata.name or "what-if"
     names = (f"{name}-{i}" if i else name for i in count())
-    for each in names:
-        if each not in taken:
-            labels = {**node.metadata.labels, HOSTNAME: each}
-            meta = _replace(node.metadata, name=each, uid=f"what-if:{each}", labels=labels)
+    for node_name in names:
+        if node_name not in taken:
+            labels = {**node.metadata.labels, HOSTNAME: node_name}
+            meta = _replace(
+                node.metadata, name=node_name, uid=f"what-if:{node_name}", labels=labels
+            )
             yield _replace(node, metadata=meta)
 
 

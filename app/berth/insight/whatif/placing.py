@@ -13,6 +13,7 @@ from berth.kube.objects.pod_group import GroupKey, group_of
 from berth.runtime.tasks import at_once
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.scheduler.core.view import view_of
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.profile.build import Registry
@@ -133,14 +134,14 @@ class Placing:
         return placed
 
     def _groups_of(self, pods: Iterable[PodInfo]) -> Iterator[tuple[GroupKey, PodGroupExplanation]]:
-        explainer = PodGroupExplainer(self.cluster.core.scheduler, clock=self.cluster.clock)
+        explainer = PodGroupExplainer(view_of(self.cluster.core))
         known = (self.cluster.pods.get(pod.key) for pod in pods)
         for key in dict.fromkeys(group_of(pod) for pod in known if pod is not None):
             if key is None:
                 continue
-            found = at_once(explainer.explaining(key, limit=0))
-            if found is not None:
-                yield key, found
+            explanation = at_once(explainer.explaining(key, limit=0))
+            if explanation is not None:
+                yield key, explanation
 
     def take_back(self) -> None:
         """Undo all that was placed; not what was evicted."""

@@ -3,7 +3,7 @@
 Strict: unknown fields and wrong types are errors that name the field.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -28,6 +28,7 @@ Manifest = Annotated[
 NodeNames = Annotated[
     list[Annotated[str, Field(max_length=LONGEST_NAME)]], Field(max_length=MOST_NODES)
 ]
+Release = Literal["", "1.36", "1.37"]
 Weight = Annotated[int, Field(ge=0, lt=2**31)]
 Weights = dict[str, dict[str, Weight]]
 PodNames = Annotated[list[str], Field(max_length=MOST_PODS)]
@@ -164,6 +165,9 @@ class Question(Asked):
     preset: Preset | None = Field(
         default=None, description="A configuration that comes with berth, instead of config"
     )
+    emulated_version: Release = Field(
+        default="", description="The release of Kubernetes to decide like, instead of config's"
+    )
     weights: Weights = Field(
         default={},
         max_length=MOST_ENTRIES,
@@ -182,6 +186,7 @@ class Question(Asked):
         " compares: what is not given for it is as without comparison",
     )
     compare_preset: Preset | None = None
+    compare_emulated_version: Release = ""
     compare_weights: Weights = Field(default={}, max_length=MOST_ENTRIES)
     compare_profile: str = Field(default="", max_length=LONGEST_NAME)
     preemption: bool = Field(
@@ -223,4 +228,6 @@ class Question(Asked):
     def compares(self) -> bool:
         """Whether another configuration is asked the same."""
         config = self.compare_config is not None or self.compare_preset is not None
-        return config or bool(self.compare_weights or self.compare_profile)
+        return config or bool(
+            self.compare_weights or self.compare_profile or self.compare_emulated_version
+        )

@@ -12,9 +12,12 @@ from berth.insight.whatif.snapshot import Snapshot, SnapshotError
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import GroupKey
 from berth.runtime.tasks import at_once
+from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.scheduler.core.view import view_of
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.profile.build import Registry, build_profiles
 
 
@@ -26,11 +29,11 @@ def explain_pod(
     Nothing is evaluated for a pod of another scheduler. Raises SnapshotError if there is no such
     pod, or it has finished, and ConfigError when the configuration cannot be used.
     """
-    cluster = snapshot.scenario()
+    config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
+    cluster = snapshot.scenario(read_pod=pod_reader(features_of(config)))
     pod = cluster.pods.get(key)
     if pod is None or pod.is_terminated:
         raise SnapshotError(f"pod {key}: not found, or it has finished")
-    config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
     nodes, asked, notes = cluster.cache.table, PodInfo(pod), []
     handle = Handle(nodes, listers=cluster.listers, pod=cluster.pods.get)
     profile = build_profiles(config, registry, handle).get(pod.spec.scheduler_name)
@@ -81,8 +84,8 @@ def explain_pod_group(
     options = SimulationOptions(preempts=False, start=snapshot.now)
     cluster = SimulatedCluster(config, registry, options, listers=snapshot.listers)
     fill(cluster, snapshot, snapshot.scheduler, with_waiting=True)
-    explainer = PodGroupExplainer(cluster.core.scheduler, clock=cluster.clock)
-    found = at_once(explainer.explaining(key, limit=limit))
-    if found is None:
+    explainer = PodGroupExplainer(view_of(cluster.core))
+    explanation = at_once(explainer.explaining(key, limit=limit))
+    if explanation is None:
         raise SnapshotError(f"pod group {key}: {NO_GROUP}")
-    return found
+    return explanation

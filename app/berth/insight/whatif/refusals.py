@@ -34,12 +34,12 @@ async def _refusals(
     )
     world = World.of(question, snapshot, placing.cluster, None)
     name, cluster = world.added[0], placing.cluster
-    found: dict[str, Sequence[str]] = {}
+    refusals: dict[str, Sequence[str]] = {}
     for key in pods:
         pod = PodInfo(cluster.pods[key])
         profile = placing.profiles.get(pod.pod.spec.scheduler_name)
         if profile is None:
-            found[key] = (f"scheduler {pod.pod.spec.scheduler_name!r} places it",)
+            refusals[key] = (f"scheduler {pod.pod.spec.scheduler_name!r} places it",)
             continue
         evaluation = evaluate(
             profile,
@@ -48,9 +48,9 @@ async def _refusals(
             nominated=cluster.core.queue.nominator.nominated_pods(),
             limit=None,
         )
-        verdict = next((each for each in evaluation.nodes if each.node == name), None)
+        verdict = next((verdict for verdict in evaluation.nodes if verdict.node == name), None)
         if verdict is not None and (verdict.fits or verdict.reasons):
-            found[key] = verdict.reasons
+            refusals[key] = verdict.reasons
         else:  # refused before any node was looked at
-            found[key] = tuple(evaluation.reasons) or (evaluation.message,)
-    return found
+            refusals[key] = tuple(evaluation.reasons) or (evaluation.message,)
+    return refusals

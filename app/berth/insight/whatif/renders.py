@@ -61,8 +61,8 @@ class Render:
     def admission(self) -> Admission:
         """Return what becomes of pods where nothing but the PriorityClasses is known."""
         admission = Admission()
-        for each in self.priority_classes:
-            admission.add_class(each)
+        for class_ in self.priority_classes:
+            admission.add_class(class_)
         return admission
 
 
@@ -103,16 +103,16 @@ def _written(
     templates: Iterable[Replicas], copies: list[tuple[str, Replicas]]
 ) -> Iterator[Workload]:
     """Yield what is written of *templates*, object by object; the others join *copies*."""
-    for i, each in enumerate(templates):
-        if each.manifest is not None:
-            yield Workload(f"templates[{i}].manifest", each.manifest, each.replicas)
-        elif each.like:
-            copies.append((f"templates[{i}]", each))
+    for i, template in enumerate(templates):
+        if template.manifest is not None:
+            yield Workload(f"templates[{i}].manifest", template.manifest, template.replicas)
+        elif template.like:
+            copies.append((f"templates[{i}]", template))
         else:
             at = f"templates[{i}].text"
-            for j, manifest in enumerate(manifests.parse(each.text, source=at)):
+            for j, manifest in enumerate(manifests.parse(template.text, source=at)):
                 # As many of everything but what has a pod for each node anyway.
-                number = None if manifest["kind"] == DAEMON_SET else each.replicas
+                number = None if manifest["kind"] == DAEMON_SET else template.replicas
                 yield Workload(f"{at}[{j}]", manifest, number)
 
 

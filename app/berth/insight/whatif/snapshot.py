@@ -17,7 +17,7 @@ PriorityClasses, ResourceQuotas and LimitRanges are read where a List has them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -34,10 +34,13 @@ from berth.kube.objects.pod import PodSpec
 from berth.runtime import gzipped
 from berth.runtime.errors import UNREADABLE, UserError
 from berth.scheduler.cache.cache import CacheError
+from berth.scheduler.config.types import API_VERSION as CONFIGURATION_VERSION
+from berth.scheduler.config.types import KIND as CONFIGURATION_KIND
 from berth.scheduler.core.scheduler_state import SchedulerState
 from berth.scheduler.framework.exports import DECIDING_ANNOTATIONS, exported
 from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.listers import Listers, kinds_of
+from berth.scheduler.framework.pod_reader import PodReader
 
 API_VERSION: Final = "berth/v1"
 KIND: Final = "Snapshot"
@@ -74,6 +77,13 @@ class Snapshot:
     """Those that are written; all others are left out."""
     policies: Policies = field(default_factory=dict)
     """What admission goes by, where it could be read."""
+
+    def emulating(self, release: str) -> "Snapshot":
+        """Return it with a configuration like *release* of Kubernetes; "" leaves it as it is."""
+        if not release:
+            return self
+        config = self.config or {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
+        return replace(self, config={**config, "emulatedVersion": release})
 
     @property
     def now(self) -> float:
@@ -120,12 +130,13 @@ class Snapshot:
             )
         yield b"]}\n"
 
-    def scenario(self) -> Scenario:
+    def scenario(self, *, read_pod: PodReader | None = None) -> Scenario:
         """Return a new cluster in memory of all objects, in their order.
 
+        *read_pod* reads each pod as it counts for the configuration that decides.
         Raises SnapshotError for pods that cannot be told apart.
         """
-        scenario = Scenario(listers=self.listers())
+        scenario = Scenario(listers=self.listers(), read_pod=read_pod)
         try:
             for obj in chain(*self.objects.values()):
                 scenario.take_in(obj)
@@ -158,12 +169,12 @@ class _DaemonSet(KubeStruct, frozen=True):
 def _exported(manifest: Mapping[str, Any]) -> _DaemonSet:
     """Return what of a DaemonSet's *manifest* may be written; nothing if it cannot be read."""
     try:
-        found = msgspec.convert(manifest, _DaemonSet)
+        daemon_set = msgspec.convert(manifest, _DaemonSet)
     except UNREADABLE:
         return _DaemonSet()
-    template = found.spec.template
+    template = daemon_set.spec.template
     template = _replace(template, metadata=_replace(template.metadata, annotations={}))
-    meta = _replace(found.metadata, annotations={})
+    meta = _replace(daemon_set.metadata, annotations={})
     return _DaemonSet(meta, _DaemonSetSpec(template))
 
 
@@ -213,8 +224,8 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
         got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
         raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
     objects: dict[str, list[Any]] = {DAEMON_SET: []}
-    for kind, found in _read_all(document, source, kinds_of(listers)):
-        objects.setdefault(kind, []).extend(found)
+    for kind, listed in _read_all(document, source, kinds_of(listers)):
+        objects.setdefault(kind, []).extend(listed)
     daemon_sets = tuple(objects.pop(DAEMON_SET))
     policies = {kind: objects.pop(kind) for kind in ADMISSION_KINDS if kind in objects}
     time = (document.metadata or {}).get("time", "") if is_ours else ""
@@ -242,11 +253,11 @@ def _read_all(
             where = f"{where}, {name}"
             kind, is_list = kinds.get(name), item.kind.endswith("List")
             if kind is not None:
-                found = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
-                yield name, found or ()
+                listed = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
+                yield name, listed or ()
             elif name in ADMISSION_KINDS:
-                each = _decode_raw(item.items) if is_list else [raw]
-                yield name, read_policies(ADMISSION_KINDS[name], each or ())
+                items = _decode_raw(item.items) if is_list else [raw]
+                yield name, read_policies(ADMISSION_KINDS[name], items or ())
             elif name == DAEMON_SET:
                 yield name, (_decode_all(item.items) if is_list else [_decode_one(raw)]) or ()
         except UNREADABLE as exc:

@@ -91,8 +91,8 @@ def _num_pods(outcome: Outcome) -> int:
 
 
 def _fit(outcome: Outcome, *, undecided: int = 0) -> str:
-    found, total = len(outcome.placements), counted(_num_pods(outcome) + undecided, "pod")
-    said = f"{found} of {total} {'has' if found == 1 else 'have'} a node"
+    num_placed, total = len(outcome.placements), counted(_num_pods(outcome) + undecided, "pod")
+    said = f"{num_placed} of {total} {'has' if num_placed == 1 else 'have'} a node"
     if outcome.victims:
         said += f", {len(outcome.victims)} evicted"
         lost = sum(not victim.target for victim in outcome.victims)
@@ -182,19 +182,19 @@ def _victims(answer: Answer) -> Table:
 
 
 def _in_use(answer: Answer) -> str:
-    found = answer.repacked
-    assert found is not None
-    said = f"{found.nodes_before} before, {found.nodes_after} after"
+    repacked = answer.repacked
+    assert repacked is not None
+    said = f"{repacked.nodes_before} before, {repacked.nodes_after} after"
     if answer.compared is not None and answer.compared.repacked is not None:
         said += f" ({answer.compared.repacked.nodes_after} compared)"
-    return f"{said}; {len(found.moves)} of {counted(found.pods, 'pod')} moved"
+    return f"{said}; {len(repacked.moves)} of {counted(repacked.pods, 'pod')} moved"
 
 
-def _repacked(found: Repacked) -> Iterator[Content]:
+def _repacked(repacked: Repacked) -> Iterator[Content]:
     by_source: dict[str, list[Move]] = {}
-    for move in found.moves:
+    for move in repacked.moves:
         by_source.setdefault(move.source, []).append(move)
-    emptied = set(found.emptied)
+    emptied = set(repacked.emptied)
     table = Table("from", "", "moved", "to", right=(2,))
     for source, moves in islice(sorted(by_source.items()), NODES_NAMED):
         targets = _targets(move.target for move in moves)
@@ -204,35 +204,35 @@ def _repacked(found: Repacked) -> Iterator[Content]:
     yield table
     if len(by_source) > NODES_NAMED:
         yield f"and {counted(len(by_source) - NODES_NAMED, 'more node')}"
-    if found.emptied:
+    if repacked.emptied:
         yield ""
-        yield f"would be empty: {_some(found.emptied, most=NODES_NAMED)}"
+        yield f"would be empty: {_some(repacked.emptied, most=NODES_NAMED)}"
 
 
-def _removable(found: Removable) -> Iterator[Content]:
-    if found.nodes:
+def _removable(removable: Removable) -> Iterator[Content]:
+    if removable.nodes:
         table = Table("can go", "pods", "to", right=(1,))
-        for node in found.nodes[:NODES_NAMED]:
+        for node in removable.nodes[:NODES_NAMED]:
             table.add_row(node.node, str(len(node.moves)), _targets(node.moves.values()))
         yield ""
         yield table
-        if len(found.nodes) > NODES_NAMED:
-            yield f"and {counted(len(found.nodes) - NODES_NAMED, 'more node')}"
+        if len(removable.nodes) > NODES_NAMED:
+            yield f"and {counted(len(removable.nodes) - NODES_NAMED, 'more node')}"
         yield ""
         shares = (
-            f"{name} {found.after.resources[name].share:.0%}"
+            f"{name} {removable.after.resources[name].share:.0%}"
             for name in (*BALANCED, PODS)
-            if name in found.after.resources
+            if name in removable.after.resources
         )
-        yield f"without them: {counted(found.after.nodes, 'node')}, use of {', '.join(shares)}"
-    if found.stays:
+        yield f"without them: {counted(removable.after.nodes, 'node')}, use of {', '.join(shares)}"
+    if removable.stays:
         table = Table("stays", "nodes", "why", right=(1,))
-        for stays in found.stays[:NODES_NAMED]:
+        for stays in removable.stays[:NODES_NAMED]:
             table.add_row(_some(stays.nodes), str(len(stays.nodes)), stays.why)
         yield ""
         yield table
-        if len(found.stays) > NODES_NAMED:
-            left = sum(len(stay.nodes) for stay in found.stays[NODES_NAMED:])
+        if len(removable.stays) > NODES_NAMED:
+            left = sum(len(stay.nodes) for stay in removable.stays[NODES_NAMED:])
             yield f"and {counted(left, 'more node')}"
 
 
@@ -256,8 +256,8 @@ def _taken(usage: Usage, name: str) -> str:
 
 
 def _shares(before: Usage, after: Usage, name: str) -> str:
-    found = (usage.resources.get(name) for usage in (before, after))
-    shares = (amount.share if amount else 0.0 for amount in found)
+    amounts = (usage.resources.get(name) for usage in (before, after))
+    shares = (amount.share if amount else 0.0 for amount in amounts)
     return " > ".join(f"{share:.0%}" for share in shares)
 
 

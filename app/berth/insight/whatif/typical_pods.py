@@ -28,7 +28,7 @@ class TypicalPods:
         for pod in pods:
             amounts = pod.template.requested
             requests = {"cpu": amounts.milli_cpu, "memory": amounts.memory, **amounts.scalars}
-            counts[tuple(sorted(each for each in requests.items() if each[1]))] += 1
+            counts[tuple(sorted(request for request in requests.items() if request[1]))] += 1
         taken: dict[tuple[tuple[str, int], ...], int] = {}
         for kind, count in counts.most_common():
             if sum(taken.values()) >= TYPICAL * counts.total():

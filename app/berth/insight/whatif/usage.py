@@ -36,9 +36,9 @@ class NodesThen:
     def of(cls, table: NodeTable) -> "NodesThen":
         amounts = {}
         for name in table.resources:
-            found = table.resource_rows(name)
-            if found is not None:
-                amounts[name] = found[0].copy(), found[1].copy()
+            rows = table.resource_rows(name)
+            if rows is not None:
+                amounts[name] = rows[0].copy(), rows[1].copy()
         amounts[PODS] = table.allowed_pods.copy(), table.pod_count.copy()
         return cls(list(table.nodes), np.flatnonzero(table.exists), amounts)
 
@@ -134,7 +134,7 @@ def changed_nodes(before: NodesThen, after: NodesThen) -> Iterator[ChangedNode]:
         yield ChangedNode(
             node=name,
             change="added" if not then else "changed" if now else "removed",
-            resources={n: each for n, each in used.items() if each.allocatable or each.after},
+            resources={n: use for n, use in used.items() if use.allocatable or use.after},
         )
 
 

@@ -150,9 +150,9 @@ class World:
 
     def _cordon(self, choice: NodeChoice) -> None:
         for name in self.chosen_nodes(choice, at="cordonNodes"):
-            found = self.node(name)
-            spec = _replace(found.spec, unschedulable=True)
-            self.cluster.put(_replace(found, spec=spec))
+            node = self.node(name)
+            spec = _replace(node.spec, unschedulable=True)
+            self.cluster.put(_replace(node, spec=spec))
 
     def _add_nodes(self, question: Question) -> None:
         total = sum(added.count for added in question.add_nodes)
@@ -178,10 +178,10 @@ class World:
         made = list(islice(nodes_called(model, taken=self.cluster.cache.table.row_of), count))
         drivers = listers.csi_nodes.get("", like) if like else None
         if drivers is not None:
-            for each in made:
-                meta = _replace(drivers.metadata, name=each.name)
+            for added in made:
+                meta = _replace(drivers.metadata, name=added.name)
                 self.cluster.put(_replace(drivers, metadata=meta))
-        running = [each.key for each in self._running_on(made[0], like=like)]
+        running = [daemon.key for daemon in self._running_on(made[0], like=like)]
         if running:
             self.notes.append(f"{at}: with the pods of DaemonSets {_named(running)}")
         return made
@@ -189,8 +189,8 @@ class World:
     def daemons_on(self, node: Node, *, like: str) -> tuple[PodInfo, ...]:
         """Return the pods of DaemonSets that a new *node* runs, *like* another or like none."""
         return tuple(
-            PodInfo(each.running_on(node.name, taken=self.cluster.pods))
-            for each in self._running_on(node, like=like)
+            PodInfo(daemon.running_on(node.name, taken=self.cluster.pods))
+            for daemon in self._running_on(node, like=like)
         )
 
     @property
@@ -214,9 +214,9 @@ class World:
 
     def node(self, name: str) -> Node:
         table = self.cluster.cache.table
-        found = table.nodes[table.row_of[name]]
-        assert found is not None, name
-        return found
+        node = table.nodes[table.row_of[name]]
+        assert node is not None, name
+        return node
 
     def chosen_nodes(self, choice: NodeChoice, *, at: str) -> list[str]:
         """Return the names of the nodes of a choice; QuestionError for a name that no node has.
@@ -226,18 +226,18 @@ class World:
         rows = self.cluster.cache.table.row_of
         chosen: dict[str, None] = {}
         for i, name in enumerate(choice.names):
-            found = [name] if name in rows else fnmatch.filter(rows, name)
-            if not found and not _PATTERN & set(name):
+            names = [name] if name in rows else fnmatch.filter(rows, name)
+            if not names and not _PATTERN & set(name):
                 raise QuestionError(f"{at}.names[{i}]: {name!r}: there is no such node")
-            if not found:
+            if not names:
                 self.notes.append(f"{at}.names[{i}]: {name!r} matches no node")
-            chosen |= dict.fromkeys(found)
+            chosen |= dict.fromkeys(names)
         if choice.selector:
             selector = _selector(choice.selector, at=at)
-            found = [name for name in rows if selector.matches(self.node(name).labels)]
-            if not found:
+            names = [name for name in rows if selector.matches(self.node(name).labels)]
+            if not names:
                 self.notes.append(f"{at}.selector: {choice.selector!r} matches no node")
-            chosen |= dict.fromkeys(found)
+            chosen |= dict.fromkeys(names)
         return list(chosen)
 
     # Pods.
@@ -265,9 +265,9 @@ class World:
             selector = _selector(choice.selector, at="removePods")
             keys += [
                 key
-                for key, each in pods.items()
-                if choice.namespace in ("", each.metadata.namespace)
-                and selector.matches(each.metadata.labels)
+                for key, info in pods.items()
+                if choice.namespace in ("", info.metadata.namespace)
+                and selector.matches(info.metadata.labels)
             ]
         return list(dict.fromkeys(keys))
 
@@ -292,8 +292,8 @@ class World:
         render = sort_out(question.templates)
         self.notes += render.notes
         admission = self.admission
-        for found in render.priority_classes:
-            admission.add_class(found)
+        for class_ in render.priority_classes:
+            admission.add_class(class_)
         for name, value in question.priority_classes.items():
             admission.set_priority(name, value)
         for obj in render.objects:
@@ -336,18 +336,18 @@ class World:
         at = asked.at
         if asked.replicas is not None:
             raise QuestionError(f"{at}.replicas: a DaemonSet has a pod for each node")
-        found, written = daemon_set(asked.manifest, at=at, admission=self.admission)
-        self._asked_daemon_sets[found.key] = found
+        asked_set, written = daemon_set(asked.manifest, at=at, admission=self.admission)
+        self._asked_daemon_sets[asked_set.key] = asked_set
         pods = self.cluster.pods
-        for key in [key for key, each in pods.items() if owner_of(each) == found.key]:
+        for key in [key for key, other in pods.items() if owner_of(other) == asked_set.key]:
             self.forget(key)
         nodes = filter(None, self.cluster.cache.table.nodes)
         compares = self._compares
-        here = [each.name for each in nodes if found.runs_on(each, comparisons=compares)]
+        here = [node.name for node in nodes if asked_set.runs_on(node, comparisons=compares)]
         if len(here) > most:
             raise QuestionError(f"{at}: {len(here)} pods: must be at most {most}, with the others")
-        made = tuple(found.pod_on(name, taken=pods) for name in here)
-        return Made(f"{DAEMON_SET} {found.key}", made, written=written)
+        made = tuple(asked_set.pod_on(name, taken=pods) for name in here)
+        return Made(f"{DAEMON_SET} {asked_set.key}", made, written=written)
 
     def _take_in(self, made: Made) -> None:
         """Create what was made, as far as the API server would."""
@@ -360,15 +360,15 @@ class World:
         written = self.admission.written(first) if made.written is None else made.written
         number, why = self.admission.create(
             dict(written),
-            [each.metadata.name for each in made.pods],
+            [created.metadata.name for created in made.pods],
             namespace=first.metadata.namespace,
             claims=[{**claim, "metadata": claim.get("metadata") or {}} for claim in made.claims],
         )
-        for each in made.pods[:number]:
-            self._ask_for(each, template=made.template)
-        for each in made.pods[number:]:
-            self.refused[each.key] = why
-            self.template_of[each.key] = made.template
+        for created in made.pods[:number]:
+            self._ask_for(created, template=made.template)
+        for created in made.pods[number:]:
+            self.refused[created.key] = why
+            self.template_of[created.key] = made.template
 
     def _with_default_class(self, obj: KubeStruct) -> KubeStruct:
         """Let a claim without a class have the default one, as admission does."""
@@ -384,21 +384,21 @@ class World:
         spec = _replace(obj.spec, storage_class_name=names[0] if names else "")
         return _replace(obj, spec=spec)
 
-    def _ask_for(self, each: Pod, *, template: str) -> None:
+    def _ask_for(self, pod: Pod, *, template: str) -> None:
         if self.profile:
-            each = _replace(each, spec=_replace(each.spec, scheduler_name=self.profile))
-        self.cluster.put(each)
-        self.template_of[each.key] = template
-        self.asked.append(PodInfo(each))
+            pod = _replace(pod, spec=_replace(pod.spec, scheduler_name=self.profile))
+        self.cluster.put(pod)
+        self.template_of[pod.key] = template
+        self.asked.append(PodInfo(pod))
 
     def _take_pending(self) -> None:
         asked = {info.key for info in self.asked}
-        for key, each in self.cluster.pods.items():
-            is_leaving = each.metadata.deletion_timestamp is not None
-            if key in asked or each.spec.node_name or each.is_terminated or is_leaving:
+        for key, pending in self.cluster.pods.items():
+            is_leaving = pending.metadata.deletion_timestamp is not None
+            if key in asked or pending.spec.node_name or pending.is_terminated or is_leaving:
                 continue
-            self.template_of[key] = _origin(each)
-            self.pending.append(PodInfo(each))
+            self.template_of[key] = _origin(pending)
+            self.pending.append(PodInfo(pending))
 
     def leave_to_others(self, schedulers: Container[str]) -> None:
         """Place no pods that wait for a scheduler which is none of *schedulers*.
@@ -421,7 +421,7 @@ def _written(
     manifests: Sequence[Mapping[str, Any]], running: Mapping[str, DaemonSet]
 ) -> dict[str, DaemonSet]:
     """Return DaemonSets of manifests; of those that are *running*, the pods tell the priority."""
-    found = {}
+    claims = {}
     for i, manifest in enumerate(manifests):
         at = f"DaemonSet[{i}] of the snapshot"
         made, _ = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, admission=None)
@@ -429,8 +429,8 @@ def _written(
             priority = running[made.key].pod.spec.priority
             spec = _replace(made.pod.spec, priority=priority)
             made = dataclasses.replace(made, pod=_replace(made.pod, spec=spec))
-        found[made.key] = made
-    return found
+        claims[made.key] = made
+    return claims
 
 
 def _named(keys: Sequence[str]) -> str:

@@ -156,10 +156,10 @@ def _raw(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _fields(data: bytes) -> _Fields:
-    found: _Fields = defaultdict(list)
+    fields: _Fields = defaultdict(list)
     for number, value in _raw(data):
-        found[number].append(value)
-    return found
+        fields[number].append(value)
+    return fields
 
 
 def _only(fields: _Fields, number: int, default: Any = b"") -> Any:
@@ -183,8 +183,8 @@ def _expr(data: bytes) -> Expr:
     return Constant(number, None)
 
 
-def _exprs(found: Sequence[bytes]) -> tuple[Expr, ...]:
-    return tuple(_expr(data) for data in found)
+def _exprs(messages: Sequence[bytes]) -> tuple[Expr, ...]:
+    return tuple(_expr(data) for data in messages)
 
 
 def _constant(number: int, fields: _Fields) -> Expr:

@@ -29,8 +29,8 @@ def declarations() -> list[cel.FunctionDecl]:
         member("group", value, _begun("group"), text),
         member("resource", value, _added("resource", to="group"), text),
         *(
-            member(each, value, _added(each, to="resource"), text)
-            for each in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
+            member(name, value, _added(name, to="resource"), text)
+            for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
         ),
         member("check", value, _check, text),
         member("allowed", cel.Type.BOOL, _part("allowed")),

@@ -57,19 +57,19 @@ def call_cost(
     rule = _EXTENSIONS.get(_base(overload))
     if rule is not None:
         subject, rest = _subject(target, arguments)
-        if subject is not None and (found := rule(subject, rest)) is not None:
-            return found
+        if subject is not None and (cost := rule(subject, rest)) is not None:
+            return cost
     if function == "_==_" and _compares_opaque(arguments):
         return CallCost(1)
     if target is not None:
         rule = _METHODS.get(function)
-        if rule is not None and (found := rule(target, arguments)) is not None:
-            return found
+        if rule is not None and (cost := rule(target, arguments)) is not None:
+            return cost
     rule = _STANDARD.get(overload)
     if rule is not None:
         subject, rest = _subject(target, arguments)
-        if subject is not None and (found := rule(subject, rest)) is not None:
-            return found
+        if subject is not None and (cost := rule(subject, rest)) is not None:
+            return cost
     return CallCost(1)
 
 
@@ -95,10 +95,10 @@ def _compares_opaque(arguments: Arguments) -> bool:
 def _by_elements(target: Argument, _: Arguments) -> CallCost:
     if target.element is None:  # a string, which has indexOf and lastIndexOf too
         return CallCost(target.known.cost(TRAVERSAL))
-    each = 1
+    per_element = 1
     if target.element_kind in ("string", "bytes"):
-        each = add(1, target.element.cost(TRAVERSAL))
-    return CallCost(multiply(target.known.max, each))
+        per_element = add(1, target.element.cost(TRAVERSAL))
+    return CallCost(multiply(target.known.max, per_element))
 
 
 def _read(target: Argument, _: Arguments) -> CallCost:
@@ -272,8 +272,8 @@ def _contains(target: Argument, arguments: Arguments) -> CallCost | None:
 
 
 def _matches(target: Argument, arguments: Arguments) -> CallCost | None:
-    found = _search(target, arguments)
-    return None if found is None else CallCost(found.cost)
+    search = _search(target, arguments)
+    return None if search is None else CallCost(search.cost)
 
 
 def _compare(one: Argument, arguments: Arguments) -> CallCost | None:

@@ -270,10 +270,10 @@ class Coster:
         return None if local is None else local.size
 
     def _entries_of(self, node: Expr) -> Entries | None:
-        found = self._entries.get(node.id)
-        if found is None and (local := self._local(node)) is not None:
+        entries = self._entries.get(node.id)
+        if entries is None and (local := self._local(node)) is not None:
             return local.entries
-        return found
+        return entries
 
     def _path(self, node: Expr) -> Path:
         local = self._local(node)

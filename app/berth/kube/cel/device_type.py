@@ -65,8 +65,8 @@ def declared_size(path: Path) -> Size | None:
 
     As in 1.36 a capacity that is selected by name has none, and one that is looked up is 0.
     """
-    found = _follow(path, any_name=False)
-    return None if found is None else Size(0, found.size)
+    declared = _follow(path, any_name=False)
+    return None if declared is None else Size(0, declared.size)
 
 
 def _follow(path: Path, *, any_name: bool) -> DeclaredType | None:

@@ -45,7 +45,7 @@ class Environment:
         """*variables* are of any type; those in *types* are of the type that is said there, as CEL
         writes it: ``int``, ``list<string>``, ``map<string, dyn>``. With *authorizes* there are the
         functions of ``authorizer``."""
-        typed = {name: cel.Type(each) for name, each in (types or {}).items()}
+        typed = {name: cel.Type(type_) for name, type_ in (types or {}).items()}
         self._env = cel.NewEnv(
             config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
             variables={**dict.fromkeys(variables, cel.Type.DYN), **typed},

@@ -13,13 +13,13 @@ NAME: Final = "includes"
 def _includes(target: Any, value: Any) -> bool:
     if not isinstance(target, list):
         return _is_equal(target, value)
-    found = any(_is_equal(item, value) for item in target[:MAX_ATTRIBUTE_VALUES])
-    if not found and len(target) > MAX_ATTRIBUTE_VALUES:
+    is_included = any(_is_equal(item, value) for item in target[:MAX_ATTRIBUTE_VALUES])
+    if not is_included and len(target) > MAX_ATTRIBUTE_VALUES:
         raise ValueError(
             f"'{NAME}' function cannot be applied to lists longer than {MAX_ATTRIBUTE_VALUES}"
             f" values"
         )
-    return found
+    return is_included
 
 
 def _is_equal(one: Any, other: Any) -> bool:

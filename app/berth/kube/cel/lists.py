@@ -43,8 +43,8 @@ def _compiled(pattern: str) -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(text)
-    return "" if found is None else str(found[0])
+    match = _compiled(pattern).search(text)
+    return "" if match is None else str(match[0])
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
@@ -52,19 +52,19 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
     Each search may read the text to its end, so the lengths of what is left count.
     """
-    found: list[str] = []
+    matches: list[str] = []
     end, read = -1, 0
     for match in _compiled(pattern).finditer(text):
         read += len(text) - match.start()
         if read > MAX_READ:
             raise ValueError(COST_EXCEEDED)
-        if len(found) == limit:
+        if len(matches) == limit:
             break
         if match.start() == match.end() == end:
             continue
         end = match.end()
-        found.append(match[0])
-    return found
+        matches.append(match[0])
+    return matches
 
 
 def declarations() -> list[cel.FunctionDecl]:

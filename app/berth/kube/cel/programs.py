@@ -64,7 +64,7 @@ class Program:
         if self._size <= SMALL:
             return
         _loaded[self] = None
-        total = sum(each.size for each in _loaded)
+        total = sum(program.size for program in _loaded)
         while total > MOST_LOADED and len(_loaded) > 1:
             oldest, _ = _loaded.popitem(last=False)
             oldest._loaded = None

@@ -184,16 +184,16 @@ class DeviceView:
 
 def compile_expression(source: str, features: Features = DEFAULT) -> Expression | CompileError:
     """Compile *source*, or say why it cannot be; either is kept."""
-    found = _kept.get((source, features))
-    if found is not None:
+    kept = _kept.get((source, features))
+    if kept is not None:
         _kept.move_to_end((source, features))
-        return found
+        return kept
     try:
-        found = Expression(source, features)
+        kept = Expression(source, features)
     except CompileError as exc:
-        found = exc
-    keep(source, features, found)
-    return found
+        kept = exc
+    keep(source, features, kept)
+    return kept
 
 
 def keep(source: str, features: Features, compiled: Expression | CompileError) -> None:
@@ -252,7 +252,7 @@ _MOST_WEIGHT: Final = 16 * DEVICE_WEIGHT
 def _weight(value: Any) -> int:
     """Return the characters and elements in *value*, in depth."""
     if isinstance(value, Mapping):
-        return 1 + sum(_weight(key) + _weight(each) for key, each in value.items())
+        return 1 + sum(_weight(key) + _weight(item) for key, item in value.items())
     if isinstance(value, list):
         return 1 + sum(map(_weight, value))
     return len(value) if isinstance(value, str) else 1

@@ -111,7 +111,7 @@ class Labour(Coster):
 
     def _given(self, node: Call) -> list[int]:
         nodes = node.arguments if node.target is None else (node.target, *node.arguments)
-        return [self._weights[each.id] for each in nodes] or [0]
+        return [self._weights[node.id] for node in nodes] or [0]
 
     def _weight(self, node: Expr) -> int:
         kind = self._checked.type_of(node).kind
@@ -130,7 +130,7 @@ class Labour(Coster):
             case ListLiteral():
                 return add(1, *(self._weights[element.id] for element in node.elements))
             case MapLiteral():
-                parts = (each for entry in node.entries for each in entry if each is not None)
+                parts = (part for entry in node.entries for part in entry if part is not None)
                 return add(1, *(self._weights[part.id] for part in parts))
             case Comprehension():
                 if is_bind(node):

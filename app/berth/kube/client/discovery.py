@@ -41,15 +41,15 @@ class Discovery:
         One that does not say its namespace goes to *namespace*. Raises UnknownKindError.
         """
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
-        found = (await self._kinds(api_version)).get(kind)
-        if found is None:
+        described = (await self._kinds(api_version)).get(kind)
+        if described is None:
             raise UnknownKindError(f'no matches for kind "{kind}" in version "{api_version}"')
         prefix = group_path(api_version)
-        if not found.namespaced:
-            return f"{prefix}/{found.plural}"
+        if not described.namespaced:
+            return f"{prefix}/{described.plural}"
         metadata = obj.get("metadata")
         own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-        return f"{prefix}/namespaces/{own or namespace}/{found.plural}"
+        return f"{prefix}/namespaces/{own or namespace}/{described.plural}"
 
     async def serves(self, collection: str) -> bool:
         """Say whether there is a cluster-wide collection such as ``/apis/apps/v1/replicasets``."""

@@ -80,10 +80,10 @@ def plain_access(path: str, context: str | None, files: ExitStack) -> PlainAcces
     """
     where = Path(path).expanduser()
     try:
-        found = documents.load(where.read_bytes())
-        chosen = _content(found, "contexts", context or found["current-context"], _Context)
-        cluster = _content(found, "clusters", chosen.cluster, _Cluster)
-        user = _content(found, "users", chosen.user, _User)
+        config = documents.load(where.read_bytes())
+        chosen = _content(config, "contexts", context or config["current-context"], _Context)
+        cluster = _content(config, "clusters", chosen.cluster, _Cluster)
+        user = _content(config, "users", chosen.user, _User)
 
         def kept(name: str, data: str) -> str:
             if not cluster.server.startswith("https"):
@@ -131,9 +131,9 @@ def pod_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     return access
 
 
-def _content(found: Any, kind: str, name: str, type_: type[T]) -> T:
+def _content(config: Any, kind: str, name: str, type_: type[T]) -> T:
     """Return what the entry *name* of a list has. Raises LookupError and ValidationError."""
-    entry = named(found, kind, name) or {}
+    entry = named(config, kind, name) or {}
     return msgspec.convert(entry[kind.removesuffix("s")], type_)
 
 

@@ -131,7 +131,7 @@ def _leads(pod: _Pod, holders: list[str]) -> bool:
 
 async def _holders(api: Api, namespace: str) -> list[str]:
     """Return who holds Leases, as far as we may know it."""
-    found = []
+    candidates = []
     for where in dict.fromkeys((namespace, CONTROL_PLANE)):
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(where, safe='')}/leases"
         try:
@@ -139,8 +139,8 @@ async def _holders(api: Api, namespace: str) -> list[str]:
         except ForbiddenError:
             continue
         holders = (lease.spec.holder_identity for lease in leases.items)
-        found += [holder for holder in holders if holder]
-    return found
+        candidates += [holder for holder in holders if holder]
+    return candidates
 
 
 def _chosen(spec: _ServiceSpec, service: ServicePort) -> _Port:
@@ -157,7 +157,7 @@ def _number(pod: _Pod, port: _Port, service: ServicePort) -> int:
     if isinstance(port.target, int):
         return port.target or port.port
     for container in pod.spec.containers:
-        for each in container.ports:
-            if each.name == port.target:
-                return each.number
+        for named in container.ports:
+            if named.name == port.target:
+                return named.number
     raise ServiceError(f"service {service}: pod {pod.metadata.name} has no port {port.target!r}")

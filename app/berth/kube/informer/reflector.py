@@ -389,10 +389,10 @@ class Reflector(Generic[T]):
             self.unreadable.pop(key, None)
             return
         self.malformed += 1
-        found = Unreadable(tuple(map(str, unread[:MOST_REASONS])), counts=True)
-        if self.unreadable.get(key) != found:
-            self.unreadable[key] = found
-            extra = {"path": self.path, "object": key, "unread": "; ".join(found.reasons)}
+        unreadable = Unreadable(tuple(map(str, unread[:MOST_REASONS])), counts=True)
+        if self.unreadable.get(key) != unreadable:
+            self.unreadable[key] = unreadable
+            extra = {"path": self.path, "object": key, "unread": "; ".join(unreadable.reasons)}
             log.error("only parts of an object can be read, and count", extra=extra)
 
     async def _replace(self, incoming: Incoming[T]) -> None:

@@ -52,8 +52,8 @@ def added(left: Mapping[str, Amount], right: Mapping[str, Amount]) -> Amounts:
 def subtracted(left: Mapping[str, Amount], right: Mapping[str, Amount]) -> Amounts:
     """Return *left* without *right*, nothing below zero."""
     return {
-        name: Amount(max(each.nanos - right.get(name, ZERO).nanos, 0), each.binary)
-        for name, each in left.items()
+        name: Amount(max(amount.nanos - right.get(name, ZERO).nanos, 0), amount.binary)
+        for name, amount in left.items()
     }
 
 
@@ -69,4 +69,4 @@ def text(given: Mapping[str, Amount]) -> str:
 
 def quantities(given: Mapping[str, Amount]) -> dict[str, str]:
     """Return the ResourceList."""
-    return {name: str(each) for name, each in given.items()}
+    return {name: str(amount) for name, amount in given.items()}

@@ -38,7 +38,7 @@ def set_defaults(pod: Object, limit_range: Object) -> None:
             ):
                 missing = sorted(defaults.keys() - (resources.get(given) or {}).keys())
                 if missing:
-                    added = {each: defaults[each] for each in missing}
+                    added = {name: defaults[name] for name in missing}
                     resources[given] = {**(resources.get(given) or {}), **added}
                     told.append(f"{', '.join(missing)} {name} for {kind} {container.get('name')}")
     if told:

@@ -73,19 +73,19 @@ class _Reader:
             failure = exc
         else:
             failure = msgspec.ValidationError("Expected `object`")
-        for each in get_args(wanted) if isinstance(wanted, UnionType) else (wanted,):
+        for type_ in get_args(wanted) if isinstance(wanted, UnionType) else (wanted,):
             match value:
-                case dict() if isinstance(each, type) and issubclass(each, msgspec.Struct):
-                    return self._struct(value, each, last, path)
-                case dict() if get_origin(each) is dict:
-                    return self._map(value, get_args(each)[1], last, path)
-                case list() if get_origin(each) is tuple:
-                    return self._items(value, get_args(each)[0], last, path)
+                case dict() if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+                    return self._struct(value, type_, last, path)
+                case dict() if get_origin(type_) is dict:
+                    return self._map(value, get_args(type_)[1], last, path)
+                case list() if get_origin(type_) is tuple:
+                    return self._items(value, get_args(type_)[0], last, path)
         raise failure
 
     def _struct(self, value: dict[str, Any], kind: type[Any], last: Any, path: Path) -> Any:
         before = last if isinstance(last, kind) else None
-        found = {}
+        fields = {}
         for field in msgspec.structs.fields(kind):
             written = value.get(field.encode_name)
             if written is None:
@@ -93,43 +93,43 @@ class _Reader:
             here = (*path, field.encode_name)
             known = None if before is None else getattr(before, field.name)
             try:
-                found[field.name] = self.read(written, field.type, known, here)
+                fields[field.name] = self.read(written, field.type, known, here)
             except msgspec.ValidationError as exc:
                 self.give_up(here, str(exc))
                 if before is not None:
-                    found[field.name] = known
+                    fields[field.name] = known
         try:
-            return kind(**found)
+            return kind(**fields)
         except (TypeError, ValueError) as exc:  # a required field is missing
             raise msgspec.ValidationError(str(exc)) from exc
 
     def _map(self, value: dict[str, Any], wanted: Any, last: Any, path: Path) -> dict[str, Any]:
         before = last if isinstance(last, dict) else {}
-        found = {}
+        values = {}
         for key, written in value.items():
             here = (*path, key)
             try:
-                found[key] = self.read(written, wanted, before.get(key), here)
+                values[key] = self.read(written, wanted, before.get(key), here)
             except msgspec.ValidationError as exc:
                 self.give_up(here, str(exc))
                 if key in before:
-                    found[key] = before[key]
-        return found
+                    values[key] = before[key]
+        return values
 
     def _items(self, value: list[Any], wanted: Any, last: Any, path: Path) -> tuple[Any, ...]:
         """Read an array. What is known of its items counts if there are still as many."""
         before = last if isinstance(last, tuple) and len(last) == len(value) else None
-        found = []
+        items = []
         for index, written in enumerate(value):
             here = (*path, index)
             known = None if before is None else before[index]
             try:
-                found.append(self.read(written, wanted, known, here))
+                items.append(self.read(written, wanted, known, here))
             except msgspec.ValidationError as exc:
                 self.give_up(here, str(exc))
                 if before is not None:
-                    found.append(known)
-        return tuple(found)
+                    items.append(known)
+        return tuple(items)
 
 
 def _converted(value: Any, wanted: Any) -> Any:

@@ -34,6 +34,10 @@ class RestartRule(KubeStruct, frozen=True, gc=False):
     action: str = ""
 
 
+class VolumeMount(KubeStruct, frozen=True, gc=False):
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(KubeStruct, frozen=True, gc=False):
     name: str = ""
     image: str = ""
@@ -41,6 +45,7 @@ class Container(KubeStruct, frozen=True, gc=False):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
     restart_policy_rules: tuple[RestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
 
 class Toleration(KubeStruct, frozen=True, gc=False):

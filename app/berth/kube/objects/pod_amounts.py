@@ -32,7 +32,9 @@ def containers_of(spec: Object) -> Iterator[Object]:
 def _amounts(obj: Object, nanos: dict[str, int], field: str) -> Amounts:
     """Write *nanos* as the first quantity of each name in the pod is written."""
     spec = obj.get("spec") or {}
-    lists = [(each.get("resources") or {}).get(field) or {} for each in containers_of(spec)]
+    lists = [
+        (container.get("resources") or {}).get(field) or {} for container in containers_of(spec)
+    ]
     lists += [(spec.get("resources") or {}).get(field) or {}, spec.get("overhead") or {}]
     binary = {
         name: is_binary(quantity) for list_ in reversed(lists) for name, quantity in list_.items()

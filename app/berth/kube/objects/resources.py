@@ -4,15 +4,15 @@ Amounts by name are kept in nano units while they are added up; :class:`Resource
 units that scheduling compares: milli-CPU, bytes, and whole pieces of everything else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from berth.kube.objects.names import is_qualified_name
 from berth.kube.objects.node import Node
-from berth.kube.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from berth.kube.objects.pod import Container, ContainerStatus, Pod
 from berth.kube.objects.quantity import NANO, Quantities, Quantity, milli_value, parse, value
 
 CPU: Final = "cpu"
@@ -144,8 +144,7 @@ def requested_with_claims(pod: Pod) -> Resources:
 
 def insufficient_at_pod_level(pod: Pod) -> list[str]:
     """Return the resources of which *pod* as a whole requests less than containers and claims."""
-    needed = _container_requests(pod, use_status=False, defaults={})
-    _add_claims(needed, pod)
+    needed = _written_requests(pod, {}, claims=True)
     written = _parsed(_pod_level_requests(pod))
     return [name for name, amount in written.items() if amount < needed.get(name, 0)]
 
@@ -158,9 +157,10 @@ def pod_requests(
     non_zero: bool = False,
     claims: bool | None = None,
 ) -> Nanos:
-    """Return the effective requests of *pod* in nano units (spec §4.4, G15.3).
+    """Return the effective requests of *pod* in nano units (1.37 spec N3.4, spec §4.4, G15.3).
 
-    *use_status*: count what a resize in place has allocated or actuated, where it is more.
+    *use_status*: count what a resize in place has allocated or actuated, where the pod as a whole
+    has more of it.
     *claims*: count what devices take of the node, as the status says; by default with the status.
     *pod_level*: let ``spec.resources`` stand in for the sum over containers.
     *non_zero*: give containers that lack cpu or memory the default; where pod-level requests
@@ -171,44 +171,76 @@ def pod_requests(
     if of_pod and non_zero:
         total = pod_requests(pod, use_status=use_status, pod_level=True, claims=claims)
         defaults = {name: amount for name, amount in defaults.items() if name not in total}
-    requests = _container_requests(pod, use_status=use_status, defaults=defaults)
-    if use_status if claims is None else claims:
-        _add_claims(requests, pod)
+    has_claims = use_status if claims is None else claims
+    requests = _written_requests(pod, defaults, claims=has_claims)
+    actual = _actual_requests(pod, defaults, claims=has_claims) if use_status else None
+    if actual is not None:
+        if is_resize_infeasible(pod):
+            requests = actual
+        else:
+            _raise_to(requests, actual)
     if of_pod:
-        effective = _effective_requests(
-            of_pod,
-            actuated=pod.status.resources if use_status else None,
-            allocated=pod.status.allocated_resources,
-            infeasible=_is_resize_infeasible(pod),
-        )
-        requests.update({name: effective[name] for name in of_pod if name in effective})
+        requests.update(_effective_pod_level(pod, of_pod, use_status=use_status))
     _add(requests, _parsed(pod.spec.overhead))
     return requests
+
+
+def _written_requests(pod: Pod, defaults: Mapping[str, int], *, claims: bool) -> Nanos:
+    """Return the most that the containers request at once by the spec."""
+    requests = _most_at_once(pod, lambda c: {**defaults, **_parsed(c.resources.requests)})
+    if claims:
+        _add_claims(requests, pod)
+    return requests
+
+
+def _actual_requests(pod: Pod, defaults: Mapping[str, int], *, claims: bool) -> Nanos | None:
+    """Return the more of what is allocated and what is actuated; None if that is what is written.
+
+    Each is summed up over the containers first, unless the status says it of the pod as a whole.
+    """
+    of_pod = pod.status
+    if of_pod.allocated_resources and of_pod.resources is not None and of_pod.resources.requests:
+        allocated, actuated = map(_parsed, (of_pod.allocated_resources, of_pod.resources.requests))
+    else:
+        infeasible = is_resize_infeasible(pod)
+        if not infeasible and not resized_containers(pod):
+            return None
+        status_of = _status_by_container(pod)
+
+        def written(container: Container) -> Quantities:
+            return {} if infeasible else container.resources.requests
+
+        def allocated_to(container: Container) -> Quantities:
+            status = status_of.get(container.name)
+            return (status and status.allocated_resources) or written(container)
+
+        def actuated_of(container: Container) -> Quantities:
+            status = status_of.get(container.name)
+            requests = status.resources.requests if status and status.resources else {}
+            return requests or allocated_to(container)
+
+        allocated = _most_at_once(pod, lambda c: {**defaults, **_parsed(allocated_to(c))})
+        actuated = _most_at_once(pod, lambda c: {**defaults, **_parsed(actuated_of(c))})
+        if claims:
+            _add_claims(allocated, pod)
+    _raise_to(allocated, actuated)
+    return allocated
+
+
+def _effective_pod_level(pod: Pod, written: Quantities, *, use_status: bool) -> Nanos:
+    """Return what stands in for sums over containers: with the status the most of all views."""
+    status = pod.status
+    if not use_status or status.resources is None:
+        return _parsed(written)
+    most = {} if is_resize_infeasible(pod) else _parsed(written)
+    _raise_to(most, _parsed(_pod_level(status.resources.requests)))
+    _raise_to(most, _parsed(_pod_level(status.allocated_resources)))
+    return most
 
 
 def _add_claims(requests: Nanos, pod: Pod) -> None:
     for status in pod.status.node_allocatable_resource_claim_statuses:
         _add(requests, _parsed(status.resources))
-
-
-def _container_requests(pod: Pod, *, use_status: bool, defaults: Mapping[str, int]) -> Nanos:
-    """Return the most that the containers need at once, while initialising or running."""
-    status = pod.status
-    statuses = (*status.container_statuses, *status.init_container_statuses) if use_status else ()
-    status_of = {of_container.name: of_container for of_container in statuses}
-    infeasible = _is_resize_infeasible(pod)
-
-    def need(container: Container, *, keeps_running: bool) -> Nanos:
-        of_container = status_of.get(container.name) if keeps_running else None
-        requests = _effective_requests(
-            container.resources.requests,
-            actuated=of_container.resources if of_container else None,
-            allocated=of_container.allocated_resources if of_container else {},
-            infeasible=infeasible,
-        )
-        return {**defaults, **requests}
-
-    return _most_at_once(pod, need)
 
 
 def pod_limits(pod: Pod) -> Nanos:
@@ -218,10 +250,7 @@ def pod_limits(pod: Pod) -> Nanos:
     overhead widens limits that there are.
     """
 
-    def allowed(container: Container, *, keeps_running: bool) -> Nanos:
-        return _parsed(container.resources.limits)
-
-    limits = _most_at_once(pod, allowed)
+    limits = _most_at_once(pod, lambda container: _parsed(container.resources.limits))
     if pod.spec.resources is not None:
         limits.update(_parsed(_pod_level(pod.spec.resources.limits)))
     for name, amount in _parsed(pod.spec.overhead).items():
@@ -230,23 +259,19 @@ def pod_limits(pod: Pod) -> Nanos:
     return limits
 
 
-class _OfContainer(Protocol):
-    """Says what one container has a right to, in a dict that may be changed."""
+def _most_at_once(pod: Pod, of_container: Callable[[Container], Nanos]) -> Nanos:
+    """Return the most that the containers come to at once, while initialising or running.
 
-    def __call__(self, container: Container, *, keeps_running: bool) -> Nanos: ...
-
-
-def _most_at_once(pod: Pod, of_container: _OfContainer) -> Nanos:
-    """Return the most that the containers come to at once, while initialising or running."""
+    *of_container* says what one has a right to, in a dict that may be changed.
+    """
     running: Nanos = {}
     sidecars: Nanos = {}
     initialising: Nanos = {}
     for container in pod.spec.containers:
-        _add(running, of_container(container, keeps_running=True))
+        _add(running, of_container(container))
     for container in pod.spec.init_containers:
-        sidecar = container.restart_policy == "Always"
-        amounts = of_container(container, keeps_running=sidecar)
-        if sidecar:
+        amounts = of_container(container)
+        if container.restart_policy == "Always":
             _add(running, amounts)
             _add(sidecars, amounts)
             _raise_to(initialising, sidecars)
@@ -271,44 +296,34 @@ def _pod_level(written: Quantities) -> Quantities:
     }
 
 
-def _effective_requests(
-    written: Quantities,
-    *,
-    actuated: ResourceRequirements | None,
-    allocated: Quantities,
-    infeasible: bool,
-) -> Nanos:
-    """Return requests as *written* or, where a resize is under way, the most of all views.
-
-    Without *actuated* resources there is no resize. What was written cannot come true, and does
-    not count, when the kubelet has called the resize *infeasible*.
-    """
-    if actuated is None:
-        return _parsed(written)
-    most = {} if infeasible else _parsed(written)
-    _raise_to(most, _parsed(actuated.requests))
-    _raise_to(most, _parsed(allocated))
-    return most
-
-
 def resized_containers(pod: Pod) -> list[ContainerStatus]:
     """Return the statuses that make containers of *pod* count for other than what they request.
 
     Without, requests are those of the spec: a kubelet says of each container what it has given it.
+    When a resize is infeasible, nothing but the status counts.
     """
-    status, found = pod.status, list[ContainerStatus]()
-    actuated = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
-    if actuated:
+    status_of, resized = _status_by_container(pod), list[ContainerStatus]()
+    infeasible = bool(status_of) and is_resize_infeasible(pod)
+    if status_of:
         for container in (*pod.spec.containers, *pod.spec.init_containers):
-            said, written = actuated.get(container.name), container.resources.requests
-            if said is None or said.resources is None:
+            status, written = status_of.get(container.name), container.resources.requests
+            if status is None:
                 continue
-            if said.resources.requests != written or said.allocated_resources not in ({}, written):
-                found.append(said)
-    return found
+            actuated = status.resources.requests if status.resources is not None else {}
+            allocated = status.allocated_resources
+            if infeasible or actuated not in ({}, written) or allocated not in ({}, written):
+                resized.append(status)
+    return resized
 
 
-def _is_resize_infeasible(pod: Pod) -> bool:
+def _status_by_container(pod: Pod) -> dict[str, ContainerStatus]:
+    """Return statuses by name; one of a container goes before that of an init container."""
+    status = pod.status
+    return {s.name: s for s in (*status.init_container_statuses, *status.container_statuses)}
+
+
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Tell whether the kubelet has said that a resize of *pod* cannot come true."""
     pending = (c.reason for c in pod.status.conditions if c.type == "PodResizePending")
     return next(pending, "") == "Infeasible"
 

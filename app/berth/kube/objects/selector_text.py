@@ -79,7 +79,7 @@ class _Parser:
         self._check_key = check_key
         self._check_values = check_values
         self._tokens = (
-            _Token(found[0], found.lastgroup == "word") for found in _TOKEN.finditer(text)
+            _Token(match[0], match.lastgroup == "word") for match in _TOKEN.finditer(text)
         )
         self._next = next(self._tokens, _END)
 

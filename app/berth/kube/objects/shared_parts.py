@@ -188,8 +188,8 @@ class _Texts:
         self._decode = msgspec.json.Decoder(dict[str, str]).decode
 
     def __getitem__(self, data: bytes) -> dict[str, str]:
-        found = self._decode(data) if data else {}
-        return dict(zip(map(self._one, found), map(self._one, found.values()), strict=True))
+        decoded = self._decode(data) if data else {}
+        return dict(zip(map(self._one, decoded), map(self._one, decoded.values()), strict=True))
 
 
 def pod_decoder() -> Callable[[bytes], Pod]:
@@ -322,7 +322,7 @@ class _PodStatuses:
 
 def _with_shared_texts(texts: Recent[str, str], condition: Condition) -> Condition:
     written = msgspec.structs.asdict(condition)
-    shared = {field: texts[each] for field, each in written.items() if isinstance(each, str)}
+    shared = {field: texts[text] for field, text in written.items() if isinstance(text, str)}
     return msgspec.structs.replace(condition, **shared)
 
 
@@ -345,7 +345,7 @@ def node_decoder() -> Callable[[bytes], Node]:
                     for condition in status.conditions
                 ]
             ),
-            tuple([images[each] for each in map(bytes, status.images)]),
+            tuple([images[image] for image in map(bytes, status.images)]),
             status.declared_features,
         )
 

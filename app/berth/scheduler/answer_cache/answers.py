@@ -55,7 +55,7 @@ class CacheMissError(Exception):
 
 
 class CachedAnswers:
-    """Feasible rows and their totals for the next pod of a template, as far as they are known.
+    """Feasible rows and their totals for the next pod of a template, as far as they are cached.
 
     Plugins in ``asked`` have to be asked about every pod; they may rule out more rows, and add to
     the totals. None of them changes anything by that.
@@ -118,7 +118,7 @@ class CachedAnswers:
         self._goes_by_row = len(self._row_filters) == len(self._filters_by_load) and len(
             self._row_scores
         ) == len(self._scores_by_load)
-        """Whether plugins that go by load can tell about single rows, as far as it is known."""
+        """Whether plugins that go by load can tell about single rows, as far as it is cached."""
         self._chosen: int | None = None
         self._front: Callable[[], Rows] = self.scores.best.front
         self._follows = [*self._values(differ=differ)]
@@ -128,7 +128,7 @@ class CachedAnswers:
         """Expect a pod of this template on *row*.
 
         *front* gives the rows that come next, if what others say makes them other than those with
-        the best known totals.
+        the best cached totals.
         """
         self._chosen, self._front = row, front or self.scores.best.front
 
@@ -213,12 +213,12 @@ class CachedAnswers:
         for row in changed:
             if self.filters.is_ruled_out(row) or (self._goes_by_row and self._look_at_row(row)):
                 continue
-            found = self._foreseen(row) if row == self._chosen else None
-            if found is None:
+            foreseen = self._foreseen(row) if row == self._chosen else None
+            if foreseen is None:
                 unforeseen.append(row)
             else:
                 self._since_ahead += 1
-                self._take_in(row, *found)
+                self._take_in(row, *foreseen)
         if unforeseen:
             self._look_at(unforeseen)
 

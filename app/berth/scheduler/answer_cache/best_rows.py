@@ -65,15 +65,15 @@ class BestRows:
         None: a few looks at the front do not find so many.
         """
         ties: Ints | None = None
-        found: list[int] = []
+        first: list[int] = []
         for total in islice(reversed(self._order), _FEW):
             level = np.frombuffer(self._levels[total], np.int64)
             left = level[rows.take(level)]
             if len(left):
                 ties = left if ties is None else ties
-                found += left[: count - len(found)].tolist()
-                if len(found) == count:
-                    return ties, found
+                first += left[: count - len(first)].tolist()
+                if len(first) == count:
+                    return ties, first
         return None
 
     def change(self, row: int, total: int) -> None:

@@ -22,10 +22,10 @@ from berth.scheduler.profile.profile import Profile
 from berth.scheduler.schedule_pod import Select
 
 KEPT: Final = 16
-"""Kinds of pods that are known at once; at 5,000 nodes each takes a fifth of a megabyte."""
+"""Kinds of pods with answers; at 5,000 nodes each takes a fifth of a megabyte."""
 SEEN: Final = KEPT
 """Kinds of pods that are remembered to have been tried. If more come in turns than can be kept,
-none is worth knowing."""
+none is worth caching."""
 
 _NOTHING: Final = CycleState()
 
@@ -84,30 +84,30 @@ class AnswerCache:
 
 
 class _Entries:
-    """What is known of the pods that were tried last, by what they have in common."""
+    """Cached answers about the pods that were tried last, by what they have in common."""
 
     def __init__(self) -> None:
-        self._known: dict[_Key, Decider] = {}
+        self._cached: dict[_Key, Decider] = {}
         self._seen: dict[_Key, int] = {}
-        """When pods were tried last that are not known: the generation of the table if they cannot
-        be known before it changes, else -1."""
+        """When pods were tried last that are not cached: the generation of the table if they cannot
+        be cached before it changes, else -1."""
 
     def get(
         self, key: _Key, cycle: Cycle, *, at_once: bool = False, differ: bool = False
     ) -> Decider | None:
-        """Return what is known of pods like that of *cycle*; None if they are not worth knowing.
+        """Return cached answers about pods like that of *cycle*; None if none are worth caching.
 
         They are from the second on, or *at_once*. *differ* as for :class:`CachedAnswers`.
         """
         nodes = cycle.nodes
-        decider = self._known.pop(key, None)
+        decider = self._cached.pop(key, None)
         try:
             if decider is not None:
                 try:
-                    decider.known.refresh()
+                    decider.cached.refresh()
                 except CacheMissError:
                     decider = None
-            elif not self._is_worth_knowing(key, nodes.last_generation, at_once=at_once):
+            elif not self._is_worth_caching(key, nodes.last_generation, at_once=at_once):
                 return None
             if decider is None:
                 eligible = cycle.placement.rows_of(nodes)
@@ -117,18 +117,18 @@ class _Entries:
         except CacheMissError:
             self._saw(key, nodes.last_generation)
             return None
-        if len(self._known) >= KEPT:
-            del self._known[next(iter(self._known))]
-        self._known[key] = decider
+        if len(self._cached) >= KEPT:
+            del self._cached[next(iter(self._cached))]
+        self._cached[key] = decider
         return decider
 
     def drop(self, key: _Key, generation: int) -> None:
         """Forget about pods that cannot be decided about before the table changes."""
-        del self._known[key]
+        del self._cached[key]
         self._saw(key, generation)
 
-    def _is_worth_knowing(self, key: _Key, generation: int, *, at_once: bool) -> bool:
-        """Whether pods that are not known were tried not long ago."""
+    def _is_worth_caching(self, key: _Key, generation: int, *, at_once: bool) -> bool:
+        """Whether pods that are not cached were tried not long ago."""
         seen = self._seen.pop(key, None)
         if seen == generation or (seen is None and not at_once):
             self._saw(key, -1 if seen is None else generation)

@@ -37,12 +37,14 @@ Evaluations = list[tuple[dict[str, int], str, int]]
 class _Asked:
     """The plugins that have to be asked about each pod of a template, in order."""
 
-    def __init__(self, known: CachedAnswers) -> None:
-        profile, names = known.profile, known.asked
+    def __init__(self, cached: CachedAnswers) -> None:
+        profile, names = cached.profile, cached.asked
         self.pre_filters = [
             pre_filter for pre_filter in profile.pre_filters if pre_filter.NAME in names
         ]
-        self.filters = {i: each for i, each in enumerate(profile.filters) if each.NAME in names}
+        self.filters = {
+            i: plugin for i, plugin in enumerate(profile.filters) if plugin.NAME in names
+        }
         """By index of the filter."""
         self.pre_scores = [pre_score for pre_score in profile.pre_scores if pre_score.NAME in names]
         self.scores = [score for score in profile.scores if score.NAME in names]
@@ -51,9 +53,9 @@ class _Asked:
 class Decider:
     """Decides about pods of one template, keeping what is the same for one after the other."""
 
-    def __init__(self, known: CachedAnswers) -> None:
-        self.known = known
-        self._asked = _Asked(known)
+    def __init__(self, cached: CachedAnswers) -> None:
+        self.cached = cached
+        self._asked = _Asked(cached)
         self._charges: Charges | None = None
         """Those that what follows is for."""
         self._grounds: tuple[object, ...] = ()
@@ -64,34 +66,34 @@ class Decider:
 
     def decide(self, cycle: Cycle, select: Select) -> Placed:
         """Decide where the pod of *cycle* goes; CacheMissError if that takes asking everybody."""
-        known, profile = self.known, cycle.profile
-        cycle.state.start_from(known.state)
+        cached, profile = self.cached, cycle.profile
+        cycle.state.start_from(cached.state)
         started = profile.begin_cached_cycle(cycle.state)
-        if known.asked:
-            decision = _AskingDecision(known, self._asked, cycle)
+        if cached.asked:
+            decision = _AskingDecision(cached, self._asked, cycle)
             row, scores, num_best = decision.make(select)
-            known.chose(row, decision.front)
-            found = self._found_by(decision)
+            cached.chose(row, decision.front)
+            feasible_nodes = self._found_by(decision)
         else:
-            cycle.state.feasible = known.filters.feasible
-            row, scores, num_best = _select_best(known, select)
-            known.chose(row)
-            found = self._found_before(cycle)
+            cycle.state.feasible = cached.filters.feasible
+            row, scores, num_best = _select_best(cached, select)
+            cached.chose(row)
+            feasible_nodes = self._found_before(cycle)
         filtered, scored = self._evaluations
         for counts, name, number in filtered:
             counts[name] += number
         name = cycle.nodes.name(row)
         if scores is None:
             profile.end_cached_cycle(_POINTS[:2], started)
-            return Placed(cycle.pod, profile.name, found, name)
+            return Placed(cycle.pod, profile.name, feasible_nodes, name)
         for counts, plugin, number in scored:
             counts[plugin] += number
         profile.end_cached_cycle(_POINTS, started)
-        return Placed(cycle.pod, profile.name, found, name, scores, num_best=num_best)
+        return Placed(cycle.pod, profile.name, feasible_nodes, name, scores, num_best=num_best)
 
     def _found_before(self, cycle: Cycle) -> FeasibleNodes:
         """Return the nodes that were found for the last pod, if they are still the same."""
-        filters = self.known.filters
+        filters = self.cached.filters
         if self._found is None or self._charges is not filters.charges:
             self._charges = filters.charges
             self._found = _found(cycle, self._charges, filters.feasible)
@@ -99,9 +101,9 @@ class Decider:
                 cycle,
                 self._charges,
                 filters.num_eligible,
-                self.known.pre_filtered,
-                self.known.pre_scored,
-                len(self.known.scores.best),
+                self.cached.pre_filtered,
+                self.cached.pre_scored,
+                len(self.cached.scores.best),
             )
         return self._found
 
@@ -115,28 +117,28 @@ class Decider:
         return self._found
 
 
-def _select_best(known: CachedAnswers, select: Select) -> tuple[int, ScoreTable | None, int]:
+def _select_best(cached: CachedAnswers, select: Select) -> tuple[int, ScoreTable | None, int]:
     """Return a row with the highest total, the scores of the best if there are several rows, and
     how many have the highest total."""
-    best = known.scores.best
+    best = cached.scores.best
     ties = best.ties
     row = ties[0] if len(ties) == 1 else select(ties)
     if len(best) == 1:
         return row, None, 1
     # Those that the record of the decision may name, whether the chosen one is refused or not.
     rows = np.array(sorted({row, *best.first(TOP_NODES)}))
-    raw, normal = known.scores.of(rows)
-    return row, _table(known, rows, raw, normal, best.totals.take(rows)), len(ties)
+    raw, normal = cached.scores.of(rows)
+    return row, _table(cached, rows, raw, normal, best.totals.take(rows)), len(ties)
 
 
 def _table(
-    known: CachedAnswers,
+    cached: CachedAnswers,
     rows: Rows,
     raw: Mapping[str, Ints | int],
     normal: Mapping[str, Ints | int],
     total: Ints,
 ) -> ScoreTable:
-    weights, size = known.profile.weights, len(rows)
+    weights, size = cached.profile.weights, len(rows)
     return ScoreTable(rows, Columns(raw, size), Columns(normal, size, weights), total, weights)
 
 
@@ -176,21 +178,21 @@ def _evaluations(
 class _AskingDecision:
     """A decision for which some plugins are asked. Nothing is counted before it is certain."""
 
-    def __init__(self, known: CachedAnswers, asked: _Asked, cycle: Cycle) -> None:
-        self._known = known
+    def __init__(self, cached: CachedAnswers, asked: _Asked, cycle: Cycle) -> None:
+        self._cached = cached
         self._asked = asked
         self._cycle = cycle
         self._profile = cycle.profile
         self._state = cycle.state
         self._asking = Asking(cycle.profile, cycle.pod, cycle.nodes)
-        self._pre_filtered = known.pre_filtered
-        self._pre_scored = known.pre_scored
-        self.feasible = known.filters.feasible
+        self._pre_filtered = cached.pre_filtered
+        self._pre_scored = cached.pre_scored
+        self.feasible = cached.filters.feasible
         """The rows that have passed so far."""
-        self._num_candidates = len(known.scores.best)
+        self._num_candidates = len(cached.scores.best)
         self._charges: Charges = []
         self._totals: Ints | None = None
-        """By row, if they are others than those that are known."""
+        """By row, if they are others than those that are cached."""
 
     def make(self, select: Select) -> tuple[int, ScoreTable | None, int]:
         """Return the row to take, the best rows if there are several, and how many are equal."""
@@ -204,7 +206,7 @@ class _AskingDecision:
     def front(self) -> Rows:
         """Return the best rows, and all that are as good as the last of them."""
         if self._totals is None:
-            rows = self._known.scores.best.front()
+            rows = self._cached.scores.best.front()
             return rows[self.feasible.take(rows)]
         least = 0
         if self._num_candidates > IN_FRONT:
@@ -226,7 +228,7 @@ class _AskingDecision:
         return _evaluations(
             self._cycle,
             self._charges,
-            self._known.filters.num_eligible,
+            self._cached.filters.num_eligible,
             self._pre_filtered,
             self._pre_scored,
             self._num_candidates,
@@ -243,12 +245,12 @@ class _AskingDecision:
 
     def _run_filters(self) -> None:
         """Ask the filters that have to be asked about the rows that come to them."""
-        known, state = self._known, self._state
+        cached, state = self._cached, self._state
         asked = self._asked.filters
-        if known.asked <= state.skip_filter:
-            self._charges = known.filters.charges
+        if cached.asked <= state.skip_filter:
+            self._charges = cached.filters.charges
             return
-        charges = {index: (verdict, count) for index, verdict, count in known.filters.charges}
+        charges = {index: (verdict, count) for index, verdict, count in cached.filters.charges}
         gone: Mask | None = None
         for index in sorted({*charges, *asked}):
             plugin = asked.get(index)
@@ -261,7 +263,7 @@ class _AskingDecision:
                     self._charges.append((index, verdict, count))
             elif plugin.NAME not in state.skip_filter:
                 is_last = index > max(charges, default=-1)
-                before = known.filters.feasible if is_last else known.filters.left_for(index)
+                before = cached.filters.feasible if is_last else cached.filters.left_for(index)
                 state.feasible = before if gone is None else before & ~gone
                 verdict = self._asking.filter(plugin, state)
                 rejected = verdict.rejected()
@@ -277,11 +279,11 @@ class _AskingDecision:
     # Score.
 
     def _select_host(self, select: Select) -> tuple[int, ScoreTable | None, int]:
-        known, scores = self._known, self._known.scores
+        cached, scores = self._cached, self._cached.scores
         asked = [*self._run_scores()]
-        are_all = self.feasible is known.filters.feasible
+        are_all = self.feasible is cached.filters.feasible
         if are_all and not asked:
-            return _select_best(known, select)
+            return _select_best(cached, select)
         is_same = are_all or not scores.are_relative
         total = scores.best.totals if is_same else scores.totals_among(self.feasible)
         wanted, found = min(TOP_NODES, self._num_candidates), None
@@ -309,7 +311,7 @@ class _AskingDecision:
         for plugin, _, column, normal in asked:
             raw[plugin.NAME] = _at(column, rows)
             normals[plugin.NAME] = _at(normal, rows)
-        return row, _table(known, rows, raw, normals, total[rows] + of_all), len(best)
+        return row, _table(cached, rows, raw, normals, total[rows] + of_all), len(best)
 
     def _run_scores(self) -> Iterator[tuple[ScorePlugin, int, Ints | int, Ints | int]]:
         """Yield what the plugins that have to be asked give the candidates."""

@@ -16,7 +16,7 @@ class CachedFilters:
     """What the filters of a profile, by index, hold against rows.
 
     A row is charged to the first filter that rejects it. Of filters that go by nodes alone it is
-    known also what they hold against rows that another has rejected, which may change.
+    cached also what they hold against rows that another has rejected, which may change.
 
     Masks that were handed out stay as they are.
     """
@@ -40,8 +40,8 @@ class CachedFilters:
         """By index of the filter, what it holds against rows, and how many these are."""
         if self._charges is None:
             self._charges = [
-                (index, Verdict(tuple(found)), self._num_rejected[index])
-                for index, found in sorted(self._rejections.items())
+                (index, Verdict(tuple(rejections)), self._num_rejected[index])
+                for index, rejections in sorted(self._rejections.items())
             ]
         return self._charges
 
@@ -86,16 +86,16 @@ class CachedFilters:
         *by_load* is the first filter that goes by load and rejects it, and what for.
         """
         old, lasting = self.charged.item(row), self._lasting.item(row)
-        new, found = by_load or (NOBODY, ())
+        new, rejections = by_load or (NOBODY, ())
         if lasting < new:
-            new, found = lasting, self._lasting_rejections(row)
+            new, rejections = lasting, self._lasting_rejections(row)
         if new == NOBODY and old == NOBODY:
             return True
         self._charges = None
         if old != NOBODY:
             self._acquit(row, old)
         if new != NOBODY:
-            self._accuse(row, new, found)
+            self._accuse(row, new, rejections)
         if (old == NOBODY) != (new == NOBODY):
             self.feasible = self.feasible.copy()
             self.feasible[row] = new == NOBODY
@@ -118,10 +118,10 @@ class CachedFilters:
         if left:
             self._rejections[index] = left
 
-    def _accuse(self, row: int, index: int, found: Sequence[Rejection]) -> None:
+    def _accuse(self, row: int, index: int, added: Sequence[Rejection]) -> None:
         rejections = self._rejections.setdefault(index, [])
         self._num_rejected[index] = self._num_rejected.get(index, 0) + 1
-        for reason, code, _ in found:
+        for reason, code, _ in added:
             at = next((i for i, r in enumerate(rejections) if r[:2] == (reason, code)), None)
             where = np.zeros(len(self.charged), bool) if at is None else rejections[at].where.copy()
             where[row] = True

@@ -62,7 +62,7 @@ class ScoreOfAll(msgspec.Struct, frozen=True):
 
 
 class CachedScores:
-    """What known Score plugins give rows, and which candidates have the highest totals."""
+    """What Score plugins gave rows, and which candidates have the highest totals."""
 
     def __init__(
         self,
@@ -77,18 +77,18 @@ class CachedScores:
         self._scores = {score.plugin.NAME: score for score in scores}
         self._relative = [score for score in self._scores.values() if score.is_relative]
         self._normalize = normalize
-        self._raw_of_all = {each.name: each.raw for each in of_all}
-        self._normal_of_all = {each.name: each.normal for each in of_all}
-        self._least_total = least_total + sum(each.normal * each.weight for each in of_all)
+        self._raw_of_all = {score.name: score.raw for score in of_all}
+        self._normal_of_all = {score.name: score.normal for score in of_all}
+        self._least_total = least_total + sum(score.normal * score.weight for score in of_all)
         self._add_up(candidates)
 
     def _add_up(self, candidates: Mask) -> None:
         """Normalise the scores of all candidates as far as they depend on each other; add all."""
         rows = np.flatnonzero(candidates)
-        for each in self._relative:
-            raw = each.raw[rows]
-            each.normal[rows] = self._normalize(each.plugin, raw)
-            each.look_at(raw)
+        for relative in self._relative:
+            raw = relative.raw[rows]
+            relative.normal[rows] = self._normalize(relative.plugin, raw)
+            relative.look_at(raw)
         total = np.full(len(candidates), self._least_total, np.int64)
         for score in self._scores.values():
             total += score.normal if score.weight == 1 else score.normal * score.weight
@@ -121,8 +121,8 @@ class CachedScores:
             self._add_up(candidates)
             return
         total = self._least_total
-        for each in self._scores.values():
-            total += each.normal.item(row) * each.weight
+        for cached in self._scores.values():
+            total += cached.normal.item(row) * cached.weight
         self.best.change(row, total)
 
     def change_all(self, rows: list[int], by_load: Mapping[str, Ints]) -> None:
@@ -137,12 +137,12 @@ class CachedScores:
 
     def _count(self, row: int, by: int) -> bool:
         """Count a candidate that comes or goes; False if others are scored anew for it."""
-        for each in self._relative:
-            if not each.count(row, by):
+        for score in self._relative:
+            if not score.count(row, by):
                 return False
             if by > 0:
-                raw = np.array([each.low, each.high, each.raw[row]], np.int64)
-                each.normal[row] = self._normalize(each.plugin, raw)[2]
+                raw = np.array([score.low, score.high, score.raw[row]], np.int64)
+                score.normal[row] = self._normalize(score.plugin, raw)[2]
         return True
 
     # Reading. Of rows, by plugin; a number is for all of them.
@@ -151,18 +151,18 @@ class CachedScores:
         """Return the scores of *rows* as plugins gave them, and normalised."""
         raw: dict[str, Ints | int] = {**self._raw_of_all}
         normal: dict[str, Ints | int] = {**self._normal_of_all}
-        for name, each in self._scores.items():
-            raw[name] = normal[name] = each.raw.take(rows)
-            if each.is_relative:
-                normal[name] = each.normal.take(rows)
+        for name, score in self._scores.items():
+            raw[name] = normal[name] = score.raw.take(rows)
+            if score.is_relative:
+                normal[name] = score.normal.take(rows)
         return raw, normal
 
     def normal_among(self, candidates: Mask, rows: Rows) -> dict[str, Ints | int]:
         """Return by plugin the scores that go by others, as if only *candidates* were these."""
         normal: dict[str, Ints | int] = {}
-        for each in self._relative:
-            of_all = self._normalize(each.plugin, among(each.raw, candidates))
-            normal[each.plugin.NAME] = of_all.take(rows)
+        for score in self._relative:
+            of_all = self._normalize(score.plugin, among(score.raw, candidates))
+            normal[score.plugin.NAME] = of_all.take(rows)
         return normal
 
     def totals_among(self, candidates: Mask) -> Ints:

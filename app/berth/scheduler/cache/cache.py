@@ -179,11 +179,11 @@ class Cache:
         """
         rows, known = [], []
         for pod in pods:
-            found = self._pods.get(pod.uid)
-            row = None if found is None else self.table.row_of.get(found.node_name)
-            if found is not None and row is not None:
+            cached = self._pods.get(pod.uid)
+            row = None if cached is None else self.table.row_of.get(cached.node_name)
+            if cached is not None and row is not None:
                 rows.append(row)
-                known.append(found)
+                known.append(cached)
         groups = self._pod_groups
         in_groups = [pod for pod in known if groups is not None and group_of(pod.pod) is not None]
         self.table.remove_pods(rows, known)

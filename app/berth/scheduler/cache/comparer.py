@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler.cache.cache import Cache
+from berth.scheduler.cache.view import CacheView
 from berth.scheduler.framework.pod_info import PodInfo
 
 
@@ -28,7 +28,7 @@ class Counted(msgspec.Struct, frozen=True):
     """UIDs of pods that may be ahead of the API."""
 
     @classmethod
-    def by(cls, cache: Cache) -> "Counted":
+    def by(cls, cache: CacheView) -> "Counted":
         pods = {pod.uid: pod for pod in cache.pods()}
         return cls(frozenset(cache.table.row_of), pods, frozenset(filter(cache.is_assumed, pods)))
 
@@ -53,14 +53,14 @@ class Comparison(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """Tell the differences in lines for people."""
-        found = (
+        differences = (
             ("nodes missing in the cache", self.missing_nodes),
             ("nodes only in the cache", self.redundant_nodes),
             ("pods missing in the cache", self.missing_pods),
             ("pods only in the cache", self.redundant_pods),
             ("pods on another node", self.misplaced_pods),
         )
-        return [f"{what}: {', '.join(names)}" for what, names in found if names]
+        return [f"{what}: {', '.join(names)}" for what, names in differences if names]
 
 
 def placed(pods: Iterable[Pod]) -> list[Placed]:

@@ -184,7 +184,7 @@ class InMemoryApi:
             self.put(_replace(current, status=status))
 
     def pod_group_condition(self, group: PodGroup, condition: PodGroupCondition) -> None:
-        others = [each for each in group.status.conditions if each.type != condition.type]
+        others = [other for other in group.status.conditions if other.type != condition.type]
         status = _replace(group.status, conditions=(*others, condition))
         self.put(_replace(group, status=status))
 

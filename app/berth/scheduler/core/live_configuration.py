@@ -174,7 +174,7 @@ class LiveConfiguration:
         problems = [
             f"a plugin reads {kind.name} at {kind.path}: it takes a restart to watch that"
             for kind in listers_of(config, registry)().by_kind()
-            if not any(kind.is_like(each) for each in watched)
+            if not any(kind.is_like(other) for other in watched)
         ]
         if problems:
             raise ConfigError("reload", problems)

@@ -7,7 +7,6 @@ from typing import Protocol
 import msgspec
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup
 from berth.runtime.clock import Clock
 from berth.scheduler.background import Background
 from berth.scheduler.extender.extenders import Extenders
@@ -18,24 +17,11 @@ from berth.scheduler.preemption import Evictor
 from berth.scheduler.reporter import BindingReporter, PodGroupReporter, UrgentReporter
 
 
-class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, PodGroupReporter, Evictor, Protocol):
+class ApiWrites(UrgentReporter, BindingReporter, PodGroupReporter, PluginWrites, Evictor, Protocol):
     """All that a scheduler and its plugins write."""
 
     background: Background
     """Where work is kept that plugins start; the core runs it."""
-
-    def event(
-        self,
-        pod: Pod,
-        *,
-        profile: str = "",
-        type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: PodGroup | None = None,
-    ) -> None:
-        """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
 
 
 class RandomSources(msgspec.Struct, frozen=True):

@@ -57,7 +57,7 @@ from berth.scheduler.profile.build import Registry
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.queue.flushers import run_flushers
 from berth.scheduler.queue.heap import SortKey
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.queue.scheduling_queue import QueueBehaviour, SchedulingQueue
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
 from berth.scheduler.schedule_pod import Select
@@ -222,6 +222,7 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else {},
             schedules_groups=groups is not None,
+            behaviour=QueueBehaviour.of(features),
         )
         self.foreign_binds = ForeignBinds(clock=clock, count=metrics.foreign_bind)
         handlers = all_event_handlers(

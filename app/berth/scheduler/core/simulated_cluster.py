@@ -147,7 +147,7 @@ class SimulatedCluster:
                 always_preempts_async=True,
             ),
         )
-        self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})
+        self.api.connect({kind.type: handler for kind, handler in self.core.handlers.items()})
         self._started = options.start
         self._tried: dict[str, int] = {}
         """By UID, which change of the cluster a pod's last attempt came after."""

@@ -165,16 +165,16 @@ def cause(error: BaseException) -> str:
     That is the first failure of the operating system, name lookup or TLS behind it, or its own
     words.
     """
-    for each in _behind(error):
-        match each:
+    for reason in _behind(error):
+        match reason:
             case ssl.SSLCertVerificationError():
-                return f"certificate verify failed: {each.verify_message.rstrip('.')}"
-            case ssl.SSLError() if each.reason:
-                return f"TLS: {each.reason.replace('_', ' ').lower()}"
+                return f"certificate verify failed: {reason.verify_message.rstrip('.')}"
+            case ssl.SSLError() if reason.reason:
+                return f"TLS: {reason.reason.replace('_', ' ').lower()}"
             case socket.gaierror():
-                return f"lookup: {(each.strerror or 'failed').lower()}"
-            case OSError() if each.errno:
-                return os.strerror(each.errno).lower()
+                return f"lookup: {(reason.strerror or 'failed').lower()}"
+            case OSError() if reason.errno:
+                return os.strerror(reason.errno).lower()
     return _POSITION.sub("", str(error)) or type(error).__name__
 
 

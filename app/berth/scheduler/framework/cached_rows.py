@@ -75,10 +75,10 @@ class CachedRows:
         """Have *rows* be unknown."""
         self.outcomes[rows] = UNKNOWN
 
-    def learn(self, rows: Rows, found: Diagnosis) -> None:
-        """Take in what was *found* about *rows*, by position; those without a status pass."""
+    def learn(self, rows: Rows, diagnosis: Diagnosis) -> None:
+        """Take in what *diagnosis* says of *rows*, by position; those without a status pass."""
         self.outcomes[rows] = PASSES
-        for status, places in found.rows_by_status():
+        for status, places in diagnosis.rows_by_status():
             of_status = rows[places]
             if status.code is Code.ERROR:
                 self.outcomes[of_status] = FAILED

@@ -131,10 +131,10 @@ class CycleState:
 
     def own(self, row: int) -> "CycleState":
         """Return the state that *row* of an overlay has to itself, made when first asked for."""
-        found = self._of_rows.get(row)
-        if found is None:
-            found = self._of_rows[row] = self._copy()
-        return found
+        state = self._of_rows.get(row)
+        if state is None:
+            state = self._of_rows[row] = self._copy()
+        return state
 
     def at(self, row: int) -> "CycleState":
         """Return the state that *row* has to itself, if any, else this one."""

@@ -40,9 +40,9 @@ class Diagnosis(msgspec.Struct):
 
     def status_of(self, row: int) -> Status | None:
         """Return why the node in *row* was rejected; None if nobody evaluated it or it passed."""
-        found = self.statuses.get(row)
-        if found is not None:
-            return found
+        explicit = self.statuses.get(row)
+        if explicit is not None:
+            return explicit
         for plugin, verdict in self.verdicts:
             status = verdict.status_of(row)
             if status is not None:
@@ -158,7 +158,7 @@ class Diagnosis(msgspec.Struct):
         themselves; kube-scheduler names none. A plugin that raises was asked about all of *nodes*
         at once, so none can be named.
         """
-        found = [
+        errors = [
             Status(Code.ERROR, (rejection.reason,), plugin)
             if nodes is None or plugin not in naming_for
             else Status(Code.ERROR, (rejection.reason + _on(rejection, nodes),), plugin)
@@ -166,8 +166,8 @@ class Diagnosis(msgspec.Struct):
             for rejection in verdict.rejections
             if rejection.code is Code.ERROR and rejection.where.any()
         ]
-        found += [status for status in self.statuses.values() if status.code is Code.ERROR]
-        return min(found, key=lambda status: status.message, default=None)
+        errors += [status for status in self.statuses.values() if status.code is Code.ERROR]
+        return min(errors, key=lambda status: status.message, default=None)
 
 
 def _numbered(masks: Sequence[Mask]) -> Ints:

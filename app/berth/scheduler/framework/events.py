@@ -1,12 +1,13 @@
 """Cluster events that may make a waiting pod schedulable (spec §3.6, §3.8)."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from enum import Enum, IntFlag, StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from berth.kube.objects.pod import Pod
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.key_index import Choices
 from berth.scheduler.framework.pod_info import PodInfo
 
@@ -16,7 +17,10 @@ class EventResource(StrEnum):
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULABLE_POD = "UnschedulablePod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """Another pod that waits."""
+    TARGET_POD = "TargetPod"
+    """The pod itself that waits."""
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
@@ -87,7 +91,11 @@ class ClusterEvent(msgspec.Struct, frozen=True):
             or (
                 self.resource is EventResource.POD
                 and incoming.resource
-                in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+                in (
+                    EventResource.ASSIGNED_POD,
+                    EventResource.UNSCHEDULED_POD,
+                    EventResource.TARGET_POD,
+                )
             )
         )
         return (
@@ -143,6 +151,31 @@ NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
-UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE)
-UNSCHEDULABLE_POD_DELETE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.DELETE)
+UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
+UNSCHEDULED_POD_DELETE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE)
+TARGET_POD_UPDATE = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)
+
+TELLS_TARGET_POD: Final = Behaviour(
+    "1.37",
+    "N3.15",
+    "The event label of metrics tells updates of the pod that waits (TargetPod) from what other"
+    " waiting pods do (UnscheduledPod); both were UnschedulablePod.",
+)
+
+LabelOf = Callable[[ClusterEvent], str]
+"""The name of an event in metrics."""
+
+
+def label_of(features: Container[object]) -> LabelOf:
+    """Return what names events in metrics as the release of *features* does."""
+    return _label if TELLS_TARGET_POD in features else _label_before
+
+
+def _label(event: ClusterEvent) -> str:
+    return event.label
+
+
+def _label_before(event: ClusterEvent) -> str:
+    if event.resource in (EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD):
+        return "UnschedulablePod" + event.label.removeprefix(event.resource)
+    return event.label

@@ -214,13 +214,15 @@ class FilterPlugin(Plugin):
 class PostFilterResult:
     """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
 
-    __slots__ = ("nominated_node", "preemption", "reasons_before", "status")
+    __slots__ = ("nominated_node", "preemption", "reasons_before", "status", "tells_placement")
 
     def __init__(
         self,
         status: Status | None,
         nominated_node: str | None = None,
         preemption: Preemption | None = None,
+        *,
+        tells_placement: bool = False,
     ) -> None:
         self.status = status
         """None: the pod can be scheduled later thanks to this plugin."""
@@ -231,6 +233,21 @@ class PostFilterResult:
         self.preemption = preemption
         """What was found out about evictions. If a candidate was chosen, and ``status`` is None,
         the scheduler evicts its victims."""
+        self.tells_placement = tells_placement
+        """Whether the message names the node and the number of victims (1.37 spec N3.1)."""
+
+    @property
+    def message(self) -> str:
+        """Why the plugin could not help, or how it could; may be empty if it could."""
+        if self.status is not None:
+            return self.status.message
+        chosen = self.preemption.chosen if self.preemption is not None else None
+        if not self.tells_placement or chosen is None:
+            return ""
+        return (
+            f"preemption: found a potential placement for pod on node {chosen.node}, preempting"
+            f" {len(chosen.victims)} victims"
+        )
 
 
 class RowByRow(NamedTuple):

@@ -69,9 +69,9 @@ class LabelColumns:
         column = self._column(key)
         answers = np.zeros(len(column.values.values), bool)
         for value in values:
-            found = column.values.of(value)
-            if found is not None:
-                answers[found] = True
+            value_id = column.values.of(value)
+            if value_id is not None:
+                answers[value_id] = True
         result: Mask = answers[column.ids[: len(self._nodes)]]
         return result
 

@@ -69,9 +69,9 @@ class LargeLoads:
             sums.requested[index] += sign * amount
         for index, amount in enumerate(non_zero.tolist()):
             sums.non_zero_requested[index] += sign * amount
-        columns.requested[:, row] = [min(each, MAX_INT64) for each in sums.requested]
+        columns.requested[:, row] = [min(amount, MAX_INT64) for amount in sums.requested]
         columns.non_zero_requested[:, row] = [
-            min(each, MAX_INT64) for each in sums.non_zero_requested
+            min(amount, MAX_INT64) for amount in sums.non_zero_requested
         ]
         columns.pod_count[row] += sign
         columns.set_free(row)

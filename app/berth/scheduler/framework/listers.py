@@ -338,10 +338,10 @@ class Listers:
 
         For what follows from the objects, and what plugins have decided and not yet written.
         """
-        found: S | None = self._shared.get(make)
-        if found is None:
-            found = self._shared[make] = make(self)
-        return found
+        shared: S | None = self._shared.get(make)
+        if shared is None:
+            shared = self._shared[make] = make(self)
+        return shared
 
 
 def with_kinds(kinds: Iterable[Kind[Any]]) -> type[Listers]:
@@ -367,9 +367,9 @@ def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:
 
 def _declared(listers: type[Listers]) -> Iterator[tuple[str, Kind[Any]]]:
     """Yield the kinds with the names of their fields."""
-    for each in fields(listers):
-        if "kind" in each.metadata:
-            yield each.name, each.metadata["kind"]
+    for lister in fields(listers):
+        if "kind" in lister.metadata:
+            yield lister.name, lister.metadata["kind"]
 
 
 KINDS: Final = kinds_of(Listers)

@@ -177,14 +177,14 @@ class NodeTable:
         array cannot be. *key* must say all that the answer depends on beside the nodes.
         """
         try:
-            found: T = self._kept[key]
+            value: T = self._kept[key]
         except KeyError:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            found = self._kept[key] = build()
-            if isinstance(found, np.ndarray):
-                found.setflags(write=False)
-        return found
+            value = self._kept[key] = build()
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        return value
 
     # Changes. Only the owner of the table calls these.
 

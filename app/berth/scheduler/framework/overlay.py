@@ -124,9 +124,9 @@ class Overlay:
         beside = self._take(rows)
         beside._nominated = {i: self._nominated[row] for i, row in enumerate(rows.tolist())}
         beside.add_nominated_pods()
-        found = beside.run_filters()
-        diagnosis.add_part(found, self.nodes, rows)
-        rejected: Rows = rows[found.rejected(beside.nodes)]
+        diagnosed = beside.run_filters()
+        diagnosis.add_part(diagnosed, self.nodes, rows)
+        rejected: Rows = rows[diagnosed.rejected(beside.nodes)]
         return rejected
 
     def _run_filters(self, feasible: Mask, diagnosis: Diagnosis, passed: Container[str]) -> None:

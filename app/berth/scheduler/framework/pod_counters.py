@@ -125,17 +125,17 @@ class PodCounters:
         within the attempt.
         """
         column, asked = self._column(counted), (counted, key, id(among))
-        found = self._by_domain.pop(asked, None)
-        if found is not None and found.counts_for(column, among):
-            found.refresh()
+        counts = self._by_domain.pop(asked, None)
+        if counts is not None and counts.counts_for(column, among):
+            counts.refresh()
         else:
-            found = PodsByDomain(
+            counts = PodsByDomain(
                 column, labels.ids(key), values=len(labels.values(key)), among=among
             )
             if len(self._by_domain) >= self._limit:
                 del self._by_domain[next(iter(self._by_domain))]
-        self._by_domain[asked] = found
-        return found
+        self._by_domain[asked] = counts
+        return counts
 
     def _column(self, counted: Counted) -> Column:
         column = self._columns.get(counted)
@@ -156,24 +156,24 @@ class PodCounters:
         if not self.may_have(kind):
             return ()
         asked = (kind, namespace, tuple(labels.items()), tuple(namespace_labels.items()))
-        found = self._about.get(asked)
-        if found is None:
+        terms = self._about.get(asked)
+        if terms is None:
             others = self._others()
             if others is None:
                 self._build()
-                found = tuple(
+                terms = tuple(
                     held
                     for held in self._terms[kind].candidates(labels.items())
                     if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
                 )
             else:
-                found = others.terms_about(
+                terms = others.terms_about(
                     kind, namespace=namespace, labels=labels, namespace_labels=namespace_labels
                 )
             if len(self._about) >= MOST_ABOUT:
                 self._about.clear()
-            self._about[asked] = found
-        return found
+            self._about[asked] = terms
+        return terms
 
     def may_have(self, kind: TermKind) -> bool:
         """Whether some running pod has terms of that kind, as far as it is known."""
@@ -299,16 +299,16 @@ class PodCounters:
             column = self._columns[counted] = Column(others.counts(counted).copy())
             return column
         self._build()
-        found = list(self._concerned(counted))
+        concerned = list(self._concerned(counted))
         rows: list[int] = []
         amounts: list[int] = []
-        for replicas in found:
+        for replicas in concerned:
             rows.extend(replicas.rows)
             amounts.extend(replicas.rows.values())
         counts = np.zeros(len(self._pods), np.int64)
         np.add.at(counts, rows, amounts)
         column = Column(counts)
-        for replicas in found:
+        for replicas in concerned:
             replicas.columns.append(column)
         if len(self._columns) >= self._limit:
             self._drop_oldest()

@@ -65,12 +65,12 @@ SOURCES: Final[Sequence[PodGroupSource]] = (
 """Those after Kubernetes' own, which a pod is asked for first."""
 
 
-def kinds_of_pod_groups(features: Container[str]) -> Sequence[Kind[Any]]:
+def kinds_of_pod_groups(features: Container[object]) -> Sequence[Kind[Any]]:
     """Return the kinds of other schedulers' PodGroups that *features* turn on."""
     return [source.kind for source in SOURCES if source.kind.feature in features]
 
 
-def group_reader(features: Container[str]) -> Callable[[Pod], Pod] | None:
+def group_reader(features: Container[object]) -> Callable[[Pod], Pod] | None:
     """Return what gives a pod the group that its labels or annotations name.
 
     None if no feature gate for other schedulers' groups is on.

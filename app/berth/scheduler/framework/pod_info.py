@@ -58,6 +58,9 @@ class PodTemplate:
         spec, status = self.pod.spec, self.pod.status
         return spec.resources is None and not (
             status.node_allocatable_resource_claim_statuses
+            or status.resources is not None
+            or status.allocated_resources
+            or resources.is_resize_infeasible(self.pod)
             or resources.resized_containers(self.pod)
         )
 
@@ -140,10 +143,10 @@ class PodTemplate:
         a name.
         """
         try:
-            found: T = self._memo[key]
+            value: T = self._memo[key]
         except KeyError:
-            found = self._memo[key] = build()
-        return found
+            value = self._memo[key] = build()
+        return value
 
     def forget_plugins(self) -> None:
         """Drop what plugin instances keep here, and with it the instances."""
@@ -195,15 +198,15 @@ def _shared_volumes(pod: Pod) -> tuple[Volume, ...]:
 
     Projected token volumes have random names and no source that we read.
     """
-    found = []
+    shared = []
     for volume in pod.spec.volumes:
         claim = volume.persistent_volume_claim
         if claim is not None:
             unnamed = replace(claim, claim_name="")
-            found.append(replace(volume, persistent_volume_claim=unnamed))
+            shared.append(replace(volume, persistent_volume_claim=unnamed))
         elif volume != Volume(name=volume.name):
-            found.append(volume)
-    return tuple(found)
+            shared.append(volume)
+    return tuple(shared)
 
 
 def facts_without_requests(pod: Pod) -> bytes:

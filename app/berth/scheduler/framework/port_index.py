@@ -91,9 +91,9 @@ class PortIndex:
         renumbered = {row: i for i, row in enumerate(rows.tolist())}
         for key, users in self._users.items():
             common = users.keys() & renumbered.keys()
-            found = {renumbered[row]: set(users[row]) for row in common}
-            if found:
-                part._users[key] = found
+            users_of_rows = {renumbered[row]: set(users[row]) for row in common}
+            if users_of_rows:
+                part._users[key] = users_of_rows
         return part
 
 

@@ -141,11 +141,11 @@ class ReplicaIndex:
         self, selector: Selector, *, namespaces: frozenset[str] | None
     ) -> Iterator[Replicas]:
         """Yield the replicas in *namespaces*, None being all, that *selector* matches."""
-        for found in self._candidates(selector, namespaces):
-            if (namespaces is None or found.namespace in namespaces) and selector.matches(
-                found.labels
+        for replicas in self._candidates(selector, namespaces):
+            if (namespaces is None or replicas.namespace in namespaces) and selector.matches(
+                replicas.labels
             ):
-                yield found
+                yield replicas
 
     def _candidates(
         self, selector: Selector, namespaces: frozenset[str] | None
@@ -168,9 +168,11 @@ class ReplicaIndex:
         """Raise AssertionError if an index has replicas that are closed, or lacks some."""
         known = set(self)
         for index in (self._by_namespace, self._by_label, self._by_term):
-            filed = [each for found in index.values() for each in found]
+            filed = [replicas for filed_sets in index.values() for replicas in filed_sets]
             assert known.issuperset(filed)
-        assert known == {each for found in self._by_namespace.values() for each in found}
+        assert known == {
+            replicas for of_namespace in self._by_namespace.values() for replicas in of_namespace
+        }
 
 
 def _file(index: dict[K, set[Replicas]], key: K, replicas: Replicas) -> None:

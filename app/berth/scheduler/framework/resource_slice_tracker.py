@@ -43,8 +43,8 @@ class ResourceSliceTracker:
     def follow(self, change: Change[ResourceSlice]) -> None:
         """Do as :meth:`Lister.follow`, with patched slices."""
         self._followers.add(change)
-        for found in self:
-            change(None, found)
+        for published in self:
+            change(None, published)
 
     def _on_slice_change(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         before = after = None
@@ -83,10 +83,10 @@ class ResourceSliceTracker:
         """Return the slice with the taints of all rules, itself if there are none for it."""
         driver, pool = _place_of(published)
         places = [(driver, pool), (driver, None), (None, pool), (None, None)]
-        found = [rules for place in places if (rules := self._rules.get(place)) is not None]
-        if not found:
+        matching = [rules for place in places if (rules := self._rules.get(place)) is not None]
+        if not matching:
             return published
-        devices = tuple(_tainted(device, found) for device in published.spec.devices)
+        devices = tuple(_tainted(device, matching) for device in published.spec.devices)
         spec = msgspec.structs.replace(published.spec, devices=devices)
         return msgspec.structs.replace(published, spec=spec)
 
@@ -111,10 +111,10 @@ def _selector_of(rule: DeviceTaintRule) -> DeviceTaintSelector:
     return rule.spec.device_selector or DeviceTaintSelector()
 
 
-def _tainted(device: Device, found: list[dict[str | None, _Taints]]) -> Device:
+def _tainted(device: Device, matching: list[dict[str | None, _Taints]]) -> Device:
     """Append the taints of the rules for *device*, by name of the rule."""
     added: _Taints = {}
-    for rules in found:
+    for rules in matching:
         added |= rules.get(device.name, {})
         added |= rules.get(None, {})
     if not added:

@@ -32,14 +32,14 @@ class ValueIds(Generic[V]):
 
         Start with 0, and end with the value of 0 when the node goes.
         """
-        found = self._ids.get(value)
-        if found == old:
+        new = self._ids.get(value)
+        if new == old:
             return old
-        if found is None:
-            found = self._ids[value] = self._new(value)
-        self._uses[found] += 1
+        if new is None:
+            new = self._ids[value] = self._new(value)
+        self._uses[new] += 1
         self._release(old)
-        return found
+        return new
 
     def copy(self) -> "ValueIds[V]":
         """Return the same numbers, to be changed apart from these."""

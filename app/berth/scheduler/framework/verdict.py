@@ -85,13 +85,13 @@ class Verdict:
     def rows_with(self, code: Code) -> Mask:
         """Return the rows whose code is *code*; any rejection must be listed."""
         shape = self.rejections[0].where.shape
-        found, graver = np.zeros(shape, bool), np.zeros(shape, bool)
+        rows, graver = np.zeros(shape, bool), np.zeros(shape, bool)
         for rejection in self.rejections:
             if rejection.code is code:
-                found |= rejection.where
+                rows |= rejection.where
             elif _GRAVITY[rejection.code] > _GRAVITY[code]:
                 graver |= rejection.where
-        return found & ~graver
+        return rows & ~graver
 
     def within(self, rows: Mask) -> "Verdict":
         """Return this verdict for *rows* only, without the reasons that hold for none of them."""
@@ -104,11 +104,11 @@ class Verdict:
 
     def status_of(self, row: int) -> Status | None:
         """Put one row's answer into words; None: it passes."""
-        found = [r for r in self.rejections if r.where[row]]
-        if not found:
+        rejections = [r for r in self.rejections if r.where[row]]
+        if not rejections:
             return None
-        code = max((r.code for r in found), key=_GRAVITY.__getitem__)
-        return Status(code, tuple(r.reason for r in found))
+        code = max((r.code for r in rejections), key=_GRAVITY.__getitem__)
+        return Status(code, tuple(r.reason for r in rejections))
 
 
 _GRAVITY = {

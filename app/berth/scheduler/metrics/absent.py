@@ -14,7 +14,7 @@ ABSENT: Final[Mapping[str, str]] = {
     "disabled_metrics_total": (
         "berth leaves out the families that --disabled-metrics names, without counting them."
     ),
-    "hidden_metrics_total": "No family is deprecated.",
+    "hidden_metrics_total": "berth does not count the families that it hides.",
     "rest_client_exec_plugin_*": (
         "The Kubernetes client library runs credential plugins without metrics."
     ),

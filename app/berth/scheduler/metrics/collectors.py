@@ -12,6 +12,7 @@ from berth.runtime.metrics import number, numbers
 from berth.scheduler.metrics.families import berth, kube
 
 POD_POPPED: Final = "PodPopped"
+POD: Final = "pod"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 
@@ -47,6 +48,12 @@ class QueueCollector(Collector):
         yield numbers(
             kube.QUEUE_INCOMING_PODS,
             {(event, name): count for (name, event), count in incoming.items()},
+        )
+        # Without groups each pod is an entity of its own.
+        yield numbers(kube.QUEUED_ENTITIES, {(name, POD): size for name, size in pending.items()})
+        yield numbers(
+            kube.QUEUE_INCOMING_ENTITIES,
+            {(event, name, POD): count for (name, event), count in incoming.items()},
         )
         yield numbers(kube.UNSCHEDULABLE_PODS, queue.sub_queues.rejected_counts())
         in_flight = {POD_POPPED: 0, **queue.in_flight_counts()}
@@ -206,19 +213,21 @@ class ReflectorCollector(Collector):
         self._reflectors = reflectors
 
     def collect(self) -> Iterator[Metric]:
-        found = self._reflectors
-        yield numbers(berth.WATCHED_OBJECTS, {(p,): len(r.store) for p, r in found.items()})
-        yield numbers(berth.LISTS, {(p,): r.lists for p, r in found.items()})
-        yield numbers(berth.MALFORMED_OBJECTS, {(p,): r.malformed for p, r in found.items()})
+        reflectors = self._reflectors
+        yield numbers(berth.WATCHED_OBJECTS, {(p,): len(r.store) for p, r in reflectors.items()})
+        yield numbers(berth.LISTS, {(p,): r.lists for p, r in reflectors.items()})
+        yield numbers(berth.MALFORMED_OBJECTS, {(p,): r.malformed for p, r in reflectors.items()})
         unreadable = {
             (path, str(counts).lower()): sum(
-                each.counts is counts for each in reflector.unreadable.values()
+                unreadable.counts is counts for unreadable in reflector.unreadable.values()
             )
-            for path, reflector in found.items()
+            for path, reflector in reflectors.items()
             for counts in (True, False)
         }
         yield numbers(berth.UNREADABLE_OBJECTS, unreadable)
-        yield numbers(berth.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in found.items()})
+        yield numbers(
+            berth.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in reflectors.items()}
+        )
 
 
 class StuckLoop(Protocol):

@@ -46,6 +46,9 @@ class SchedulerMetrics(Collector):
         self._points = Histograms(kube.EXTENSION_POINT_DURATION)
         self._plugins = Histograms(kube.PLUGIN_DURATION)
         self._claims_created = Counters(kube.RESOURCE_CLAIM_CREATES)
+        self._shared_claims_created = Counters(kube.SHARED_RESOURCE_CLAIM_CREATES)
+        self._batch_rescores = Counters(kube.BATCH_RESCORE_ATTEMPTS)
+        self._batch_rescore_duration = Histograms(kube.BATCH_RESCORE_DURATION)
         self._volume_errors = Counters(kube.VOLUME_STAGE_ERRORS)
         self._device_waits = Counters(kube.DEVICE_WAITS)
         self._device_wait_duration = Histograms(kube.DEVICE_WAIT_DURATION)
@@ -166,8 +169,12 @@ class SchedulerMetrics(Collector):
         self._hint_duration.observe(seconds, event, outcome, plugin)
 
     def created_claim(self, status: str) -> None:
-        """A claim for extended resources was created (success), or was not (failure)."""
+        """A claim for extended resources was created (success), or was not (failure).
+
+        Such a claim belongs to a pod and asks for no administrative access.
+        """
         self._claims_created.add(status)
+        self._shared_claims_created.add(status, "false", "", "Pod")
 
     # What plugins report: the framework's Outcomes.
 

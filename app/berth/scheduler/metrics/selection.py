@@ -8,7 +8,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric, Sample
 
 from berth.kube import documents
+from berth.runtime.release import LATEST, EffectiveVersion
 from berth.scheduler.config.errors import ConfigError
+from berth.scheduler.metrics.process import declared
 
 UNEXPECTED: Final = "unexpected"
 """What a label value becomes that is not in the list of those allowed."""
@@ -18,31 +20,63 @@ AllowedValues = Mapping[tuple[str, str], frozenset[str]]
 
 
 class Selection(CollectorRegistry):
-    """A registry that leaves out some families, and merges label values that are not allowed."""
+    """A registry that leaves out some families, and merges label values that are not allowed.
+
+    Families are as the release has them that is emulated (1.37 spec N5).
+    """
 
     def __init__(
-        self, *, disabled: Iterable[str] = (), allowed: AllowedValues | None = None
+        self,
+        *,
+        version: EffectiveVersion = LATEST,
+        with_hidden: bool = False,
+        disabled: Iterable[str] = (),
+        allowed: AllowedValues | None = None,
     ) -> None:
+        """*with_hidden*: families that *version* has deprecated are shown, too."""
         super().__init__()
-        self._disabled = frozenset(disabled)
+        families = {family.name: family for family in declared()}
+        shown = {
+            name: family.in_version(version)
+            for name, family in families.items()
+            if family.is_shown(version, with_hidden=with_hidden)
+        }
+        self._disabled = frozenset(disabled) | (families.keys() - shown.keys())
+        self._help = {
+            name: family.help
+            for name, family in shown.items()
+            if family.help != families[name].help
+        }
         self._allowed = allowed or {}
         self._restricted = frozenset(family for family, _ in self._allowed)
 
     @classmethod
     def by_flags(
-        cls, *, disabled: Iterable[str], allow_labels: Iterable[str], manifest: bytes | None
+        cls,
+        *,
+        version: EffectiveVersion = LATEST,
+        with_hidden: bool = False,
+        disabled: Iterable[str],
+        allow_labels: Iterable[str],
+        manifest: bytes | None,
     ) -> Self:
         """Make the selection that the flags describe; *manifest* holds more of *allow_labels*.
 
         Raises ConfigError, which names the flag.
         """
-        return cls(disabled=disabled, allowed={**_of_manifest(manifest), **_of_flag(allow_labels)})
+        return cls(
+            version=version,
+            with_hidden=with_hidden,
+            disabled=disabled,
+            allowed={**_of_manifest(manifest), **_of_flag(allow_labels)},
+        )
 
     def collect(self) -> Iterator[Metric]:
         for metric in super().collect():
             name = _full_name(metric)
             if name in self._disabled:
                 continue
+            metric.documentation = self._help.get(name, metric.documentation)
             yield self._merged(name, metric) if name in self._restricted else metric
 
     def _merged(self, family: str, metric: Metric) -> Metric:
@@ -69,13 +103,13 @@ def _full_name(metric: Metric) -> str:
 
 
 def _of_flag(items: Iterable[str]) -> dict[tuple[str, str], frozenset[str]]:
-    flag, found = "--allow-metric-labels", {}
+    flag, labels = "--allow-metric-labels", {}
     for item in items:
         key, equals, values = item.partition("=")
         if not equals:
             raise ConfigError(flag, [f"{item!r} must be like metric,label=value,value"])
-        found[_key(key, flag)] = frozenset(values.strip("'\"").split(","))
-    return found
+        labels[_key(key, flag)] = frozenset(values.strip("'\"").split(","))
+    return labels
 
 
 def _of_manifest(text: bytes | None) -> dict[tuple[str, str], frozenset[str]]:

@@ -190,7 +190,7 @@ class PodGroupCycle:
                 status = _no_placement(1, status)
             return members, status
         first: tuple[Sequence[Member], GroupStatus] | None = None
-        found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
+        schedulable: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
         for placement in placements:
             tried: Sequence[Member] = [
                 Member(member.queued, member.profile, member.started, member.answer)
@@ -204,22 +204,26 @@ class PodGroupCycle:
             first = first or (tried, status)
             if status.result is not Result.UNSCHEDULABLE:
                 proposed = tuple(
-                    Assignment(each.queued.pod_info, each.host) for each in tried if each.host
+                    Assignment(member.queued.pod_info, member.host)
+                    for member in tried
+                    if member.host
                 )
-                found.append(
+                schedulable.append(
                     (PodGroupPlacement(placement, proposed, len(scheduled)), tried, status)
                 )
-        if not found:
+        if not schedulable:
             assert first is not None
             tried, status = first
             return tried, _no_placement(len(placements), status)
         index = 0
-        if len(found) > 1:
-            totals = run_placement_scores(profile, [each[0] for each in found], nodes)
+        if len(schedulable) > 1:
+            totals = run_placement_scores(
+                profile, [placement for placement, _, _ in schedulable], nodes
+            )
             if isinstance(totals, Status):
                 return members, GroupStatus(Result.ERROR, totals.message)
             index = self._steps.select_best(totals)
-        _, chosen, status = found[index]
+        _, chosen, status = schedulable[index]
         self._trial.place_again(chosen, nominations)
         return chosen, status
 
@@ -325,13 +329,13 @@ def _no_placement(number: int, first: GroupStatus) -> GroupStatus:
 
 
 def _failed(member: Member, status: Status) -> Failed:
-    found = FeasibleNodes.nowhere(Diagnosis(0))
-    return Failed(member.queued.pod_info, member.profile.name, found, status)
+    nowhere = FeasibleNodes.nowhere(Diagnosis(0))
+    return Failed(member.queued.pod_info, member.profile.name, nowhere, status)
 
 
 def _without_trial(member: Member, words: str) -> Unschedulable:
-    found = FeasibleNodes.nowhere(Diagnosis(0))
-    return Unschedulable(member.queued.pod_info, member.profile.name, found, KEEP, words=words)
+    nowhere = FeasibleNodes.nowhere(Diagnosis(0))
+    return Unschedulable(member.queued.pod_info, member.profile.name, nowhere, KEEP, words=words)
 
 
 def _forget_scores(members: Sequence[Member]) -> None:

@@ -102,23 +102,23 @@ class PodGroupPreemption:
         broken = set(self._budgets.filter_units_with_pdb_violation(units))
         needed = self._needed(group, key, profile)
         search = VictimSearch(self._steps, self._trial, members, needed=needed)
-        found = await search.run(
+        victims = await search.run(
             [unit for unit in units if unit in broken],
             [unit for unit in units if unit not in broken],
         )
-        if isinstance(found, GroupStatus):
+        if isinstance(victims, GroupStatus):
             return (
-                PodGroupPostFilterResult(found)
-                if found.result is Result.ERROR
-                else (_refused(status, found.message))
+                PodGroupPostFilterResult(victims)
+                if victims.result is Result.ERROR
+                else (_refused(status, victims.message))
             )
         current = self._groups.get(key.namespace, key.name)
         if current is None or current.metadata.uid != group.metadata.uid:
             return _not_found(key)
-        if not all(self._steps.extender_round.is_waiting(each.queued) for each in members):
+        if not all(self._steps.extender_round.is_waiting(member.queued) for member in members):
             return PodGroupPostFilterResult(status)  # without them it may not fit
-        self._evict(found, members, current)
-        hosts = {uid: To(node) for uid, node in found.hosts.items()}
+        self._evict(victims, members, current)
+        hosts = {uid: To(node) for uid, node in victims.hosts.items()}
         return PodGroupPostFilterResult(GroupStatus(Result.WAITING, status.message), hosts)
 
     async def _ask_extenders(
@@ -159,12 +159,12 @@ class PodGroupPreemption:
         scheduled = state.scheduled_pods_count if state is not None else 0
         return max((group.min_count or 0) - scheduled, 1)
 
-    def _evict(self, found: Victims, members: Sequence[Member], group: PodGroup) -> None:
+    def _evict(self, victims: Victims, members: Sequence[Member], group: PodGroup) -> None:
         self._steps.preemptions.prepare_group_async(
             group,
             [member.queued.pod_info for member in members],
             profile=members[0].profile.name,
-            victims=pods_of(found.units),
+            victims=pods_of(victims.units),
         )
 
     def _waits_for_victims(self, members: Sequence[Member], group: PodGroup) -> bool:

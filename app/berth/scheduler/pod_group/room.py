@@ -76,14 +76,14 @@ class Room:
         return True
 
     def _taken_by(self, template: PodTemplate) -> tuple[int, ...]:
-        found = self._taken.get(template)
-        if found is None:
-            found = (_PODS, *_amounts(template.requested, self._names))
-            self._taken[template] = found
-        return found
+        taken = self._taken.get(template)
+        if taken is None:
+            taken = (_PODS, *_amounts(template.requested, self._names))
+            self._taken[template] = taken
+        return taken
 
     def _room_in(self, free: tuple[int, ...]) -> int:
-        return max(min([have // each for have, each in zip(free, self._asked, strict=True)]), 0)
+        return max(min([have // asked for have, asked in zip(free, self._asked, strict=True)]), 0)
 
 
 def units_in_the_way(

@@ -5,7 +5,7 @@ them off again before anything else runs, so that nobody sees a trial.
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -224,6 +224,10 @@ class PodGroupTrial:
             return permit
         member.permit = permit.message if permit else ""
         return None
+
+    def without(self, uid: str) -> AbstractContextManager[None]:
+        """Have a pod that has a node not count in the block; see :meth:`Cache.without`."""
+        return self._steps.cache.without(uid)
 
     def place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Put *members* where their trial had put them: nothing has changed since."""

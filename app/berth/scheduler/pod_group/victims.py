@@ -136,7 +136,8 @@ class VictimSearch:
         await asyncio.sleep(0)
         self._trials_left -= 1
         members = [
-            Member(each.queued, each.profile, each.started, each.answer) for each in self._members
+            Member(member.queued, member.profile, member.started, member.answer)
+            for member in self._members
         ]
         nominator = self._steps.queue.nominator
         with self._steps.cache.without_all(pods_of(units)), ExitStack() as nominations:
@@ -148,7 +149,7 @@ class VictimSearch:
             raise _TrialFailedError(status)
         if status.result is not Result.SCHEDULED:
             return status
-        hosts = {each.queued.uid: each.host for each in members if each.host}
+        hosts = {member.queued.uid: member.host for member in members if member.host}
         if len(hosts) < len(self._hosts):
             return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
         self._gone, self._hosts, self._is_proved = dict.fromkeys(units), hosts, True

@@ -123,7 +123,7 @@ class Guard:
         is asked which events it registers, which happens here and only once.
         """
         if isinstance(plugin, EnqueueExtensions):
-            registered = [self._held(plugin, each) for each in plugin.events_to_register()]
+            registered = [self._held(plugin, event) for event in plugin.events_to_register()]
             self._put(plugin, "events_to_register", lambda: registered)
         for method, point in _SYNC.items():
             if hasattr(plugin, method) and not (
@@ -371,9 +371,9 @@ def _placements(answer: Any, args: tuple[Any, ...]) -> Any:
         return _status(answer, args) or Status.error("a Status of success is no placement")
     if not isinstance(answer, list | tuple):
         raise _wrong(answer, "a list of Placements or a Status")
-    for each in answer:
-        if not isinstance(each, Placement):
-            raise _wrong(each, "a Placement")
+    for placement in answer:
+        if not isinstance(placement, Placement):
+            raise _wrong(placement, "a Placement")
     return answer
 
 
@@ -388,7 +388,7 @@ def _placement_score(answer: Any, args: tuple[Any, ...]) -> Any:
 def _placement_scores(answer: Any, args: tuple[Any, ...]) -> Any:
     if isinstance(answer, Status):
         return _status(answer, args) or Status.error("a Status of success is no score")
-    scores = [_placement_score(each, args) for each in answer]
+    scores = [_placement_score(score, args) for score in answer]
     if len(scores) != len(args[0]):
         raise ValueError(f"{len(args[0])} scores are needed, got {len(scores)}")
     return scores

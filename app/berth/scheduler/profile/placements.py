@@ -32,10 +32,10 @@ def run_placement_generate(
 ) -> Sequence[Placement] | Status:
     """Return where the group may go, at least one placement; or why it may go nowhere."""
     for plugin in profile.placement_generates:
-        found = plugin.placement_generate(group, scheduled, EVERYWHERE, nodes)
-        if isinstance(found, Status):
-            return found.of(plugin.NAME)
-        return found or Status.unschedulable(NOWHERE).of(plugin.NAME)
+        placements = plugin.placement_generate(group, scheduled, EVERYWHERE, nodes)
+        if isinstance(placements, Status):
+            return placements.of(plugin.NAME)
+        return placements or Status.unschedulable(NOWHERE).of(plugin.NAME)
     return [EVERYWHERE]
 
 

@@ -137,14 +137,14 @@ class Profile:
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """List, per plugin that can reject a pod, the events that may change its mind."""
         rejecting = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
-        found: list[tuple[str, ClusterEventWithHint]] = []
+        hints: list[tuple[str, ClusterEventWithHint]] = []
         for plugin in self.plugins:
             if not isinstance(plugin, EnqueueExtensions):
                 if isinstance(plugin, rejecting):
-                    found.append((plugin.NAME, ClusterEventWithHint(ALL_EVENTS)))
+                    hints.append((plugin.NAME, ClusterEventWithHint(ALL_EVENTS)))
                 continue
-            found.extend((plugin.NAME, r) for r in plugin.events_to_register())
-        return found
+            hints.extend((plugin.NAME, r) for r in plugin.events_to_register())
+        return hints
 
     # Filtering.
 
@@ -450,7 +450,7 @@ class Profile:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        groups = parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
+        groups = parallel_groups(plugins) if side_by_side else ([plugin] for plugin in plugins)
         for group in groups:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])

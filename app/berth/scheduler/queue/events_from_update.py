@@ -9,7 +9,7 @@ from berth.scheduler.framework.events import ActionType, ClusterEvent, EventReso
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
     """Return what changed between *old* and *new*; a generic update if nothing that has a name."""
-    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD
+    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
     actions = []
     if old.metadata.labels != new.metadata.labels:
         actions.append(ActionType.UPDATE_POD_LABEL)

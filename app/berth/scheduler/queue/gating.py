@@ -56,17 +56,17 @@ class Gates:
         not count as a run of PreEnqueue: of hundreds of pods that wait for their victims, each may
         be asked about whenever one of the victims goes.
         """
-        found = []
+        admitted = []
         for key, queued in [*group.to_ask.items()]:
             if pre_check is not None and not pre_check(queued.pod):
                 continue
             profile = queued.pod.spec.scheduler_name
             status = _ask(self._by_name[profile, group.gate], queued)
             if status is None or status.code is Code.SUCCESS:
-                found.append(queued)
+                admitted.append(queued)
             elif isinstance(status, GatedUntilTold):
                 del group.to_ask[key]
-        return found
+        return admitted
 
 
 def _first_to_refuse(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from berth.scheduler.framework.events import (
     ClusterEventWithHint,
     EventResource,
     HintIndex,
+    LabelOf,
     QueueingHint,
     QueueingHintFn,
 )
@@ -64,8 +66,11 @@ class HintMap:
         *,
         clock: Clock,
         observe: ObserveHint,
+        label_of: LabelOf = attrgetter("label"),
     ) -> None:
+        """*label_of* names events in what is observed."""
         self._clock = clock
+        self._label_of = label_of
         self._observe = observe
         self.use(registrations)
 
@@ -79,12 +84,12 @@ class HintMap:
 
     def of(self, event: ClusterEvent) -> EventHints:
         """Return what is registered for *event*."""
-        found = self._known.get(event)
-        if found is None:
+        hints = self._known.get(event)
+        if hints is None:
             by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
             by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
             for profile, registered in self._registrations.items():
-                matching = [each for each in registered if each[1].event.matches(event)]
+                matching = [named for named in registered if named[1].event.matches(event)]
                 by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
                 for plugin, with_hint in matching:
                     indexes = by_rejector.setdefault((profile, plugin), ())
@@ -93,15 +98,21 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, event.label, by_profile, by_rejector)
+            found = EventHints(event, self._label_of(event), by_profile, by_rejector)
             self._known[event] = found
         return found
 
     def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
         """Return all that finds the pods that a plugin rejected, for any event."""
         profile, plugin = rejector
-        of_plugin = (each for name, each in self._registrations.get(profile, ()) if name == plugin)
-        return list(dict.fromkeys(index for each in of_plugin for index in each.indexes))
+        return list(
+            dict.fromkeys(
+                index
+                for name, registration in self._registrations.get(profile, ())
+                if name == plugin
+                for index in registration.indexes
+            )
+        )
 
     def strategy_after(
         self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo

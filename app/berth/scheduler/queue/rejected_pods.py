@@ -46,17 +46,17 @@ class RejectedPods(Generic[T]):
         """
         if indexes is None:
             return self._all
-        found: list[T] = []
+        rejected: list[T] = []
         for index in indexes:
             try:
                 keys = index.keys_of_event(old, new)
                 if keys is None:
                     return self._all
-                found += self._filed[index].candidates(keys)
+                rejected += self._filed[index].candidates(keys)
             except Exception:  # a bug in a plugin must not lose a pod: its hint is asked
                 log.exception("no keys of an event", extra={"plugin": self._rejector[1]})
                 return self._all
-        return found
+        return rejected
 
     def _keys_of_pod(self, index: HintIndex, pod: PodInfo) -> Choices:
         try:

@@ -2,20 +2,26 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
 from berth.runtime.clock import Clock
+from berth.runtime.release import Behaviour
+from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     CONFIG_RELOAD,
     FORCE_ACTIVATE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
+    TARGET_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
+    UNSCHEDULED_POD_ADD,
     ClusterEvent,
+    LabelOf,
+    label_of,
 )
 from berth.scheduler.framework.interface import PreEnqueuePlugin
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
@@ -42,7 +48,33 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
-_POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
+NOMINATES_GATED_PODS: Final = Behaviour(
+    "1.37",
+    "N3.8",
+    "The nomination of a pod that arrives gated keeps room for it.",
+)
+FLUSHES_GATED_PODS: Final = Behaviour(
+    "1.37",
+    "N3.9",
+    "PreEnqueue plugins are asked again every 30 seconds about a pod that is gated for 5 minutes.",
+)
+
+
+class QueueBehaviour(msgspec.Struct, frozen=True):
+    """What the queue does by release."""
+
+    nominates_gated_pods: bool = True
+    flushes_gated_pods: bool = True
+    label_of: LabelOf = label_of(enabled_features({}))
+
+    @classmethod
+    def of(cls, features: Container[object]) -> "QueueBehaviour":
+        return cls(
+            NOMINATES_GATED_PODS in features, FLUSHES_GATED_PODS in features, label_of(features)
+        )
+
+
+LATEST: Final = QueueBehaviour()
 
 
 class SchedulingQueue:
@@ -69,6 +101,7 @@ class SchedulingQueue:
         observers: Mapping[str, PluginObserver] | None = None,
         signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
+        behaviour: QueueBehaviour = LATEST,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
@@ -86,7 +119,9 @@ class SchedulingQueue:
         self.nominator = Nominator(pod_lookup)
         self._known = known = FailureCache(signature_profiles, self.nominator)
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
-        self._hints = HintMap(hints, clock=clock, observe=observe_hint)
+        self._behaviour = behaviour
+        self._pod_added = behaviour.label_of(UNSCHEDULED_POD_ADD)
+        self._hints = HintMap(hints, clock=clock, observe=observe_hint, label_of=behaviour.label_of)
         self._unschedulable = UnschedulablePods(
             known.signature_of, known.signature_for_hints, self._hints.indexes_of
         )
@@ -142,7 +177,7 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """Add a new pod to the active queue, or gate it. A pod of the same key is replaced."""
-        self._add(pod, _POD_ADD)
+        self._add(pod, self._pod_added)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take over a changed pod; the change may be what it waited for.
@@ -174,7 +209,10 @@ class SchedulingQueue:
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
         else:
-            self._add(new, _POD_UPDATE)
+            # Since 1.37 it counts as if it was added (1.37 spec N3.8).
+            is_new = self._behaviour.nominates_gated_pods
+            event = UNSCHEDULED_POD_ADD if is_new else TARGET_POD_UPDATE
+            self._add(new, self._behaviour.label_of(event))
 
     def delete(self, pod: Pod) -> None:
         """Forget a pod that is gone or bound, wherever it waits; in flight it stays."""
@@ -208,7 +246,7 @@ class SchedulingQueue:
         """Let a pod wait with its history where it waited in the queue of another scheduler."""
         match sub_queue:
             case SubQueue.ACTIVE:
-                self._push_active(queued, _POD_ADD)
+                self._push_active(queued, self._pod_added)
             case SubQueue.BACKOFF:
                 self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
@@ -340,7 +378,7 @@ class SchedulingQueue:
         """Try again the unschedulable pods that *event*, on *old* and *new*, may help.
 
         Only pods for which *pre_check* is true, if it is given. Gated pods are considered if their
-        gating plugin registered the event, never for the wildcard event. Pods in backoff stay
+        gating plugin registered the event, not for the wildcard event. Pods in backoff stay
         there. For pods in flight the event is kept in case their attempt fails. Hints are asked
         once for all pods with the same signature and rejectors, if their indexes find these.
         """
@@ -364,13 +402,24 @@ class SchedulingQueue:
             self._leave_backoff(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable_pods_leftover(self) -> None:
-        """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
+        """Try again the pods that waited longer than *max_in_unschedulable*.
+
+        A gated pod waits on unless its gate lets it in now; before FLUSHES_GATED_PODS, it is not
+        looked at.
+        """
         hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
         latest = self._clock.now() - self._max_in_unschedulable
-        overdue = [each for each in self._unschedulable.not_gated() if each.timestamp < latest]
+        waiting: Iterable[QueuedPodInfo] = (
+            self._unschedulable
+            if self._behaviour.flushes_gated_pods
+            else self._unschedulable.not_gated()
+        )
+        overdue = [queued for queued in waiting if queued.timestamp < latest]
         for queued in overdue:
             queued.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
+            if queued.gating_plugin:
+                queued.was_flushed_from_unschedulable = False
         if overdue:
             self._in_flight.record(hints, old=None, new=None)
 
@@ -414,7 +463,10 @@ class SchedulingQueue:
     def _add(self, pod: Pod, label: str) -> None:
         self._remove(pod.key)
         queued = QueuedPodInfo(PodInfo(pod), timestamp=self._clock.now())
-        if self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
+        if self._behaviour.nominates_gated_pods:
+            self.nominator.add_nominated_pod(queued.pod_info)
+            self._requeue(queued, QueueingStrategy.IMMEDIATELY, label)
+        elif self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
             self.nominator.add_nominated_pod(queued.pod_info)
 
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
@@ -461,7 +513,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [each for each in waiting if check(each.pod)]
+            waiting = [queued for queued in waiting if check(queued.pod)]
         if not waiting:
             return
         one = next(iter(waiting))

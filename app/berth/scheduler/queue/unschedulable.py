@@ -98,10 +98,10 @@ class UnschedulablePods:
 
     def remove(self, key: str) -> SignatureGroup | None:
         """Take out the pod of *key*; return what is left of its group."""
-        found = self._pods.pop(key, None)
-        if found is None:
+        entry = self._pods.pop(key, None)
+        if entry is None:
             return None
-        queued, group = found
+        queued, group = entry
         self._gated -= bool(queued.gating_plugin)
         del group.pods[key]
         group.to_ask.pop(key, None)
@@ -121,19 +121,19 @@ class UnschedulablePods:
             group.to_ask[key] = queued
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        found = self._pods.get(key)
-        return None if found is None else found[0]
+        entry = self._pods.get(key)
+        return None if entry is None else entry[0]
 
     def that_may_be_helped(self, hints: EventHints, *, old: Any, new: Any) -> list[SignatureGroup]:
         """Return the pods whose hints are to be asked about an event, each once, oldest first."""
         if not self._by_rejector:  # as while the nodes are listed
             return []
-        found: set[SignatureGroup] = set()
+        groups: set[SignatureGroup] = set()
         for rejector, indexes in hints.by_rejector.items():
             rejected = self._by_rejector.get(rejector)
             if rejected is not None:
-                found.update(rejected.found_by(indexes, old, new))
-        return sorted(found, key=_number)
+                groups.update(rejected.found_by(indexes, old, new))
+        return sorted(groups, key=_number)
 
     def not_gated(self) -> list[QueuedPodInfo]:
         return [queued for queued in self if not queued.gating_plugin]
@@ -151,7 +151,7 @@ class UnschedulablePods:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if pods and index disagree; for tests and debugging."""
-        found: dict[Hashable, set[str]] = {}
+        keys_of_groups: dict[Hashable, set[str]] = {}
         for key, (queued, group) in self._pods.items():
             assert queued.key == key, (queued.key, key)
             assert queued.unschedulable_plugins or queued.pending_plugins, (
@@ -163,8 +163,8 @@ class UnschedulablePods:
             assert group.gate == queued.gating_plugin, key
             assert group.gate or not group.to_ask, key
             assert group.to_ask.items() <= group.pods.items(), key
-            found.setdefault(group.key, set()).add(key)
-        assert {key: set(group.pods) for key, group in self._groups.items()} == found
+            keys_of_groups.setdefault(group.key, set()).add(key)
+        assert {key: set(group.pods) for key, group in self._groups.items()} == keys_of_groups
         by_rejector: dict[Rejector, set[SignatureGroup]] = {}
         for group in self._groups.values():
             for rejector in group.rejectors:

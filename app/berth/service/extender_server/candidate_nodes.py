@@ -67,8 +67,8 @@ class SentNodes(NamedTuple):
 def named(nodes: NodeTable, names: Sequence[str]) -> CandidateNodes:
     """Find the nodes of these names in *nodes*."""
     row_of = nodes.row_of if len(names) < MANY else _row_of(nodes)
-    found = map(row_of.get, names, repeat(NO_ROW))
-    return CandidateNodes(nodes, names, np.fromiter(found, np.intp, len(names)))
+    rows = map(row_of.get, names, repeat(NO_ROW))
+    return CandidateNodes(nodes, names, np.fromiter(rows, np.intp, len(names)))
 
 
 def _row_of(nodes: NodeTable) -> dict[str, int]:
@@ -85,8 +85,12 @@ def _row_of(nodes: NodeTable) -> dict[str, int]:
 
 def listed(nodes: NodeTable, names: bytes) -> CandidateNodes:
     """Find the nodes of a JSON array of names in *nodes*. Raises ExtenderArgsError."""
-    found = _lists(nodes).get(names)
-    return named(nodes, read_names(names, most=most_nodes(nodes))) if found is None else found
+    candidates = _lists(nodes).get(names)
+    return (
+        named(nodes, read_names(names, most=most_nodes(nodes)))
+        if candidates is None
+        else candidates
+    )
 
 
 def most_nodes(known: NodeTable) -> int:

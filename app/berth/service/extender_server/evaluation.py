@@ -118,13 +118,13 @@ _UNKNOWN: Final = _Cause.of(NOT_KNOWN)
 
 def _causes(diagnosis: Diagnosis) -> dict[int, _Cause]:
     """Put into words why rows were rejected, each distinct set of reasons once."""
-    found: dict[int, _Cause] = {}
+    causes: dict[int, _Cause] = {}
     for _, verdict in diagnosis.verdicts:
         rejected = verdict.rejected()
         if rejected is not None:
-            found.update(_causes_of(verdict, np.flatnonzero(rejected)))
-    found.update((row, _Cause.of(status)) for row, status in diagnosis.statuses.items())
-    return found
+            causes.update(_causes_of(verdict, np.flatnonzero(rejected)))
+    causes.update((row, _Cause.of(status)) for row, status in diagnosis.statuses.items())
+    return causes
 
 
 def _causes_of(verdict: Verdict, rows: NDArray[np.intp]) -> dict[int, _Cause]:

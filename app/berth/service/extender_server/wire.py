@@ -119,7 +119,7 @@ def read_preemption_args(body: bytes) -> ExtenderPreemptionArgs:
         if raw is not None:
             of_node = _value(name, raw, dict[str, msgspec.Raw])
             victims = {
-                node: _uids(f"{name}[{node!r:.100}]", each) for node, each in of_node.items()
+                node: _uids(f"{name}[{node!r:.100}]", victims) for node, victims in of_node.items()
             }
             return ExtenderPreemptionArgs(_pod(said), victims)
     raise ExtenderArgsError("neither NodeNameToVictims nor NodeNameToMetaVictims is given")
@@ -161,15 +161,15 @@ def _uids(where: str, victims: msgspec.Raw) -> list[str]:
     if pods is None:
         return []
     where = f"{where}.Pods"
-    found = []
+    uids = []
     for i, raw in enumerate(_value(where, pods, list[msgspec.Raw])):
         pod = _fields(f"{where}[{i}]", raw)
         if "metadata" in pod:
             pod = _fields(f"{where}[{i}].metadata", pod["metadata"])
         if "uid" not in pod:
             raise ExtenderArgsError(f"{where}[{i}] has no uid")
-        found.append(_value(f"{where}[{i}].uid", pod["uid"], str))
-    return found
+        uids.append(_value(f"{where}[{i}].uid", pod["uid"], str))
+    return uids
 
 
 def _fields(where: str, raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:

@@ -223,7 +223,7 @@ class LeaderElector:
                 await asyncio.wait((period, *tries), return_when=asyncio.FIRST_COMPLETED)
                 ended = {try_ for try_ in tries if try_.done()}
                 tries -= ended
-                results = [each.result() for each in ended]
+                results = [task.result() for task in ended]
                 if any(results) or not self._candidate.is_holder:
                     return True
                 if period.done():

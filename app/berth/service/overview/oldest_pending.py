@@ -43,19 +43,21 @@ class OldestPending:
             return
         waiting = [*self._sub_queues]
         self._next_look = now + len(waiting) // PIECE
-        found: list[_Found] = []
+        oldest_yet: list[_Found] = []
         num_long, is_long = 0, self._clock.now() - LONG
         async for some in in_turns(waiting):
-            tried = [(each.pending_since, each) for each in some if not each.gating_plugin]
+            tried = [(queued.pending_since, queued) for queued in some if not queued.gating_plugin]
             num_long += sum(since < is_long for since, _ in tried)
-            newest = found[-1].since if len(found) == TOLD else float("inf")
-            older = [(since, each) for since, each in tried if since < newest]
+            newest = oldest_yet[-1].since if len(oldest_yet) == TOLD else float("inf")
+            older = [(since, queued) for since, queued in tried if since < newest]
             oldest = sorted(since for since, _ in older)[:TOLD]
             among = (
-                _Found(since, each.key, each.uid) for since, each in older if since <= oldest[-1]
+                _Found(since, queued.key, queued.uid)
+                for since, queued in older
+                if since <= oldest[-1]
             )
-            found = nsmallest(TOLD, chain(found, among))
-        self._found, self.long_pending = found, num_long
+            oldest_yet = nsmallest(TOLD, chain(oldest_yet, among))
+        self._found, self.long_pending = oldest_yet, num_long
 
     def oldest(self) -> tuple[PendingPod, ...]:
         """Return the oldest, oldest first, without those that wait no more."""

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from berth.kube.client.writes.lanes import Lane, WriteLanes
-from berth.runtime.clock import Clock, rfc3339
+from berth.runtime.clock import rfc3339
 from berth.scheduler.core.live_configuration import LiveConfiguration
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import CPU, MEMORY
 from berth.scheduler.metrics.loop_lag import PERIOD, each_period
 from berth.scheduler.metrics.overview import Numbers, PendingPod, Problem, Rings, Sample, Series
 from berth.scheduler.queue.sub_queues import SubQueue
-from berth.scheduler.schedule_one import Scheduler
 from berth.service.overview.oldest_pending import LONG, OldestPending
 
 SHORTEST: Final = PERIOD / 2
@@ -41,24 +41,22 @@ class Sampler:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        view: SchedulerView,
         *,
         lanes: WriteLanes,
         live: LiveConfiguration,
         attempts: Callable[[], Mapping[str, float]],
         state: State,
-        clock: Clock,
     ) -> None:
         """*attempts* counts them by result."""
-        self._scheduler = scheduler
+        self._view, self._clock = view, view.clock
         self._lanes = lanes
         self._live = live
         self._attempts = attempts
         self._state = state
-        self._clock = clock
-        self._oldest = OldestPending(scheduler.queue.sub_queues, clock=clock)
+        self._oldest = OldestPending(view.queue.sub_queues, clock=view.clock)
         self._counted = dict(attempts())
-        self._counted_at = clock.monotonic()
+        self._counted_at = view.clock.monotonic()
         self._per_second: Mapping[str, float] = {}
         self._rings = Rings()
         self._latest: Sample | None = None
@@ -132,11 +130,11 @@ class Sampler:
         self._changed = asyncio.Event()
 
     def _numbers(self, lag: float, oldest: tuple[PendingPod, ...]) -> Numbers:
-        scheduler, lanes = self._scheduler, self._lanes.stats
-        pending, cached = scheduler.queue.sub_queues.pending_counts(), scheduler.cache.counts()
-        waiting = sum(binding.waiting is not None for binding in scheduler.bindings)
+        view, lanes = self._view, self._lanes.stats
+        pending, cached = view.queue.sub_queues.pending_counts(), view.cache.counts()
+        waiting = sum(binding.waiting is not None for binding in view.bindings)
         rates = self._rates()
-        table = scheduler.cache.table
+        table = view.cache.table
         allocatable, requested = (
             [int(column[index].sum(where=table.exists)) for index in (CPU, MEMORY)]
             for column in (table.allocatable, table.requested)
@@ -147,7 +145,7 @@ class Sampler:
             unschedulable=pending[SubQueue.UNSCHEDULABLE],
             gated=pending[SubQueue.GATED],
             waiting=waiting,
-            binding=len(scheduler.bindings) - waiting,
+            binding=len(view.bindings) - waiting,
             bound=cached["pods"] - cached["assumed_pods"],
             long_pending=self._oldest.long_pending,
             oldest_pending_seconds=oldest[0].age_seconds if oldest else 0.0,
@@ -218,7 +216,7 @@ def problems(
     if stale:
         yield Problem(stale[0].upper() + stale[1:])
     if numbers.leading and numbers.long_pending:
-        named = [each.pod for each in oldest if each.age_seconds > LONG][:PODS_NAMED]
+        named = [pending.pod for pending in oldest if pending.age_seconds > LONG][:PODS_NAMED]
         pods = "1 pod has" if numbers.long_pending == 1 else f"{numbers.long_pending} pods have"
         yield Problem(f"{pods} been pending for more than {LONG / 60:.0f} minutes", tuple(named))
     if errors := round(recent_errors):

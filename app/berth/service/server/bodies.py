@@ -27,7 +27,7 @@ def require_json(request: Request) -> None:
     they like. For JSON the browser asks first (CORS), and berth does not allow it.
     """
     given = request.headers.getlist("content-type")
-    if [each.partition(";")[0].strip().lower() for each in given] != [JSON]:
+    if [content_type.partition(";")[0].strip().lower() for content_type in given] != [JSON]:
         shown = ", ".join(given)[:LONGEST_SHOWN]
         raise BodyError(415, f"Content-Type: {shown!r}: must be {JSON}")
 

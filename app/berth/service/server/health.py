@@ -140,13 +140,13 @@ def _include(
         name=probe,
     )
     async def all_checks(verbose: _Verbose = None, exclude: _Excluded = None) -> PlainTextResponse:
-        found = report(probe, checks, excluded=exclude or (), verbose=verbose is not None)
-        for name, problem in found.results.items():
+        answer = report(probe, checks, excluded=exclude or (), verbose=verbose is not None)
+        for name, problem in answer.results.items():
             metrics.answered(name, probe, healthy=not problem)
-        if found.code != 200:
-            failed = {name: problem for name, problem in found.results.items() if problem}
+        if answer.code != 200:
+            failed = {name: problem for name, problem in answer.results.items() if problem}
             log.debug("health check failed", extra={"probe": probe, "failed": failed})
-        return PlainTextResponse(found.text, found.code, headers=_NOSNIFF)
+        return PlainTextResponse(answer.text, answer.code, headers=_NOSNIFF)
 
     for name, check in checks.items():
         _include_one(router, probe, name, check)
@@ -161,5 +161,5 @@ def _include_one(router: APIRouter, probe: str, name: str, check: Check) -> None
         name=f"{probe} {name}",
     )
     async def one_check() -> PlainTextResponse:
-        found = report_one(check)
-        return PlainTextResponse(found.text, found.code, headers=_NOSNIFF)
+        answer = report_one(check)
+        return PlainTextResponse(answer.text, answer.code, headers=_NOSNIFF)

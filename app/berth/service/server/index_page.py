@@ -41,7 +41,7 @@ def is_for_people(accept: str) -> bool:
 
     Programs ask for everything, or for JSON.
     """
-    return any(each.type == HTML and each.quality > 0 for each in accepted(accept))
+    return any(media.type == HTML and media.quality > 0 for media in accepted(accept))
 
 
 def index_page(title: str, paths: Iterable[str], *, about: str) -> str:

@@ -11,7 +11,7 @@ def inlined(schema: Schema) -> Schema:
 
     def resolved(part: Any) -> Any:
         if isinstance(part, list):
-            return [resolved(each) for each in part]
+            return [resolved(item) for item in part]
         if not isinstance(part, dict):
             return part
         if "$ref" in part:
@@ -19,5 +19,5 @@ def inlined(schema: Schema) -> Schema:
             return resolved({**of, **{key: part[key] for key in part if key != "$ref"}})
         return {key: resolved(value) for key, value in part.items()}
 
-    found: Schema = resolved(schema)
-    return found
+    whole: Schema = resolved(schema)
+    return whole

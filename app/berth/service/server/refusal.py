@@ -19,23 +19,27 @@ class Refusal(BaseModel):
     detail: str
 
 
-def problems(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def problems(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the first of Pydantic's findings in FastAPI's form, without what was sent."""
     shown = [
-        {"type": each["type"], "loc": [_cut(part) for part in each["loc"]], "msg": each["msg"]}
-        for each in found[:MOST_PROBLEMS]
+        {
+            "type": problem["type"],
+            "loc": [_cut(part) for part in problem["loc"]],
+            "msg": problem["msg"],
+        }
+        for problem in errors[:MOST_PROBLEMS]
     ]
-    if len(found) > MOST_PROBLEMS:
-        more = f"and {len(found) - MOST_PROBLEMS} problems more"
+    if len(errors) > MOST_PROBLEMS:
+        more = f"and {len(errors) - MOST_PROBLEMS} problems more"
         shown.append({"type": "too_many", "loc": [], "msg": more})
     return shown
 
 
-def in_words(found: Sequence[Mapping[str, Any]]) -> str:
+def in_words(errors: Sequence[Mapping[str, Any]]) -> str:
     """Return the same as one line, as in ``templates[0].manifest: Field required; ...``."""
     return "; ".join(
         f"{_path(problem['loc'])}: {problem['msg']}" if problem["loc"] else problem["msg"]
-        for problem in problems(found)
+        for problem in problems(errors)
     )
 
 

@@ -87,4 +87,6 @@ def _ending(name: str) -> str:
 
 
 def _header(scope: Scope, name: bytes) -> str:
-    return b",".join(value for each, value in scope["headers"] if each == name).decode("latin-1")
+    return b",".join(value for header, value in scope["headers"] if header == name).decode(
+        "latin-1"
+    )

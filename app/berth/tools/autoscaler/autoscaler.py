@@ -144,12 +144,12 @@ class ClusterAutoscaler:
 
     def sizes(self) -> list[GroupSize]:
         """Return how large each group is."""
-        found = []
+        sizes = []
         for group in self._groups:
             upcoming = self._upcoming.get(group.name, 0)
             size = self._cloud.target_size(group.name)
-            found.append(GroupSize(group.name, size - upcoming, upcoming, group.max_size))
-        return found
+            sizes.append(GroupSize(group.name, size - upcoming, upcoming, group.max_size))
+        return sizes
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -177,8 +177,8 @@ class ClusterAutoscaler:
         snapshot = self._take_snapshot()
         if not snapshot.daemon_sets:
             body = await self._client.request("GET", DAEMON_SETS_PATH)
-            found = decode(body, source=DAEMON_SETS_PATH).daemon_sets
-            snapshot = replace(snapshot, daemon_sets=found)
+            daemon_sets = decode(body, source=DAEMON_SETS_PATH).daemon_sets
+            snapshot = replace(snapshot, daemon_sets=daemon_sets)
         view = ClusterView(snapshot, self._pods.store)
         self._note_registered(view, monotonic)
         groups = self._group_states(view, monotonic)
@@ -223,7 +223,7 @@ class ClusterAutoscaler:
             self._fail(Failure(group, tuple(names), TIMED_OUT, message))
 
     def _group_states(self, view: ClusterView, now: float) -> list[GroupState]:
-        found = []
+        states = []
         for group in self._groups:
             instances = self._cloud.of_group(group.name)
             upcoming = sum(instance.name not in view.nodes for instance in instances)
@@ -232,14 +232,14 @@ class ClusterAutoscaler:
                 self._growing.discard(group.name)
                 self._backoffs.succeed(group.name)
             backoff = self._backoffs.of(group.name, now=now)
-            found.append(GroupState(group, len(instances), upcoming, backoff))
-        return found
+            states.append(GroupState(group, len(instances), upcoming, backoff))
+        return states
 
     def _carry_out(
         self, actions: Sequence[Action], view: ClusterView, tasks: asyncio.TaskGroup, now: float
     ) -> None:
-        unhelped = [each for each in actions if isinstance(each, NotTriggered)]
-        self._told = {each.pod: self._told.get(each.pod, ("", 0.0)) for each in unhelped}
+        unhelped = [action for action in actions if isinstance(action, NotTriggered)]
+        self._told = {action.pod: self._told.get(action.pod, ("", 0.0)) for action in unhelped}
         for action in actions:
             match action:
                 case ScaleUp():
@@ -380,8 +380,8 @@ class ClusterAutoscaler:
         return [msgspec.json.decode(item, type=Node) for item in head.items]
 
     def _grace(self, pod: Pod) -> int | None:
-        found = self._pods.store.get(pod.key)
-        return found.spec.termination_grace_period_seconds if found is not None else None
+        current = self._pods.store.get(pod.key)
+        return current.spec.termination_grace_period_seconds if current is not None else None
 
 
 class _Ignore:

@@ -41,5 +41,5 @@ class Backoffs:
 
     def of(self, group: str, *, now: float) -> Backoff | None:
         """Return the rest that *group* takes now."""
-        found = self._backoffs.get(group)
-        return found if found is not None and found.until > now else None
+        backoff = self._backoffs.get(group)
+        return backoff if backoff is not None and backoff.until > now else None

@@ -104,13 +104,14 @@ class Cloud:
 
         Raises ValueError if the group would be larger than its maximum.
         """
-        found = self.groups[group]
+        node_group = self.groups[group]
         size = self.target_size(group) + delta
-        if delta < 1 or size > found.max_size:
-            raise ValueError(f"size increase too large, desired:{size} max:{found.max_size}")
-        due_at = now + found.provision_seconds
+        if delta < 1 or size > node_group.max_size:
+            raise ValueError(f"size increase too large, desired:{size} max:{node_group.max_size}")
+        due_at = now + node_group.provision_seconds
         return [
-            self._new(self._free_name(found), group, now, due_at=due_at).name for _ in range(delta)
+            self._new(self._free_name(node_group), group, now, due_at=due_at).name
+            for _ in range(delta)
         ]
 
     def delete(self, name: str) -> None:

@@ -55,25 +55,23 @@ class ClusterView:
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
-        found = self.snapshot.objects.get("Node", ())
-        return {each.name: each for each in found if isinstance(each, Node)}
+        nodes = self.snapshot.objects.get("Node", ())
+        return {obj.name: obj for obj in nodes if isinstance(obj, Node)}
 
     @cached_property
     def pods(self) -> Mapping[str, Pod]:
         """Pods that have not finished, by key."""
-        found = self.snapshot.objects.get("Pod", ())
-        return {
-            each.key: each for each in found if isinstance(each, Pod) and not each.is_terminated
-        }
+        pods = self.snapshot.objects.get("Pod", ())
+        return {obj.key: obj for obj in pods if isinstance(obj, Pod) and not obj.is_terminated}
 
     @cached_property
     def pods_on(self) -> Mapping[str, list[Pod]]:
         """By node."""
-        found: dict[str, list[Pod]] = {}
+        by_node: dict[str, list[Pod]] = {}
         for pod in self.pods.values():
             if pod.spec.node_name:
-                found.setdefault(pod.spec.node_name, []).append(pod)
-        return found
+                by_node.setdefault(pod.spec.node_name, []).append(pod)
+        return by_node
 
     @cached_property
     def state(self) -> object:

@@ -168,14 +168,14 @@ class Drainer:
     async def _are_gone(self, removal: RemoveNode) -> bool:
         for pod in removal.pods:
             try:
-                found = msgspec.json.decode(await self._client.request("GET", path_of(pod)))
+                current = msgspec.json.decode(await self._client.request("GET", path_of(pod)))
             except NotFoundError:
                 continue
             except ApiError as exc:
                 log.debug("cannot look for pod", extra={"pod": pod.key, "error": str(exc)})
                 return False
-            is_same = found["metadata"]["uid"] == pod.metadata.uid
-            if is_same and found["spec"].get("nodeName") == removal.node:
+            is_same = current["metadata"]["uid"] == pod.metadata.uid
+            if is_same and current["spec"].get("nodeName") == removal.node:
                 return False
         return True
 

@@ -87,8 +87,8 @@ def _has_budget(view: ClusterView, pod: Pod) -> bool:
 
 
 def _budgets(view: ClusterView) -> Iterable[PodDisruptionBudget]:
-    found = view.snapshot.objects.get("PodDisruptionBudget", ())
-    return (each for each in found if isinstance(each, PodDisruptionBudget))
+    budgets = view.snapshot.objects.get("PodDisruptionBudget", ())
+    return (obj for obj in budgets if isinstance(obj, PodDisruptionBudget))
 
 
 def _matches(budget: PodDisruptionBudget, pod: Pod) -> bool:

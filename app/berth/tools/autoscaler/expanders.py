@@ -50,7 +50,7 @@ def best_option(
 def _best(options: Sequence[Option], cost: Callable[[Option], float]) -> list[Option]:
     costs = [cost(option) for option in options]
     least = min(costs)
-    return [option for option, each in zip(options, costs, strict=True) if each == least]
+    return [option for option, cost in zip(options, costs, strict=True) if cost == least]
 
 
 def _waste(option: Option) -> float:

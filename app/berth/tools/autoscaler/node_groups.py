@@ -169,9 +169,9 @@ def read(paths: Iterable[Path]) -> NodeGroups:
                 raise NodeGroupError(f"{path}: {CLUSTER_AUTOSCALER}: there are two")
             else:
                 options = autoscaling_options(manifest, source=str(path))
-    found = NodeGroups(tuple(groups.values()), options or AutoscalingOptions())
-    _check_prices(found)
-    return found
+    node_groups = NodeGroups(tuple(groups.values()), options or AutoscalingOptions())
+    _check_prices(node_groups)
+    return node_groups
 
 
 def node_group(manifest: Mapping[str, Any], *, source: str) -> NodeGroup:
@@ -232,10 +232,10 @@ def _in_words(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f": {error}"
     told = []
-    for each in error.errors(include_url=False, include_context=False):
-        path = "".join(f".{part}" for part in each["loc"])
-        value = "" if each["type"] == "missing" or not path else f" {each['input']!r:.80}:"
-        told.append(f"{path}:{value} {each['msg'].removeprefix('Value error, ')}")
+    for problem in error.errors(include_url=False, include_context=False):
+        path = "".join(f".{part}" for part in problem["loc"])
+        value = "" if problem["type"] == "missing" or not path else f" {problem['input']!r:.80}:"
+        told.append(f"{path}:{value} {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(told)
 
 
@@ -245,10 +245,10 @@ def _only(manifest: Mapping[str, Any], fields: Sequence[str], *, at: str) -> Non
             raise NodeGroupError(f"{at}: {name}: unknown field")
 
 
-def _check_prices(found: NodeGroups) -> None:
-    if PRICE not in found.options.expanders:
+def _check_prices(node_groups: NodeGroups) -> None:
+    if PRICE not in node_groups.options.expanders:
         return
-    for group in found.groups:
+    for group in node_groups.groups:
         if group.price is None:
             at = f"{NODE_GROUP} {group.name!r}: spec.price"
             raise NodeGroupError(f"{at}: needed: the expander {PRICE!r} compares prices")

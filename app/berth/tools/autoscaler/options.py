@@ -141,5 +141,7 @@ class AutoscalingOptions(BaseModel):
 
 def flags() -> Mapping[str, Any]:
     """Return the schema of each option, by the name of its flag."""
-    found: Mapping[str, Any] = AutoscalingOptions.model_json_schema(by_alias=True)["properties"]
-    return found
+    properties: Mapping[str, Any] = AutoscalingOptions.model_json_schema(by_alias=True)[
+        "properties"
+    ]
+    return properties

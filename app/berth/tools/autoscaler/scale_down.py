@@ -153,10 +153,10 @@ class ScaleDownPlanner:
             find_removable=NodeChoice(names=list(candidates)),
             group_by=[],
         )
-        found = self.simulation.answer(question, view.snapshot).removable
-        assert found is not None
-        stays = {name: stay.why for stay in found.stays for name in stay.nodes}
-        self._last = (state, {node.node for node in found.nodes}, stays)
+        removable = self.simulation.answer(question, view.snapshot).removable
+        assert removable is not None
+        stays = {name: stay.why for stay in removable.stays for name in stay.nodes}
+        self._last = (state, {node.node for node in removable.nodes}, stays)
         return self._last[1:]
 
     def _is_cooling_down(self, removals: Removals, now: float) -> bool:
@@ -198,7 +198,9 @@ class ScaleDownPlanner:
             room[group] -= 1
         under_way = removals.in_progress.values()
         at_once = self.options.max_scale_down_parallelism - len(removals.in_progress)
-        drains = self.options.max_drain_parallelism - sum(not each.is_empty for each in under_way)
+        drains = self.options.max_drain_parallelism - sum(
+            not removal.is_empty for removal in under_way
+        )
         chosen = empty[: max(at_once, 0)]
         chosen += drained[: max(min(drains, at_once - len(chosen)), 0)]
         return self._confirmed(view, removals, chosen, monotonic)
@@ -211,23 +213,23 @@ class ScaleDownPlanner:
         monotonic: float,
     ) -> list[RemoveNode]:
         """Return *chosen*, or none if the pods do not fit without exactly these nodes."""
-        if not any(each.pods for each in chosen):
+        if not any(candidate.pods for candidate in chosen):
             return list(chosen)
         question = Question(
             cordon_nodes=_leaving(view, removals),
-            remove_nodes=NodeChoice(names=[each.node for each in chosen]),
+            remove_nodes=NodeChoice(names=[candidate.node for candidate in chosen]),
             group_by=[],
         )
         answer = self.simulation.answer(question, view.snapshot)
-        moving = {pod.key for each in chosen for pod in each.pods}
+        moving = {pod.key for candidate in chosen for pod in candidate.pods}
         if moving <= answer.placements.keys():
             return list(chosen)
         at = monotonic + self.options.unremovable_node_recheck_timeout.seconds
-        for each in chosen:
-            if each.pods:
-                self._recheck_at[each.node] = at
-                self.unneeded_since.pop(each.node, None)
-        return [each for each in chosen if each.is_empty]
+        for candidate in chosen:
+            if candidate.pods:
+                self._recheck_at[candidate.node] = at
+                self.unneeded_since.pop(candidate.node, None)
+        return [candidate for candidate in chosen if candidate.is_empty]
 
     def _unneeded_time(self, node: Node) -> float:
         if is_ready(node):
@@ -283,7 +285,7 @@ def _room(groups: Iterable[GroupState], removals: Removals) -> dict[str, int]:
 
     Machines that are to come do not count, nor those that are being removed.
     """
-    leaving = Counter(each.group for each in removals.in_progress.values())
+    leaving = Counter(removal.group for removal in removals.in_progress.values())
     return {
         group.group.name: group.target_size
         - group.upcoming

@@ -121,13 +121,13 @@ class ScaleUpPlanner:
         total = self.options.max_nodes_total
         if total and nodes >= total:
             return _none(waiting, left, dict.fromkeys(left, MAX_TOTAL_REACHED))
-        found: list[Option] = []
+        usable: list[Option] = []
         for group in groups:
             room = self._room(group, nodes=nodes)
             if room and group.backoff is None:
                 option = self._option(group.group, min(room, len(left)), base, left, view)
-                found += [option] if option is not None else []
-        best = best_option(found, self.options.expanders, rng=self.rng)
+                usable += [option] if option is not None else []
+        best = best_option(usable, self.options.expanders, rng=self.rng)
         if best is None:
             return _none(waiting, left, self._why(groups, left, view))
         (grown,) = (group for group in groups if group.group is best.group)

@@ -114,8 +114,8 @@ class StatusWriter:
         }
 
     def _scale_down(self, group: str, candidates: int, now: float) -> Written:
-        found = "CandidatesPresent" if candidates else "NoCandidates"
-        status = self._status(group, "scaleDown", found, now)
+        state = "CandidatesPresent" if candidates else "NoCandidates"
+        status = self._status(group, "scaleDown", state, now)
         if candidates:
             status["candidates"] = candidates
         return {**status, **self._times(group, "scaleDown")}

@@ -191,16 +191,16 @@ class _Bench:
             yield percentile
 
     async def list_objects(self) -> AsyncIterator[Figure]:
-        for each in await self._listing("list all pods", "application/json"):
-            yield each
+        for listed in await self._listing("list all pods", "application/json"):
+            yield listed
 
     async def list_table(self) -> AsyncIterator[Figure]:
-        for each in await self._listing("list all pods as a Table", TABLE):
-            yield each
+        for listed in await self._listing("list all pods as a Table", TABLE):
+            yield listed
 
     async def list_pages(self) -> AsyncIterator[Figure]:
-        for each in await self._listing(f"the same in pages of {PAGE}", TABLE, limit=PAGE):
-            yield each
+        for listed in await self._listing(f"the same in pages of {PAGE}", TABLE, limit=PAGE):
+            yield listed
 
     async def fan_out(self) -> AsyncIterator[Figure]:
         """Change pods, each when all watchers were told of the one before."""
@@ -272,10 +272,10 @@ class _Bench:
     async def _until_nodes(self) -> None:
         """Return when all nodes are registered."""
         deadline = self._clock.monotonic() + READY_SECONDS
-        while (found := await self._count("/api/v1/nodes")) < self._settings.nodes:
+        while (count := await self._count("/api/v1/nodes")) < self._settings.nodes:
             self._process.check()
             if self._clock.monotonic() > deadline:
-                raise BenchError(f"{found} nodes after {READY_SECONDS:.0f} s")
+                raise BenchError(f"{count} nodes after {READY_SECONDS:.0f} s")
             await self._clock.sleep(LOOK_SECONDS)
 
     async def check(self, when: str = "") -> AsyncIterator[Figure]:
@@ -289,8 +289,8 @@ class _Bench:
     async def _count(self, path: str, **selection: str) -> int:
         """Count the objects; with a selector, tell only whether there are any."""
         answer = await self._client.request("GET", path, params={**selection, "limit": "1"})
-        found = msgspec.json.decode(answer, type=ListOfAny)
-        return len(found.items) + (found.metadata.remaining_item_count or 0)
+        page = msgspec.json.decode(answer, type=ListOfAny)
+        return len(page.items) + (page.metadata.remaining_item_count or 0)
 
     async def _until_running(self) -> None:
         """Return when all pods run. Events about them may be yet to come."""

@@ -125,8 +125,8 @@ class _Decisions:
                 placed += isinstance(outcome, Placed)
             if not keeps and kept:
                 cache.forget_pod(kept.pop())
-        for each in kept:
-            cache.forget_pod(each)
+        for assumed in kept:
+            cache.forget_pod(assumed)
         return Result(name, statistics.mean(took), statistics.median(took), max(took), placed)
 
     def _decide(self, pod: PodInfo, decide: Callable[[Cycle], Outcome]) -> tuple[Outcome, float]:

@@ -51,8 +51,8 @@ async def measure(*, nodes: int, repetitions: int, clock: Clock) -> AsyncIterato
                     "ms",
                     count=WARM_UP + repetitions,
                 )
-                for each in await calling.with_whole_nodes():
-                    yield each
+                for figure in await calling.with_whole_nodes():
+                    yield figure
 
 
 @asynccontextmanager

@@ -132,8 +132,8 @@ class Cluster:
         policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=len(pods)))
         meta = ObjectMeta(name=name, namespace="default", uid=name)
         self.api.put(PodGroup(meta, PodGroupSpec(policy, priority=priority)))
-        for each in pods:
-            self.api.put(each)
+        for member in pods:
+            self.api.put(member)
 
     def num_bound(self) -> int:
         """Return how many pods the scheduler has bound."""
@@ -173,7 +173,7 @@ class _Measurements:
         took: list[Usage] = []
         placed = 0
         for _ in range(self._sizes.trials):
-            members = [Member(each, profile, 0.0) for each in taken]
+            members = [Member(queued, profile, 0.0) for queued in taken]
             with self._timed(took), ExitStack() as nominations:
                 trial.run(members, nominations)
                 undo(members)

@@ -129,8 +129,8 @@ def _full(num_nodes: int) -> Cache:
     cache = Cache()
     for node, running in full_nodes(num_nodes):
         cache.add_node(node)
-        for each in running:
-            cache.add_pod(PodInfo(each))
+        for running_pod in running:
+            cache.add_pod(PodInfo(running_pod))
     cache.refresh_order()
     return cache
 

@@ -111,12 +111,12 @@ async def running(command: Sequence[str], *, output: Path) -> AsyncIterator[Meas
 
 def _family(pid: int) -> list[int]:
     """List a process and all that descend from it."""
-    found = [pid]
-    for parent in found:  # grows while it is walked
+    family = [pid]
+    for parent in family:  # grows while it is walked
         threads = Path(f"/proc/{parent}/task")
         for thread in sorted(os.listdir(threads)) if threads.is_dir() else ():
-            found += map(int, _read(parent, f"task/{thread}/children").split())
-    return found
+            family += map(int, _read(parent, f"task/{thread}/children").split())
+    return family
 
 
 def _cpu_ticks(pid: int) -> int:

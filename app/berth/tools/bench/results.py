@@ -84,18 +84,18 @@ async def repeated(step: Step, runs: int) -> AsyncIterator[Figure]:
     """Take *step* so many times; yield each figure with all of its values, in the last run."""
     seen: dict[str, list[Figure]] = {}
     for run in range(runs):
-        async for each in step():
-            same = seen.setdefault(each.label, [])
-            same.append(each)
+        async for figure in step():
+            same = seen.setdefault(figure.label, [])
+            same.append(figure)
             if run == runs - 1:
                 yield _joined(same)
 
 
 def _joined(same: Sequence[Figure]) -> Figure:
-    counted = [each.instructions for each in same if each.instructions is not None]
+    counted = [figure.instructions for figure in same if figure.instructions is not None]
     return msgspec.structs.replace(
         same[-1],
-        values=tuple(value for each in same for value in each.values),
+        values=tuple(value for figure in same for value in figure.values),
         instructions=statistics.median(counted) if counted else None,
     )
 

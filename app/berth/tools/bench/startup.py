@@ -52,8 +52,8 @@ async def measure(*, nodes: int, command: str, clock: Clock) -> AsyncIterator[Fi
             await create_namespace(client)
             await create_nodes(client, nodes)
             cluster = _Cluster(kubeconfig, client, clock=clock)
-            async for each in cluster.start(command):
-                yield each
+            async for figure in cluster.start(command):
+                yield figure
             if not command:
                 yield await cluster.take_over()
 

@@ -86,8 +86,8 @@ def _throughput(given: argparse.Namespace) -> Iterable[Step]:
 
     async def figures(workload: str) -> AsyncIterator[Figure]:
         result = await throughput.measure(workload, settings, clock=RealClock())
-        for each in result.figures():
-            yield each
+        for measured in result.figures():
+            yield measured
 
     names = [*WORKLOADS] if given.workload == "all" else [given.workload]
     return [partial(figures, name) for name in names]
@@ -134,7 +134,7 @@ def _scale(given: argparse.Namespace) -> Iterable[Step]:
             num_nodes=nodes,
             num_pods=pods,
             repetitions=given.repetitions,
-            workloads=[each for each in ENGINE_WORKLOADS if each.name in SCALED],
+            workloads=[workload for workload in ENGINE_WORKLOADS if workload.name in SCALED],
         )
         return _decisions(run, given.repetitions, nodes=nodes, pods=pods)
 

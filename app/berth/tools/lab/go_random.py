@@ -58,12 +58,12 @@ class GoRandom:
 
     def permutation(self, count: int) -> list[int]:
         """Return the numbers from 0 to *count* - 1 in some order, as ``Perm``."""
-        found = [0] * count
+        order = [0] * count
         for i in range(count):
             j = self.below(i + 1)
-            found[i] = found[j]
-            found[j] = i
-        return found
+            order[i] = order[j]
+            order[j] = i
+        return order
 
     def _below_of_32_bits(self, bound: int) -> int:
         while True:

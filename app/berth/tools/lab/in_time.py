@@ -57,7 +57,9 @@ class _Run:
         self._cluster, self._workload = cluster, workload
         self._arrivals = {arrival.pod.key: arrival for arrival in arrivals}
         self._came = {
-            key: each.at for key, each in self._arrivals.items() if not each.pod.spec.node_name
+            key: arrival.at
+            for key, arrival in self._arrivals.items()
+            if not arrival.pod.spec.node_name
         }
         self._pods = len(self._came)
         self._numbers = count()
@@ -151,8 +153,8 @@ class _Run:
 
     def _go(self, pod: Pod) -> None:
         """Delete a pod, unless it was preempted, and what it owns."""
-        if (found := self._cluster.pods.get(pod.key)) is not None:
-            self._cluster.delete(found)
+        if (bound := self._cluster.pods.get(pod.key)) is not None:
+            self._cluster.delete(bound)
         for obj in self._owned.pop(pod.metadata.uid, ()):
             self._delete(obj)
 

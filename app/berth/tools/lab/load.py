@@ -58,8 +58,10 @@ class LabFile:
     def policies(self) -> list[Policy]:
         """Return the policies; all problems of their configurations are errors of this file."""
         return [
-            Policy(each.name, self._configuration(each, f"policies[{i}]"), self._plugins.registry)
-            for i, each in enumerate(self.lab.policies)
+            Policy(
+                policy.name, self._configuration(policy, f"policies[{i}]"), self._plugins.registry
+            )
+            for i, policy in enumerate(self.lab.policies)
         ]
 
     def origins(self) -> dict[str, str]:
@@ -70,18 +72,18 @@ class LabFile:
         lab, beside = self.lab, self.path.parent
         common = blake2b(version().encode(), digest_size=8)
         common.update(lab.model_dump_json(include={"workload", "random", "ties"}).encode())
-        plugins = (each for name in lab.plugin_dirs for each in (beside / name).rglob("*.py"))
+        plugins = (path for name in lab.plugin_dirs for path in (beside / name).rglob("*.py"))
         for path in (*(beside / name for name in lab.workload.files), *sorted(plugins)):
             try:
                 common.update(path.read_bytes())
             except OSError as exc:
                 raise LabError(f"{path}: {exc.strerror or exc}") from exc
-        found = {}
+        hashes = {}
         for policy in self.policies():
             own = common.copy()
             own.update(policy.config.model_dump_json().encode())
-            found[policy.name] = own.hexdigest()
-        return found
+            hashes[policy.name] = own.hexdigest()
+        return hashes
 
     def workload(self) -> Workload:
         """Return the workload; a UserError if it cannot be read."""

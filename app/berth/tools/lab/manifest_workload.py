@@ -34,8 +34,10 @@ class ManifestWorkload:
         self.resource, self._shuffle = source.resource, source.shuffle
         objects = list(read(beside, source.files))
         self.nodes: Sequence[Node] = [
-            manifests.node(each, at=f"Node[{i}]")
-            for i, each in enumerate(object_ for object_ in objects if object_["kind"] == "Node")
+            manifests.node(document, at=f"Node[{i}]")
+            for i, document in enumerate(
+                object_ for object_ in objects if object_["kind"] == "Node"
+            )
         ]
         if not self.nodes:
             raise LabError(f"{', '.join(source.files)}: no nodes")
@@ -53,8 +55,8 @@ class ManifestWorkload:
 def read(beside: Path, names: Iterable[str]) -> Iterable[dict[str, Any]]:
     """Yield the objects of files in the folder *beside*. Raises ManifestError."""
     for name in names:
-        for each in files.read(beside / name):
-            yield json.loads(json.dumps(each))
+        for document in files.read(beside / name):
+            yield json.loads(json.dumps(document))
 
 
 def rendered(objects: Iterable[dict[str, Any]]) -> Render:

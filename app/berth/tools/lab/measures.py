@@ -56,6 +56,6 @@ class Measures:
     def _resources(self) -> Iterable[tuple[str, tuple["np.ndarray", "np.ndarray"]]]:
         """Yield the resources that nodes have, with what is allocatable and requested by row."""
         for name in self._nodes.resources:
-            found = self._nodes.resource_rows(name)
-            if found is not None and found[0].any():
-                yield name, found
+            rows = self._nodes.resource_rows(name)
+            if rows is not None and rows[0].any():
+                yield name, rows

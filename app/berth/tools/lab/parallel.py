@@ -43,8 +43,8 @@ def run_all(
     wanted = [
         (policy, seed)
         for seed in seeds
-        for policy, each in enumerate(lab.policies)
-        if (each.name, seed) not in done
+        for policy, named in enumerate(lab.policies)
+        if (named.name, seed) not in done
     ]
     if not wanted:
         return
@@ -57,7 +57,7 @@ def run_all(
     ) as processes:
         others = {child.pid for child in active_children()}
         try:
-            runs: list[Future[RunResult]] = [processes.submit(_run, *each) for each in wanted]
+            runs: list[Future[RunResult]] = [processes.submit(_run, *run) for run in wanted]
             for ended in as_completed(runs):
                 yield ended.result()
         except BaseException:

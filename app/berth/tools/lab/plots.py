@@ -40,11 +40,11 @@ def _draw(summaries: Sequence[PolicySummary], name: str, path: Path, title: str)
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=INCHES, layout="constrained")
-    for number, each in enumerate(summaries):
-        curve: Any = each.measured.get(name, {})
+    for number, summary in enumerate(summaries):
+        curve: Any = summary.measured.get(name, {})
         bins = list(curve)
         means = [curve[bin_].mean for bin_ in bins]
-        (line,) = axes.plot(bins, means, STYLES[number % len(STYLES)], label=each.policy)
+        (line,) = axes.plot(bins, means, STYLES[number % len(STYLES)], label=summary.policy)
         axes.fill_between(
             bins,
             [curve[bin_].mean - curve[bin_].deviation for bin_ in bins],

@@ -66,13 +66,13 @@ class RecordingWorkload:
         self.length = history.since_begin(history.now)
         self.interval = max(round(self.length / MEASUREMENTS), 1)
         self.length = max(self.length, self.interval)  # so that the shortest is measured, too
-        self.nodes: Sequence[Node] = [each for each in history.first if isinstance(each, Node)]
-        self.objects: Sequence[Any] = [each for each in history.first if not isinstance(each, Node)]
+        self.nodes: Sequence[Node] = [obj for obj in history.first if isinstance(obj, Node)]
+        self.objects: Sequence[Any] = [obj for obj in history.first if not isinstance(obj, Node)]
         self.changes: Sequence[Change] = history.changes
         self._arrivals = [pod.arrival(history) for pod in history.pods]
         self.pods: Sequence[Pod] = [arrival.pod for arrival in self._arrivals]
-        for what, found in (("nodes", self.nodes), ("pods", self.pods)):
-            if not found:
+        for what, objects in (("nodes", self.nodes), ("pods", self.pods)):
+            if not objects:
                 raise LabError(f"{', '.join(source.files)}: no {what}")
 
     def arrivals(self, _chance: Chance) -> Sequence[Arrival]:
@@ -249,8 +249,8 @@ class _History:
                 return obj
 
     def _is_delayed(self, claim: PersistentVolumeClaim) -> bool:
-        found = self._objects.get((StorageClass, claim.storage_class))
-        mode = found.volume_binding_mode if found is not None else ""
+        storage_class = self._objects.get((StorageClass, claim.storage_class))
+        mode = storage_class.volume_binding_mode if storage_class is not None else ""
         return mode == WAIT_FOR_FIRST_CONSUMER and not claim.spec.volume_name
 
 

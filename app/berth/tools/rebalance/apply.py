@@ -63,7 +63,7 @@ class Applying:
             self._tell(step.goal)
 
     async def _goes_as_proposed(self, step: Step) -> bool:
-        has_evicted = any(each.evictions for each in step.rounds)
+        has_evicted = any(done.evictions for done in step.rounds)
         if step.uncordon:
             await self._cordon(step.cordon)
         for number, round_ in enumerate(step.rounds, 1):
@@ -147,8 +147,8 @@ class Applying:
                 if all(sum(map(_is_well, new[o])) >= n.total() for o, n in wanted.items()):
                     return all(not nodes - _nodes(new[o]) for o, nodes in wanted.items())
                 is_stuck = any(
-                    len(found) < wanted[o].total() or not all(map(_has_node, found))
-                    for o, found in new.items()
+                    len(pods) < wanted[o].total() or not all(map(_has_node, pods))
+                    for o, pods in new.items()
                 )
                 if is_stuck and self._clock.monotonic() >= gone_at + GRACE_SECONDS:
                     await self._settle(new, names, deadline)
@@ -195,8 +195,8 @@ class Applying:
 
     async def _pods(self, namespace: str) -> dict[str, Object]:
         """Return the pods of a namespace by UID."""
-        found = await self._api.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
-        return {item["metadata"]["uid"]: item for item in found["items"]}
+        listed = await self._api.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
+        return {item["metadata"]["uid"]: item for item in listed["items"]}
 
     async def _pause(self, deadline: float, problem: str) -> None:
         if self._clock.monotonic() >= deadline:

@@ -94,13 +94,13 @@ async def uncordon_left_behind(
     api: PatientApi, tell: Callable[[str], None], is_left: Callable[[str], bool]
 ) -> dict[str, str]:
     """Uncordon the nodes of every run that *is_left* says has ended; return those of others."""
-    found = await cordoned_by_runs(api)
-    for name, run in found.items():
+    runs = await cordoned_by_runs(api)
+    for name, run in runs.items():
         if is_left(run):
             cordons = Cordons(api, run=run, tell=tell)
             cordons.names.add(name)
             await cordons.uncordon(name)
-    return {name: run for name, run in found.items() if not is_left(run)}
+    return {name: run for name, run in runs.items() if not is_left(run)}
 
 
 def owner_of(node: Object) -> str:

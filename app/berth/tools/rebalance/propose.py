@@ -61,9 +61,9 @@ def propose(
         for name in uncordoned:
             trial.uncordon(name)
         search = _Search(trial, stays)
-        found = run_simulation(search.run(goals))
+        proposal = run_simulation(search.run(goals))
         if not search.failed:
-            return found
+            return proposal
         # They were cordoned when pods of other nodes moved, and will not be: all begins anew.
         stays |= search.failed
 
@@ -80,7 +80,7 @@ class _Search:
 
     async def run(self, goals: Goals) -> Proposal:
         wanted = [self._pod(key) for key in goals.for_pods]
-        for pod in sorted(wanted, key=lambda each: -each.priority):
+        for pod in sorted(wanted, key=lambda pod: -pod.priority):
             if not pod.node_name:
                 await self._make_fit(pod)
         for name in goals.empty_nodes:
@@ -95,7 +95,7 @@ class _Search:
             names = self._candidates(cheapest)[:number]
             await self._empty_all(names)
             if len(names) < number:
-                why = "; ".join(f"{name}: {each}" for name, each in self._stays.items())
+                why = "; ".join(f"{name}: {reason}" for name, reason in self._stays.items())
                 self._unmet.append(Unmet(f"{number} nodes are empty", why))
         if goals.mends_skew:
             for constraint in constraints(self._trial):
@@ -192,7 +192,7 @@ class _Search:
                 continue
             pods = await self._enough(self._evictable(node), wanted)
             for pod in reversed(pods):
-                fewer = [each for each in pods if each is not pod]
+                fewer = [other for other in pods if other is not pod]
                 if fewer and self._has_room(wanted, fewer) and not await self._fails(fewer, wanted):
                     pods = fewer
             if pods and (

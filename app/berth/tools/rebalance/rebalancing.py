@@ -69,35 +69,35 @@ class Rebalancing:
             )
 
     async def _until_reached(self) -> Proposal:
-        found = await self._propose(())
-        self._show(found)
-        fewest, in_vain = _to_do(found), 0
-        while _to_do(found):
-            await self._cordons.keep_only(found.emptied)
-            await self._applying.carry_out(found)
-            found = await self._propose(self._cordons.names)
-            in_vain = 0 if _to_do(found) < fewest else in_vain + 1
-            fewest = min(fewest, _to_do(found))
+        proposal = await self._propose(())
+        self._show(proposal)
+        fewest, in_vain = _to_do(proposal), 0
+        while _to_do(proposal):
+            await self._cordons.keep_only(proposal.emptied)
+            await self._applying.carry_out(proposal)
+            proposal = await self._propose(self._cordons.names)
+            in_vain = 0 if _to_do(proposal) < fewest else in_vain + 1
+            fewest = min(fewest, _to_do(proposal))
             if in_vain > MOST_IN_VAIN:
                 raise RebalanceStoppedError(
                     f"after {self._applying.evictions} evictions the goal is no nearer: pods go"
                     " elsewhere than proposed; if the scheduler has a configuration of its own,"
                     " pass it with --config"
                 )
-            if _to_do(found):
-                self._show(found)
+            if _to_do(proposal):
+                self._show(proposal)
         if self._keeps_cordons:
-            for name in found.emptied:
+            for name in proposal.emptied:
                 await self._cordons.cordon(name)
                 await self._cordons.uncordon(name, keep=True)
         await self._cordons.keep_only(())
-        for unmet in found.unmet:
+        for unmet in proposal.unmet:
             self._tell(f"cannot be reached: {unmet.goal}: {unmet.why}")
-        if not found.unmet:
+        if not proposal.unmet:
             count = self._applying.evictions
             self._tell(f"all goals are reached, with {count} eviction{'' if count == 1 else 's'}")
-        return found
+        return proposal
 
 
-def _to_do(found: Proposal) -> int:
-    return len(found.evictions) + len(found.placements)
+def _to_do(proposal: Proposal) -> int:
+    return len(proposal.evictions) + len(proposal.placements)

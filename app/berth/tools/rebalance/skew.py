@@ -47,16 +47,16 @@ class Constraint:
     def _domains(self, trial: Trial) -> dict[str, list[PodInfo]]:
         """Return the pods that count by domain; nodes where the pods may not run are no domain."""
         domain_of = trial.domains(self.topology_key, self.example)
-        found: dict[str, list[PodInfo]] = {domain: [] for domain in domain_of.values()}
+        pods_of: dict[str, list[PodInfo]] = {domain: [] for domain in domain_of.values()}
         for pod in trial.pods_matching(self.namespace, self.selector):
             if pod.node_name in domain_of and not pod.is_terminating:
-                found[domain_of[pod.node_name]].append(pod)
-        return found
+                pods_of[domain_of[pod.node_name]].append(pod)
+        return pods_of
 
 
 def constraints(trial: Trial) -> list[Constraint]:
     """Return the constraints of all running pods with a controller, once each, sorted."""
-    found: dict[tuple[str, str, str], Constraint] = {}
+    constraints: dict[tuple[str, str, str], Constraint] = {}
     for pod in (pod for node in trial.nodes for pod in trial.pods_on(node)):
         controller = pod.pod.metadata.controller
         if controller is None:
@@ -64,7 +64,7 @@ def constraints(trial: Trial) -> list[Constraint]:
         owner = f"{controller.kind}/{controller.name}"
         for written, selector in _written(pod):
             key = (pod.namespace, owner, repr(written))
-            found.setdefault(
+            constraints.setdefault(
                 key,
                 Constraint(
                     pod.namespace,
@@ -76,7 +76,7 @@ def constraints(trial: Trial) -> list[Constraint]:
                     pod,
                 ),
             )
-    return sorted(found.values(), key=str)
+    return sorted(constraints.values(), key=str)
 
 
 def _written(pod: PodInfo) -> Iterator[tuple[TopologySpreadConstraint, Selector]]:

@@ -178,7 +178,7 @@ class Trial:
             nodes = (await self._place(at_once)).nodes
             for pod in evicted:
                 self._cluster.delete(pod.pod)
-            later = [each for each in made.values() if each.key not in nodes]
+            later = [pod for pod in made.values() if pod.key not in nodes]
             placed = await self._place(later)
             nodes |= placed.nodes
             for pod in evicted:
@@ -256,14 +256,14 @@ class Trial:
     def _choice(self, key: str) -> Choice:
         """Say why a pod that was just placed is where it is."""
         record = self._record(key)
-        scores = [node_score(each, weights=record.weights) for each in record.top]
+        scores = [node_score(ranked, weights=record.weights) for ranked in record.top]
         return choose(record.node, scores, equals=record.equals)
 
     def _equals(self, key: str) -> tuple[str, ...]:
         """Return the other nodes where it could be as well, of the best that are recorded."""
         record = self._record(key)
-        best = max(each.total for each in record.top)
-        equals = (each.name for each in record.top if each.total == best)
+        best = max(ranked.total for ranked in record.top)
+        equals = (ranked.name for ranked in record.top if ranked.total == best)
         return tuple(sorted(name for name in equals if name != record.node))
 
     def _record(self, key: str) -> DecisionRecord:
@@ -306,9 +306,9 @@ class LabelledPods:
         fewest = [self._in_namespace.get(namespace, set())]
         for wanted in selector.requirements:
             if wanted.operator is Operator.IN:
-                found = [
+                sets_of_keys = [
                     self._with_label.get((namespace, wanted.key, value), set())
                     for value in wanted.values
                 ]
-                fewest = min(fewest, found, key=lambda sets: sum(map(len, sets)))
+                fewest = min(fewest, sets_of_keys, key=lambda sets: sum(map(len, sets)))
         return chain.from_iterable(fewest)

@@ -10,10 +10,9 @@ import numpy as np
 
 from berth.kube.objects.pod import Pod
 from berth.runtime.printable import printable
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.node_tree import region_and_zone
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
-from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 
 STATES: Final = (
     "waiting", "gated", "unschedulable", "binding", "starting", "running", "stopping",
@@ -94,9 +93,8 @@ class Progress:
 class Observer:
     """Looks at a scheduler's state, again and again."""
 
-    def __init__(self, *, cache: Cache, queue: SchedulingQueue) -> None:
-        self._cache = cache
-        self._queue = queue
+    def __init__(self, view: SchedulerView) -> None:
+        self._view = view
         self._last: tuple[float, int] | None = None
 
     def look(
@@ -117,12 +115,12 @@ class Observer:
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
         self._last = (now, scheduled)
-        counts = self._queue.sub_queues.pending_counts()
+        counts = self._view.queue.sub_queues.pending_counts()
         states["waiting"] = counts["active"] + counts["backoff"]
         states["gated"] = counts["gated"]
         states["unschedulable"] = counts["unschedulable"]
-        states["binding"] = self._cache.counts()["assumed_pods"]
-        table = self._cache.table
+        states["binding"] = self._view.cache.counts()["assumed_pods"]
+        table = self._view.cache.table
         return Progress(
             states={state: states[state] for state in STATES},
             scheduled=scheduled,
@@ -146,9 +144,13 @@ class ProgressNews:
         if progress.groups_line != self._groups_line:
             lines.append(progress.groups_line)
         self._line, self._groups_line = progress.line(), progress.groups_line
-        new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
-        self._reasons = {each.first: each.why for each in progress.pending}
-        lines += [f"fits nowhere: {each.who}: {each.words}" for each in new[:REASONS_TOLD]]
+        new = [
+            pending
+            for pending in progress.pending
+            if self._reasons.get(pending.first) != pending.why
+        ]
+        self._reasons = {pending.first: pending.why for pending in progress.pending}
+        lines += [f"fits nowhere: {pending.who}: {pending.words}" for pending in new[:REASONS_TOLD]]
         if len(new) > REASONS_TOLD:
             lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
         return lines
@@ -173,8 +175,8 @@ def by_reason(reasons: Mapping[str, str]) -> list[Pending]:
     for key, why in reasons.items():
         first[why] = min(key, first.get(why, key))
     counts = Counter(reasons.values())
-    found = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
-    return sorted(found, key=lambda each: (-each.others, each.first))
+    pods = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
+    return sorted(pods, key=lambda pending: (-pending.others, pending.first))
 
 
 def _fullest(table: NodeTable, most: int) -> list[int]:

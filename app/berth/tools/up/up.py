@@ -247,6 +247,7 @@ class Up:
                 clock=clock,
                 rng=rng,
             )
+            cluster.add_containers(kubelets.containers)
             autoscaler = None
             if groups:
                 autoscaler = autoscaling.cluster_autoscaler(
@@ -308,7 +309,7 @@ class Up:
         autoscaler: "ClusterAutoscaler | None",
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
-        observer = Observer(cache=service.cache, queue=service.queue)
+        observer = Observer(service.view)
         idleness = Idleness(service, client)
         with display(title=title, say=self._say) as shown:
             pause = LOOK_INTERVAL

@@ -42,14 +42,14 @@ def _pending(pending: Sequence[Pending], *, width: int, height: int) -> list[Con
         return []
     parts: list[Content] = [Styled(("fits nowhere", "bold red"))]
     room = height - 1
-    for index, each in enumerate(pending):
+    for index, same in enumerate(pending):
         left = len(pending) - index
         free = room - (left > 1)  # the last line is for how many there are besides
-        text = Styled((each.who, "bold"), (f": {each.words}", ""))
+        text = Styled((same.who, "bold"), (f": {same.words}", ""))
         part = Clipped(text, lines=REASON_LINES if index else min(REASON_LINES, max(free, 1)))
         lines = height_of(part, width=width)
         if index and lines > free:
-            pods = sum(each.others + 1 for each in pending[index:])
+            pods = sum(same.others + 1 for same in pending[index:])
             parts.append(_more(f"{counted(pods, 'more pod')}, for {counted(left, 'other reason')}"))
             break
         parts.append(part)

@@ -89,11 +89,13 @@ def test_what_a_rule_is_about(pod: KubeletPod, a_rule: Any, matches: bool) -> No
     [
         pytest.param({}, RUNS, id="nothing is said"),
         pytest.param(
-            {"exitCode": 3}, ContainerPlan(run_seconds=1.0, exit_code=3), id="it fails soon"
+            {"exitCode": 3},
+            ContainerPlan(run_seconds=1.0, exit_code=3, runs_command=False),
+            id="it fails soon",
         ),
         pytest.param(
             {"runDuration": "1m", "oomKilled": True},
-            ContainerPlan(run_seconds=60.0, exit_code=137, reason="OOMKilled"),
+            ContainerPlan(run_seconds=60.0, exit_code=137, reason="OOMKilled", runs_command=False),
             id="out of memory",
         ),
         pytest.param(
@@ -109,7 +111,7 @@ def test_what_a_rule_is_about(pod: KubeletPod, a_rule: Any, matches: bool) -> No
         ),
         pytest.param(
             {"runDuration": "9s", "livenessFails": True},
-            ContainerPlan(run_seconds=9.0, exit_code=137, fails_liveness=True),
+            ContainerPlan(run_seconds=9.0, exit_code=137, fails_liveness=True, runs_command=False),
             id="its liveness probe fails",
         ),
     ],
@@ -137,7 +139,9 @@ def test_all_nodes_draw_the_same_size_for_an_image() -> None:
 def test_later_rules_win_and_annotations_win_over_them() -> None:
     first = {"outcomes": [{"runDuration": "5s", "readyDelay": "1s"}]}
     second = {"outcomes": [{"runDuration": "forever"}]}
-    assert main(a_named_pod(), first, second) == ContainerPlan(ready_seconds=1.0)
+    assert main(a_named_pod(), first, second) == ContainerPlan(
+        ready_seconds=1.0, runs_command=False
+    )
     told = a_named_pod(annotations={"berth.dev/run-seconds": "7"})
     assert main(told, first, second).run_seconds == 7.0
 

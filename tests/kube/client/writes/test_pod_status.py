@@ -69,7 +69,10 @@ async def test_pods_do_not_mix() -> None:
     assert [(r.path, r.body) for r in api.requests] == [
         (
             "/api/v1/namespaces/default/pods/b/status",
-            {"status": {"nominatedNodeName": "n2"}},
+            {
+                "metadata": {"resourceVersion": "1"},
+                "status": {"nominatedNodeName": "n2"},
+            },
         )
     ]
 

@@ -258,7 +258,25 @@ async def test_a_status_patch_that_changes_nothing_is_not_sent() -> None:
         api, pod("p"), None, "", clock=FakeClock(NOW), rng=random.Random(1)
     )
 
-    assert (sent, api.requests) == (False, [])
+    assert sent is None
+    assert not api.requests
+
+
+async def test_a_status_patch_of_one_version_is_not_tried_again_after_a_conflict() -> None:
+    api = FakeApi(lambda request: ConflictError(409, "Conflict", ""))
+    with pytest.raises(ConflictError):
+        await patch_pod_status(
+            api,
+            pod("p", version="7"),
+            None,
+            "n1",
+            clock=FakeClock(NOW),
+            rng=random.Random(1),
+            only_this_version=True,
+        )
+    assert [request.body for request in api.requests] == [
+        {"metadata": {"resourceVersion": "7"}, "status": {"nominatedNodeName": "n1"}}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -318,5 +336,5 @@ async def test_a_status_patch_stops_at_success() -> None:
     await asyncio.sleep(0)
     clock.advance(0.02)
 
-    assert await patching
+    assert await patching is not None
     assert len(api.requests) == 2

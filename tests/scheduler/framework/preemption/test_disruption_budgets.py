@@ -74,6 +74,25 @@ def test_violations(budgets: list[PodDisruptionBudget], violated_by: list[str]) 
     assert [found.name for found in known.filter_pods_with_pdb_violation(PODS)] == violated_by
 
 
+@pytest.mark.parametrize(
+    ("stops", "violated_by"),
+    [
+        pytest.param(False, ["both", "second"], id="1.36: all of its budgets"),
+        pytest.param(True, ["both"], id="1.37: up to the first that it breaks"),
+    ],
+)
+def test_a_pod_is_charged_to(stops: bool, violated_by: list[str]) -> None:
+    """1.37 spec N3.7."""
+    one, two = {"in": "first"}, {"also": "second"}
+    budgets = [
+        disruption_budget("first", selects=selector(one), allows=0),
+        disruption_budget("second", selects=selector(two), allows=1),
+    ]
+    known = DisruptionBudgets(Lister(budgets), stops_at_first_violation=stops)
+    pods = [PodInfo(pod("both", labels=one | two)), PodInfo(pod("second", labels=two))]
+    assert [info.name for info in known.filter_pods_with_pdb_violation(pods)] == violated_by
+
+
 def test_each_node_is_reckoned_by_itself() -> None:
     known = DisruptionBudgets(Lister([disruption_budget(selects=WEB, allows=1)]))
     assert known.filter_pods_with_pdb_violation(PODS[:1]) == []

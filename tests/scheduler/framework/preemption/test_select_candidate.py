@@ -9,7 +9,7 @@ from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import Candidate, Preemption
 from berth.scheduler.framework.preemption.importance import importance
-from berth.scheduler.framework.preemption.select_candidate import equally_good, select_candidate
+from berth.scheduler.framework.preemption.select_candidate import select_candidate
 from tests.builders import pod
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
@@ -90,8 +90,9 @@ def candidate(node: str, *victims: Pod, violations: int = 0) -> Candidate:
     ],
 )
 def test_the_least_missed_victims(candidates: list[Candidate], best: list[str]) -> None:
-    assert [found.node for found in equally_good(candidates)] == best
-    assert [found.node for found in equally_good(candidates[::-1])] == best[::-1]
+    for tried, names in ((candidates, best), (candidates[::-1], best[::-1])):
+        preemption = select_candidate(Preemption(tried, Diagnosis(len(tried))), Random(1))
+        assert [candidate.node for candidate in preemption.equals] == names
 
 
 def test_chance_decides_between_equals_only() -> None:

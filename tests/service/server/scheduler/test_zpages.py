@@ -62,7 +62,7 @@ Started: Tue Nov 14 22:13:20 UTC 2023
 Up: 2 hr 03 min 04 sec
 Python version: {platform.python_version()}
 Binary version: {version()}
-Emulation version: 1.36
+Emulation version: 1.37
 Paths: /configz /flagz /statusz
 """
 
@@ -106,7 +106,7 @@ async def test_as_objects(client: httpx.AsyncClient, form: str, wanted: str) -> 
                 uptimeSeconds=7384,
                 pythonVersion=platform.python_version(),
                 binaryVersion=version(),
-                emulationVersion="1.36",
+                emulationVersion="1.37",
                 paths=["/configz", "/flagz", "/statusz"],
             ),
         ),

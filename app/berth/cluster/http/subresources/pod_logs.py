@@ -1,6 +1,7 @@
 """``pods/log``: what a container has logged."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,8 @@ from berth.cluster.http.requests import Answer
 from berth.cluster.http.subresources.containers import container_of, status_of
 from berth.cluster.http.subresources.kubelets import kubelet_of, unreachable
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kubelet.logs import Line, lines_of
+from berth.cluster.kubelet.logs import lines_of
+from berth.cluster.kubelet.processes.process import Line, Log
 from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
@@ -66,6 +68,19 @@ async def logs(call: Call) -> ASGIApp:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         url = f"https://{kubelet.address}/containerLogs/{namespace}/{name}/{container}"
         raise unreachable(f'Get "{url}": {kubelet.why}')
+    log = next(
+        (
+            known
+            for each in call.services.containers
+            if (known := each.log(pod, container, previous=asked.previous)) is not None
+        ),
+        None,
+    )
+    if log is not None:
+        text = _written(_selected(log.lines, asked), asked)
+        if asked.follow and asked.limit_bytes is None and not log.is_ended:
+            return StreamingResponse(_following(call, log, asked, text), media_type=TEXT)
+        return Answer(text, media_type=TEXT)
     lines = _logged(pod, container, asked)
     text = _written(_selected(lines, asked), asked)
     if asked.follow and asked.limit_bytes is None and _runs(pod, container):
@@ -137,8 +152,8 @@ def _runs(pod: Object, container: str) -> bool:
     return "running" in (status_of(pod, container).get("state") or {})
 
 
-def _selected(lines: Sequence[Line], asked: LogOptions) -> Sequence[Line]:
-    since = asked.since
+def _selected(lines: Iterable[Line], asked: LogOptions) -> Sequence[Line]:
+    lines, since = list(lines), asked.since
     if since is not None:
         lines = [line for line in lines if seconds_of(line.time) >= since]
     if asked.tail_lines is not None:
@@ -151,6 +166,29 @@ def _written(lines: Sequence[Line], asked: LogOptions) -> bytes:
         f"{line.time} {line.text}\n" if asked.timestamps else f"{line.text}\n" for line in lines
     )
     return "".join(texts).encode()[: asked.limit_bytes]
+
+
+async def _following(call: Call, log: Log, asked: LogOptions, text: bytes) -> AsyncIterator[bytes]:
+    """Yield *text*, and then what is written, to the end of the log."""
+    news, known = asyncio.Event(), log.count
+
+    def listen(_text: str) -> None:
+        news.set()
+
+    log.listeners.append(listen)
+    try:
+        yield text
+        while call.services.is_open:
+            new = min(log.count - known, len(log.lines))
+            if new:
+                known = log.count
+                yield _written(list(log.lines)[-new:], asked)
+            if log.is_ended:
+                return
+            await news.wait()
+            news.clear()
+    finally:
+        log.listeners.remove(listen)
 
 
 async def _followed(

@@ -76,6 +76,8 @@ class StagedPlan:
             changes["run_seconds"] = outcome.run_duration.draw(rng)
         elif ends and plan.run_seconds is None:
             changes["run_seconds"] = DEFAULT_RUN_SECONDS
+        if ends or outcome.run_duration is not None:
+            changes["runs_command"] = False
         if ends:
             changes["exit_code"] = KILLED if outcome.exit_code is None else outcome.exit_code
             changes["reason"] = "OOMKilled" if outcome.oom_killed else ""

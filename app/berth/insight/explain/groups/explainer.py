@@ -19,8 +19,9 @@ from berth.insight.explain.unplaced import unplaced
 from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
-from berth.runtime.clock import Clock, rfc3339
+from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import Steps
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
@@ -28,7 +29,6 @@ from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
 from berth.scheduler.pod_group.trial import Member, Result, importance
 from berth.scheduler.queue.sub_queues import SubQueue
-from berth.scheduler.schedule_one import Scheduler
 
 NODES_LOOKED_AT: Final = 20
 """At least so many of the nearest nodes are asked what they lack."""
@@ -48,13 +48,12 @@ class PodGroupExplainer:
     scheduling cycle of the group.
     """
 
-    def __init__(self, scheduler: Scheduler, *, clock: Clock) -> None:
-        self._scheduler = scheduler
-        self._clock = clock
+    def __init__(self, view: SchedulerView) -> None:
+        self._view = view
 
     @cached_property
     def _trials(self) -> GroupTrials:
-        return GroupTrials(self._scheduler, SchedulerMetrics(CollectorRegistry()))
+        return GroupTrials(self._view, SchedulerMetrics(CollectorRegistry()))
 
     def explaining(self, key: GroupKey, *, limit: int | None) -> Steps[PodGroupExplanation | None]:
         """Explain a group, with the *limit* nearest nodes for its obstacle; None: all.
@@ -62,19 +61,21 @@ class PodGroupExplainer:
         None if there is neither the object nor a pod that names it, or groups are not scheduled
         together here.
         """
-        parts = self._scheduler.groups
+        parts = self._view.groups
         if parts is None:
             return None
         group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
         if group is None and state is None:
             return None
-        looked = _Looked(self._scheduler, key, group, state)
+        looked = _Looked(self._view, key, group, state)
         trial, notes = self._try(looked, limit)
         evaluation = None
         if trial is not None and trial.evaluating is not None:
             evaluation = yield from trial.evaluating
-        found = _explanation(looked, trial, evaluation, limit, notes)
-        return found.model_copy(update={"summary": summarize_group(found, now=self._clock.now())})
+        explanation = _explanation(looked, trial, evaluation, limit, notes)
+        return explanation.model_copy(
+            update={"summary": summarize_group(explanation, now=self._view.clock.now())}
+        )
 
     def _try(self, looked: "_Looked", limit: int | None) -> tuple[GroupTrial | None, list[str]]:
         """Try the members that have no node; of a placed group with a choice, all of them."""
@@ -92,11 +93,10 @@ class PodGroupExplainer:
             notes.append(AS_IF_NONE_HAD_A_NODE)
             taken_off = looked.scheduled
             members = [_as_if_queued(pod) for pod in taken_off]
-        extenders = self._scheduler.extender_round
-        if any(extenders.is_due(member.pod_info) for member in members):
+        if any(self._view.asks_extenders(member.pod_info) for member in members):
             notes.append(WITHOUT_EXTENDERS)
         names = sorted({member.pod.spec.scheduler_name for member in members})
-        profile = self._scheduler.profiles.get(names[0])
+        profile = self._view.profiles.get(names[0])
         if len(names) > 1 or profile is None:
             return None, [*notes, DIFFERENT_SCHEDULERS.format(", ".join(names))]
         trial = self._trials.run(
@@ -115,22 +115,22 @@ class _Looked:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        view: SchedulerView,
         key: GroupKey,
         group: PodGroup | None,
         state: PodGroupState | None,
     ) -> None:
-        self.scheduler = scheduler
+        self.view = view
         self.key = key
         self.group = group
         self.scheduled = tuple(state.scheduled.values()) if state else ()
         waiting = list(state.unscheduled()) if state else []
         self.num_unscheduled = len(waiting)
         self.num_pods = state.all_pods_count if state else 0
-        queue = scheduler.queue.sub_queues
-        found = (queue.get(pod.key) for pod in waiting)
-        self.queued = [each for each in found if each is not None]
-        self.members = Counter(whereabouts(pod, scheduler) for pod in self._pods(waiting))
+        queue = view.queue.sub_queues
+        queued = (queue.get(pod.key) for pod in waiting)
+        self.queued = [member for member in queued if member is not None]
+        self.members = Counter(whereabouts(pod, view) for pod in self._pods(waiting))
 
     def _pods(self, waiting: Sequence[Pod]) -> Iterator[Pod]:
         yield from waiting
@@ -139,12 +139,12 @@ class _Looked:
     @property
     def to_be_tried(self) -> Sequence[QueuedPodInfo]:
         """Those that wait, in the order of the cycle (spec G4.3)."""
-        free = [each for each in self.queued if not each.pod.spec.scheduling_gates]
+        free = [member for member in self.queued if not member.pod.spec.scheduling_gates]
         return sorted(free, key=importance)
 
     @property
     def num_held_back(self) -> int:
-        return sum(1 for each in self.queued if each.pod.spec.scheduling_gates)
+        return sum(1 for member in self.queued if member.pod.spec.scheduling_gates)
 
     @property
     def num_uncreated(self) -> int:
@@ -155,26 +155,26 @@ class _Looked:
     @property
     def next_try(self) -> float | None:
         """When the first member may be tried again: it brings all others."""
-        queue = self.scheduler.queue.sub_queues
+        queue = self.view.queue.sub_queues
         if self.members[Whereabouts.ACTIVE]:
             return None
-        times = [queue.next_try(each) for each in self.queued]
+        times = [queue.next_try(member) for member in self.queued]
         return min((time for time in times if time is not None), default=None)
 
     @property
     def woken_by(self) -> dict[str, tuple[str, ...]]:
         """What wakes the members that wait for changes; those in backoff wait for the clock."""
         plugins: dict[str, set[str]] = {}
-        for each in self.queued:
-            gate = {each.gating_plugin} - {""}
-            if gate or self.scheduler.queue.sub_queues.place_of(each.key) is SubQueue.UNSCHEDULABLE:
-                name = each.pod.spec.scheduler_name
-                plugins.setdefault(name, set()).update(gate, rejectors_of(each))
-        found: dict[str, tuple[str, ...]] = {}
+        for member in self.queued:
+            gate = {member.gating_plugin} - {""}
+            if gate or self.view.queue.sub_queues.place_of(member.key) is SubQueue.UNSCHEDULABLE:
+                name = member.pod.spec.scheduler_name
+                plugins.setdefault(name, set()).update(gate, rejectors_of(member))
+        wakers: dict[str, tuple[str, ...]] = {}
         for name, waited_for in plugins.items():
-            profile = self.scheduler.profiles.get(name)
-            found |= woken_by(profile, waited_for) if profile is not None else {}
-        return found
+            profile = self.view.profiles.get(name)
+            wakers |= woken_by(profile, waited_for) if profile is not None else {}
+        return wakers
 
 
 def _explanation(
@@ -184,7 +184,7 @@ def _explanation(
     limit: int | None,
     notes: Sequence[str],
 ) -> PodGroupExplanation:
-    group, nodes = looked.group, looked.scheduler.cache.table
+    group, nodes = looked.group, looked.view.cache.table
     best = trial.best if trial else None
     key, until = _topology_key(group), looked.next_try
     lacking = [member for member in best.members if not member.host] if best else []
@@ -192,7 +192,7 @@ def _explanation(
     if best is not None and lacking and evaluation is not None and not best.can_start:
         missing = _quorum(group) - len(looked.scheduled) - len(best.fitting)
         where = f"{key}={best.placement.name}" if best.placement.rows is not None else ""
-        pods = [each.queued.pod_info for each in lacking][: max(missing, 1)]
+        pods = [member.queued.pod_info for member in lacking][: max(missing, 1)]
         shortage = shortage_of(pods, evaluation, nodes, where=where)
     if evaluation is not None:
         evaluation = evaluation.model_copy(update={"nodes": evaluation.nodes[:limit]})
@@ -217,10 +217,10 @@ def _explanation(
         placements=verdicts(trial) if trial is not None and key else (),
         choice=choice_of(trial, key) if trial is not None and key else "",
         shortage=shortage,
-        attempts=max((each.attempts for each in looked.queued), default=0),
+        attempts=max((member.attempts for member in looked.queued), default=0),
         next_try=None if until is None else rfc3339(until),
         woken_by=looked.woken_by,
-        leaving=leaving_pods(looked.queued, looked.scheduler),
+        leaving=leaving_pods(looked.queued, looked.view),
         notes=(*notes, *_why_nowhere(trial, key, nodes)),
     )
 
@@ -241,7 +241,7 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
         diagnosis = those[0].outcome.found.diagnosis if those[0].outcome else None
         assert diagnosis is not None
         yield Blocked(
-            pods=tuple(each.queued.key for each in those),
+            pods=tuple(member.queued.key for member in those),
             message=message,
             plugins=tuple(sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins)),
         )
@@ -249,13 +249,13 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
 
 def status_of(group: PodGroup | None) -> PodGroupStatus | None:
     """Return the PodGroupScheduled condition of *group*."""
-    for each in group.status.conditions if group is not None else ():
-        if each.type == POD_GROUP_SCHEDULED:
+    for condition in group.status.conditions if group is not None else ():
+        if condition.type == POD_GROUP_SCHEDULED:
             return PodGroupStatus(
-                status=each.status,
-                reason=each.reason,
-                message=each.message,
-                last_transition_time=each.last_transition_time,
+                status=condition.status,
+                reason=condition.reason,
+                message=condition.message,
+                last_transition_time=condition.last_transition_time,
             )
     return None
 

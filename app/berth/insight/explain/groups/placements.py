@@ -8,23 +8,23 @@ from berth.insight.explain.groups.trial import GroupTrial, Tried
 def verdicts(trial: GroupTrial) -> tuple[PlacementVerdict, ...]:
     """Tell about every placement, the best first."""
     scored = _scored(trial)
-    found = [
+    told = [
         PlacementVerdict(
-            placement=each.placement.name,
-            nodes=each.num_nodes,
-            num_fit=len(each.fitting),
-            can_start=each.can_start,
-            message="" if each.can_start else each.status.message,
-            free=each.free,
-            allocatable=each.allocatable,
+            placement=tried.placement.name,
+            nodes=tried.num_nodes,
+            num_fit=len(tried.fitting),
+            can_start=tried.can_start,
+            message="" if tried.can_start else tried.status.message,
+            free=tried.free,
+            allocatable=tried.allocatable,
             total=total,
             plugins=plugins,
-            is_chosen=each is trial.best and each.can_start,
+            is_chosen=tried is trial.best and tried.can_start,
         )
-        for each, total, plugins in scored
+        for tried, total, plugins in scored
     ]
-    found.sort(key=lambda each: (not each.is_chosen, -(each.total or 0), -each.num_fit))
-    return tuple(found)
+    told.sort(key=lambda verdict: (not verdict.is_chosen, -(verdict.total or 0), -verdict.num_fit))
+    return tuple(told)
 
 
 def choice_of(trial: GroupTrial, key: str) -> str:
@@ -35,9 +35,11 @@ def choice_of(trial: GroupTrial, key: str) -> str:
     name = f"{key}={best.placement.name}"
     if trial.scores is None:
         return f"{name}, the only one of {len(trial.tried)} that holds the group"
-    rivals = [each for each in _scored(trial) if each[1] is not None]
+    rivals = [scored for scored in _scored(trial) if scored[1] is not None]
     (chosen,) = (rival for rival in rivals if rival[0] is best)
-    second = max((rival for rival in rivals if rival is not chosen), key=lambda each: each[1] or 0)
+    second = max(
+        (rival for rival in rivals if rival is not chosen), key=lambda rival: rival[1] or 0
+    )
     assert chosen[1] is not None
     assert second[1] is not None
     head = f"{name} ({chosen[1]}) before {second[0].placement.name} ({second[1]})"
@@ -47,7 +49,7 @@ def choice_of(trial: GroupTrial, key: str) -> str:
     gains = {
         plugin: score.weighted - second[2][plugin].weighted for plugin, score in chosen[2].items()
     }
-    plugin = max(gains, key=lambda each: gains[each])
+    plugin = max(gains, key=lambda plugin: gains[plugin])
     why = f"{plugin} makes the largest difference ({gains[plugin]:+})"
     reason = trial.preferences.get(plugin, "")
     return f"{head}: {why}" + (f", which prefers {reason}" if reason else "")
@@ -57,14 +59,14 @@ def _scored(trial: GroupTrial) -> list[tuple[Tried, int | None, dict[str, Plugin
     """Return each placement with its total and its scores by plugin, if it has been scored."""
     scores = trial.scores
     if scores is None:
-        return [(each, None, {}) for each in trial.tried]
-    able = [each for each in trial.tried if each.can_start]
-    found: list[tuple[Tried, int | None, dict[str, PluginScore]]] = []
-    for each in trial.tried:
-        if not each.can_start:
-            found.append((each, None, {}))
+        return [(tried, None, {}) for tried in trial.tried]
+    able = [tried for tried in trial.tried if tried.can_start]
+    scored: list[tuple[Tried, int | None, dict[str, PluginScore]]] = []
+    for tried in trial.tried:
+        if not tried.can_start:
+            scored.append((tried, None, {}))
             continue
-        at = able.index(each)
+        at = able.index(tried)
         plugins = {
             plugin: PluginScore(
                 raw=scores.raw[plugin][at],
@@ -74,5 +76,5 @@ def _scored(trial: GroupTrial) -> list[tuple[Tried, int | None, dict[str, Plugin
             )
             for plugin, normalized in scores.normalized.items()
         }
-        found.append((each, scores.totals[at], plugins))
-    return found
+        scored.append((tried, scores.totals[at], plugins))
+    return scored

@@ -76,7 +76,7 @@ def _only_full(evaluation: Evaluation) -> Iterator[str]:
     for verdict in evaluation.nodes:
         details = [detail for obstacle in verdict.obstacles for detail in obstacle.details]
         is_told = all(obstacle.details for obstacle in verdict.obstacles)
-        kinds = {None if each.change is None else each.change.kind for each in details}
+        kinds = {None if detail.change is None else detail.change.kind for detail in details}
         if details and is_told and kinds <= ROOM:
             yield verdict.node
 
@@ -126,6 +126,6 @@ def _less(free: Resources, taken: Resources, *, pods: int) -> Resources:
         milli_cpu=free.milli_cpu - taken.milli_cpu,
         memory=free.memory - taken.memory,
         ephemeral_storage=free.ephemeral_storage - taken.ephemeral_storage,
-        scalars={name: each - taken.amount(name) for name, each in free.scalars.items()},
+        scalars={name: amount - taken.amount(name) for name, amount in free.scalars.items()},
         allowed_pods=free.allowed_pods - pods,
     )

@@ -10,62 +10,65 @@ from berth.scheduler.framework.explanation import amount_in_words, counted
 PODS_NAMED = 3
 
 
-def render_group(found: PodGroupExplanation) -> Content:
-    """Lay *found* out for a terminal."""
-    return Stack(_parts(found))
+def render_group(group: PodGroupExplanation) -> Content:
+    """Lay *group* out for a terminal."""
+    return Stack(_parts(group))
 
 
-def _parts(found: PodGroupExplanation) -> Iterator[Content]:
-    yield Table.of_facts(_facts(found))
-    if found.placements:
+def _parts(group: PodGroupExplanation) -> Iterator[Content]:
+    yield Table.of_facts(_facts(group))
+    if group.placements:
         yield ""
-        yield _placements(found.topology_key, found.placements)
-    if found.blocked:
+        yield _placements(group.topology_key, group.placements)
+    if group.blocked:
         yield ""
-        yield _blocked(found.blocked)
-    if found.evaluation is not None:
-        yield from nodes_table(found.evaluation)
+        yield _blocked(group.blocked)
+    if group.evaluation is not None:
+        yield from nodes_table(group.evaluation)
 
 
-def _facts(found: PodGroupExplanation) -> Iterator[tuple[str, str]]:
-    yield "pod group", found.pod_group
-    if found.exists:
-        least = "" if found.min_count is None else f", minCount {found.min_count}"
-        yield "policy", f"{found.policy}{least}"
+def _facts(group: PodGroupExplanation) -> Iterator[tuple[str, str]]:
+    yield "pod group", group.pod_group
+    if group.exists:
+        least = "" if group.min_count is None else f", minCount {group.min_count}"
+        yield "policy", f"{group.policy}{least}"
     else:
         yield "policy", "not known: there is no PodGroup of this name"
-    if found.topology_key:
-        yield "topology", f"all pods on nodes with one value of {found.topology_key}"
-    states = [f"{number} {where}" for where, number in sorted(found.members.items())]
-    yield "pods", f"{found.num_pods}: {', '.join(states)}" if states else "none"
-    if found.status is not None:
-        since = f" since {found.status.last_transition_time}"
-        reason = f"{found.status.reason}{since if found.status.last_transition_time else ''}"
-        message = f": {found.status.message}" if found.status.message else ""
+    if group.topology_key:
+        yield "topology", f"all pods on nodes with one value of {group.topology_key}"
+    states = [f"{number} {where}" for where, number in sorted(group.members.items())]
+    yield "pods", f"{group.num_pods}: {', '.join(states)}" if states else "none"
+    if group.status is not None:
+        since = f" since {group.status.last_transition_time}"
+        reason = f"{group.status.reason}{since if group.status.last_transition_time else ''}"
+        message = f": {group.status.message}" if group.status.message else ""
         yield "last cycle", f"{reason}{message}"
-    if found.num_tried:
-        yield "now", f"{found.num_fit} of {counted(found.num_tried, 'pod')} can get nodes together"
-    if found.choice:
-        yield "goes to", found.choice
-    if found.obstacle:
-        yield "obstacle", found.obstacle
-    if found.shortage is not None:
-        yield "would help", found.shortage.words
-    if found.next_try:
-        yield "tried again", f"after {found.next_try} at the latest"
-    for plugin, changes in found.woken_by.items():
+    if group.num_tried:
+        yield (
+            "now",
+            f"{group.num_fit} of {counted(group.num_tried, 'pod')} can get nodes together",
+        )
+    if group.choice:
+        yield "goes to", group.choice
+    if group.obstacle:
+        yield "obstacle", group.obstacle
+    if group.shortage is not None:
+        yield "would help", group.shortage.words
+    if group.next_try:
+        yield "tried again", f"after {group.next_try} at the latest"
+    for plugin, changes in group.woken_by.items():
         yield "woken by", f"{', '.join(changes)} ({plugin})"
-    for pod in found.leaving:
+    for pod in group.leaving:
         yield "leaving", pod
-    for note in found.notes:
+    for note in group.notes:
         yield "note", note
-    if found.evaluation is not None:
-        for note in found.evaluation.notes:
+    if group.evaluation is not None:
+        for note in group.evaluation.notes:
             yield "note", note
-        for finding in found.evaluation.findings:
+        for finding in group.evaluation.findings:
             yield "overall", finding
-        if found.evaluation.nearest_miss is not None:
-            yield "nearest miss", found.evaluation.nearest_miss.words
+        if group.evaluation.nearest_miss is not None:
+            yield "nearest miss", group.evaluation.nearest_miss.words
 
 
 def _placements(key: str, placements: Sequence[PlacementVerdict]) -> Table:
@@ -102,12 +105,12 @@ def _placements(key: str, placements: Sequence[PlacementVerdict]) -> Table:
 
 def _blocked(blocked: Sequence[Blocked]) -> Table:
     table = Table("pods without a node", "rejected by", "message")
-    for each in blocked:
-        named = ", ".join(each.pods[:PODS_NAMED])
-        left = len(each.pods) - PODS_NAMED
+    for same in blocked:
+        named = ", ".join(same.pods[:PODS_NAMED])
+        left = len(same.pods) - PODS_NAMED
         table.add_row(
             named + (f" and {left} more" if left > 0 else ""),
-            ", ".join(each.plugins),
-            each.message,
+            ", ".join(same.plugins),
+            same.message,
         )
     return table

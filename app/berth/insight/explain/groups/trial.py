@@ -18,6 +18,7 @@ from berth.insight.explain.explanation import Evaluation
 from berth.kube.objects.pod_group import PodGroup
 from berth.kube.objects.resources import CPU, MEMORY
 from berth.runtime.tasks import Steps
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.placement import EVERYWHERE, Assignment, Placement, PodGroupPlacement
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
@@ -29,7 +30,6 @@ from berth.scheduler.profile.placements import (
     score_placements,
 )
 from berth.scheduler.profile.profile import Profile
-from berth.scheduler.schedule_one import Scheduler
 
 WITH_THE_OTHERS: Final = "evaluated beside the members that get nodes"
 
@@ -77,11 +77,11 @@ class GroupTrial:
 
 
 class GroupTrials:
-    """Tries groups of *scheduler*; to be used on its event loop, between two attempts."""
+    """Tries groups of a scheduler; to be used on its event loop, between two attempts."""
 
-    def __init__(self, scheduler: Scheduler, metrics: SchedulerMetrics) -> None:
+    def __init__(self, view: SchedulerView, metrics: SchedulerMetrics) -> None:
         """*metrics* are nobody's: trials are counted there."""
-        self._live = scheduler
+        self._view = view
         self._metrics = metrics
 
     def run(
@@ -98,41 +98,42 @@ class GroupTrials:
 
         The pods *taken_off* do not count meanwhile. The evaluation tells about *limit* nodes.
         """
+        trial = self._view.new_trial(self._metrics)
         with ExitStack() as undone:
             for pod in taken_off:
-                undone.enter_context(self._live.cache.without(pod.uid))
-            return self._run(group, members, profile, scheduled, limit)
+                undone.enter_context(trial.without(pod.uid))
+            return self._run(trial, group, members, profile, scheduled, limit)
 
     def _run(
         self,
+        trial: PodGroupTrial,
         group: PodGroup,
         members: Sequence[QueuedPodInfo],
         profile: Profile,
         scheduled: Sequence[PodInfo],
         limit: int | None,
     ) -> GroupTrial:
-        scheduler = self._live.for_trials(self._metrics)
-        nodes, trial = scheduler.cache.table, PodGroupTrial(scheduler)
-        scheduler.cache.refresh_order()
-        groups = scheduler.groups
+        cache, groups = self._view.cache, self._view.groups
+        cache.refresh_order()
+        nodes = cache.table
         placements: Sequence[Placement] | Status = [EVERYWHERE]
         if groups is not None and groups.is_topology_aware:
             placements = run_placement_generate(profile, group, scheduled, nodes)
         if isinstance(placements, Status):
             return GroupTrial((), message=placements.message)
         tried = [self._try(trial, members, profile, placement) for placement in placements]
-        able = [each for each in tried if each.can_start]
+        able = [placed for placed in tried if placed.can_start]
         scores = None
         if len(able) > 1:
             found = score_placements(
-                profile, [_proposal(each, len(scheduled)) for each in able], nodes
+                profile, [_proposal(placed, len(scheduled)) for placed in able], nodes
             )
             if isinstance(found, Status):
                 return GroupTrial(tried, message=found.message)
             scores = found
             best = able[int(np.argmax(scores.totals))]
         else:
-            best = able[0] if able else max(tried, key=lambda each: len(each.fitting))
+            best = able[0] if able else max(tried, key=lambda placed: len(placed.fitting))
         obstacle = next(
             (member for member in best.members if member.outcome and not member.host), None
         )
@@ -149,7 +150,7 @@ class GroupTrials:
         profile: Profile,
         placement: Placement,
     ) -> Tried:
-        now, nodes = self._live.clock.monotonic(), self._live.cache.table
+        now, nodes = self._view.clock.monotonic(), self._view.cache.table
         rows, free, allocatable = placement.rows_of(nodes), {}, {}
         for name in _requested(members):
             there = nodes.resource_rows(name)
@@ -173,8 +174,8 @@ class GroupTrials:
             steps = evaluate_in_steps(
                 obstacle.profile,
                 obstacle.queued.pod_info,
-                self._live.cache.table.detached(),
-                nominated=self._live.queue.nominator.nominated_pods(),
+                self._view.cache.table.detached(),
+                nominated=self._view.queue.nominator.nominated_pods(),
                 limit=limit,
                 notes=[WITH_THE_OTHERS] if best.fitting else [],
                 placement=best.placement,
@@ -187,13 +188,13 @@ class GroupTrials:
 
 
 def _proposal(tried: Tried, num_scheduled: int) -> PodGroupPlacement:
-    proposed = tuple(Assignment(each.queued.pod_info, each.host) for each in tried.fitting)
+    proposed = tuple(Assignment(member.queued.pod_info, member.host) for member in tried.fitting)
     return PodGroupPlacement(tried.placement, proposed, num_scheduled)
 
 
 def _requested(members: Sequence[QueuedPodInfo]) -> Sequence[str]:
     """Return the resources that *members* request."""
     wanted = [member.pod_info.template.incoming_requested for member in members]
-    scalars = {name for each in wanted for name in each.scalars if each.scalars[name]}
-    native = [name for name in (CPU, MEMORY) if any(each.amount(name) for each in wanted)]
+    scalars = {name for requests in wanted for name in requests.scalars if requests.scalars[name]}
+    native = [name for name in (CPU, MEMORY) if any(requests.amount(name) for requests in wanted)]
     return [*native, *sorted(scalars)]

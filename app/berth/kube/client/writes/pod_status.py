@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -13,6 +14,8 @@ from berth.kube.client.writes.pods import patch_pod_status
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
+
+MOST_PATCHED: Final = 10_000
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -50,8 +53,12 @@ class PodStatusWriter:
         clock: Clock,
         rng: random.Random,
         calls: AsyncCalls | None = None,
+        only_known_version: bool = True,
     ) -> None:
         """*exists* says whether a pod is still there: the patch goes to any pod of its name.
+
+        With *only_known_version*, the patch fails if the pod has changed meanwhile, so that a
+        condition of an attempt that failed is not written over the one of a pod that is bound.
 
         *calls* hears of the patches; None: nobody does.
         """
@@ -61,6 +68,10 @@ class PodStatusWriter:
         self._clock = clock
         self._rng = rng
         self._calls = calls
+        self._only_known_version = only_known_version
+        self._patched: dict[str, tuple[str, Pod]] = {}
+        """By UID, the version that was patched last, and what came of it, which the watch has yet
+        to tell; of the pods that were patched last."""
         self._wanted: dict[str, Wanted] = {}
         self._under_way: dict[str, asyncio.Future[None]] = {}
         """By UID of the pod, what ends with the patch that is being written."""
@@ -130,11 +141,23 @@ class PodStatusWriter:
         )
 
     async def _patch(self, wanted: Wanted) -> bool:
-        return await patch_pod_status(
+        uid, known = wanted.pod.metadata.uid, wanted.pod
+        version, newer = self._patched.pop(uid, ("", known))
+        if version == known.metadata.resource_version:
+            known = newer
+        patched = await patch_pod_status(
             self._client,
-            wanted.pod,
+            known,
             wanted.condition,
             wanted.nominated_node_name,
             clock=self._clock,
             rng=self._rng,
+            only_this_version=self._only_known_version,
         )
+        if patched is None:
+            return False
+        if self._only_known_version and patched.metadata.uid == uid:
+            self._patched[uid] = wanted.pod.metadata.resource_version, patched
+            if len(self._patched) > MOST_PATCHED:
+                del self._patched[next(iter(self._patched))]
+        return True

@@ -1,7 +1,8 @@
 """Writes to pods, with the bodies that kube-scheduler sends (spec §2.11)."""
 
 import random
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -19,10 +20,12 @@ from berth.runtime.clock import Clock, rfc3339
 
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
-STATUS_TRIES: Final = 4
-STATUS_RETRY_DELAY: Final = 0.01
-STATUS_RETRY_FACTOR: Final = 5.0
-STATUS_RETRY_JITTER: Final = 0.1
+TRIES: Final = 4
+RETRY_DELAY: Final = 0.01
+RETRY_FACTOR: Final = 5.0
+RETRY_JITTER: Final = 0.1
+
+T = TypeVar("T")
 
 encode = msgspec.json.encode
 decode_pod = msgspec.json.Decoder(Pod).decode
@@ -34,7 +37,7 @@ def path_of(pod: Pod) -> str:
 
 
 async def bind(client: Api, pod: Pod, node_name: str) -> None:
-    """Have the API server assign *pod* to a node. One request; nothing is tried again.
+    """Have the API server assign *pod* to a node. One request; see :func:`with_retries`.
 
     Raises ConflictError when the pod is terminating, gated, assigned already or another of its name
     (spec §12.6), also when it was our own earlier request that assigned it. After that, a
@@ -110,55 +113,99 @@ async def patch_pod_status(
     *,
     clock: Clock,
     rng: random.Random,
-) -> bool:
-    """Make the status of *pod* say *condition* and *nominated_node_name*; say if that took a call.
+    only_this_version: bool = False,
+) -> Pod | None:
+    """Make the status of *pod* say *condition* and *nominated_node_name*.
 
-    None leaves as is, "" clears the nomination. See :func:`status_patch` for what is sent. Tried up
-    to four times, after 10, 50 and 250 ms (up to 10 % more), when the server failed, was
-    unavailable or reported a conflict; then the last error is raised.
+    None leaves as is, "" clears the nomination. See :func:`status_patch` for what is sent, and
+    :func:`with_retries` for errors; a conflict is tried again as well unless *only_this_version* of
+    the pod may be patched. Return the pod as it is then, None if that took no call.
     """
     body = status_patch(
-        pod, condition=condition, nominated_node_name=nominated_node_name, now=clock.now()
+        pod,
+        condition=condition,
+        nominated_node_name=nominated_node_name,
+        now=clock.now(),
+        only_this_version=only_this_version,
     )
     if body is None:
-        return False
-    await patch_status(client, path_of(pod), body, clock=clock, rng=rng)
-    return True
+        return None
+    again = may_pass if only_this_version else may_pass_or_conflict
+    answer = await patch_status(client, path_of(pod), body, clock=clock, rng=rng, again=again)
+    return decode_pod(answer)
 
 
 async def patch_status(
-    client: Api, path: str, body: bytes, *, clock: Clock, rng: random.Random
-) -> None:
-    """Apply a strategic merge patch to the status of the object at *path*.
+    client: Api,
+    path: str,
+    body: bytes,
+    *,
+    clock: Clock,
+    rng: random.Random,
+    again: Callable[[ApiError], bool] | None = None,
+) -> bytes:
+    """Apply a strategic merge patch to the status of the object at *path*; return the object.
 
-    Tried up to four times, as :func:`patch_pod_status` says.
+    *again* says which errors are tried again as :func:`with_retries` does, by default
+    :func:`may_pass_or_conflict`.
     """
-    delay = STATUS_RETRY_DELAY
-    for tries_left in reversed(range(STATUS_TRIES)):
+    return await with_retries(
+        lambda: client.request(
+            "PATCH", path + "/status", body=body, content_type=STRATEGIC_MERGE_PATCH
+        ),
+        clock=clock,
+        rng=rng,
+        again=again or may_pass_or_conflict,
+    )
+
+
+async def with_retries(
+    request: Callable[[], Awaitable[T]],
+    *,
+    clock: Clock,
+    rng: random.Random,
+    again: Callable[[ApiError], bool],
+) -> T:
+    """Make a request up to four times, after 10, 50 and 250 ms (up to 10 % more), while *again*.
+
+    Raises the last error (spec §2.11, 1.37 spec N3.2).
+    """
+    delay = RETRY_DELAY
+    for _ in range(TRIES - 1):
         try:
-            await client.request(
-                "PATCH", path + "/status", body=body, content_type=STRATEGIC_MERGE_PATCH
-            )
-            return
+            return await request()
         except ApiError as exc:
-            if tries_left == 0 or not may_pass(exc):
+            if not again(exc):
                 raise
-        await clock.sleep(delay * (1.0 + rng.random() * STATUS_RETRY_JITTER))
-        delay *= STATUS_RETRY_FACTOR
+        await clock.sleep(delay * (1.0 + rng.random() * RETRY_JITTER))
+        delay *= RETRY_FACTOR
+    return await request()
 
 
 def may_pass(error: ApiError) -> bool:
-    """Say whether the same status patch may succeed when sent again (spec §2.11)."""
+    """Say whether the same request may succeed when sent again (1.37 spec N3.2)."""
     match error:
-        case ServerError(status=500 | 503) | ConflictError() | UnavailableError(sent=False):
+        case ServerError(status=500 | 503) | UnavailableError(sent=False):
             return True
     return False
 
 
+def may_pass_or_conflict(error: ApiError) -> bool:
+    """Say whether the same status patch may succeed when sent again (spec §2.11)."""
+    return isinstance(error, ConflictError) or may_pass(error)
+
+
 def status_patch(
-    pod: Pod, *, condition: Condition | None, nominated_node_name: str | None, now: float
+    pod: Pod,
+    *,
+    condition: Condition | None,
+    nominated_node_name: str | None,
+    now: float,
+    only_this_version: bool = False,
 ) -> bytes | None:
     """Return the strategic merge patch from *pod*'s status to the wanted one, None when equal.
+
+    With *only_this_version* it fails on any other version of the pod (1.37 spec N3.11).
 
     Conditions are merged by type, and only fields that differ are sent. A condition whose status
     stays keeps its transition time, else that is *now* (spec §2.10). One that differs in nothing
@@ -170,7 +217,10 @@ def status_patch(
     current = pod.status.nominated_node_name
     if nominated_node_name is not None and nominated_node_name != current:
         status["nominatedNodeName"] = nominated_node_name or None
-    return encode({"status": status}) if status else None
+    if not status:
+        return None
+    version = {"metadata": {"resourceVersion": pod.metadata.resource_version}}
+    return encode({**(version if only_this_version else {}), "status": status})
 
 
 def conditions_patch(

@@ -21,12 +21,12 @@ def wanted_by(evaluator: Evaluator, obj: Object, old: Object | None, *, now: flo
         wanted = evaluator.usage(obj, now)
     except MISSHAPEN as exc:
         raise QuotaError(f"its quota usage cannot be read: {exc}") from exc
-    negative = sorted(name for name, each in wanted.items() if each.nanos < 0)
+    negative = sorted(name for name, amount in wanted.items() if amount.nanos < 0)
     if negative:
         raise QuotaError(f"quota usage is negative for resource(s): {','.join(negative)}")
     if old is not None:
         wanted = amounts.subtracted(wanted, _usage_before(evaluator, old, now))
-    return {name: each for name, each in wanted.items() if each.nanos}
+    return {name: amount for name, amount in wanted.items() if amount.nanos}
 
 
 def concerns(quota: Object, evaluator: Evaluator, obj: Object) -> bool:
@@ -60,9 +60,12 @@ def charged(name: str, asked: Amounts, used: Amounts, hard: Amounts) -> Amounts:
     Raises QuotaError if that is more than there may be.
     """
     total = amounts.added(used, asked)
-    exceeded = [each for each in asked if total[each].nanos > hard[each].nanos]
+    exceeded = [name for name in asked if total[name].nanos > hard[name].nanos]
     if exceeded:
-        said = [amounts.text(amounts.masked(each, exceeded)) for each in (asked, used, hard)]
+        said = [
+            amounts.text(amounts.masked(amount_list, exceeded))
+            for amount_list in (asked, used, hard)
+        ]
         why = "exceeded quota: {}, requested: {}, used: {}, limited: {}"
         raise QuotaError(why.format(name, *said))
     return total

@@ -148,7 +148,7 @@ class VolumeClaims(Evaluator):
         requested = amounts((spec.get("resources") or {}).get("requests")).get("storage")
         if requested is not None:
             allocated = amounts(status.get("allocatedResources")).get("storage", ZERO)
-            storage = max(requested, allocated, key=lambda each: each.nanos)
+            storage = max(requested, allocated, key=lambda amount: amount.nanos)
             used["requests.storage"] = storage
             if class_name:
                 used[f"{class_name}{STORAGE_CLASS}requests.storage"] = storage
@@ -168,13 +168,16 @@ class ResourceClaims(Evaluator):
         devices: dict[str, int] = {}
         for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
             most: dict[str, int] = {}
-            for each in [request.get("exactly") or {}, *(request.get("firstAvailable") or ())]:
-                name = each.get("deviceClassName")
+            for device_request in [
+                request.get("exactly") or {},
+                *(request.get("firstAvailable") or ()),
+            ]:
+                name = device_request.get("deviceClassName")
                 if name:
                     wanted = (
                         MOST_DEVICES
-                        if each.get("allocationMode") == "All"
-                        else each.get("count") or 1
+                        if device_request.get("allocationMode") == "All"
+                        else device_request.get("count") or 1
                     )
                     most[name] = max(most.get(name, 0), wanted)
             for name, number in most.items():
@@ -201,11 +204,11 @@ def _compute_of(holder: Object) -> Amounts:
 def _compute(requests: Mapping[str, Amount], limits: Mapping[str, Amount]) -> Amounts:
     """Return requests and limits by the names that quotas have for them."""
     used: Amounts = {}
-    for name, each in requests.items():
+    for name, amount in requests.items():
         if name in COMPUTE or name.startswith("hugepages-"):
-            used[name] = used[f"requests.{name}"] = each
+            used[name] = used[f"requests.{name}"] = amount
         elif "/" in name:
-            used[f"requests.{name}"] = each
+            used[f"requests.{name}"] = amount
     for name in COMPUTE:
         if name in limits:
             used[f"limits.{name}"] = limits[name]

@@ -54,8 +54,8 @@ def _crosses_namespaces(pod: Object) -> bool:
 
 def _terms(affinity: Object) -> Iterator[Object]:
     yield from affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-    for each in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
-        yield each.get("podAffinityTerm") or {}
+    for term in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+        yield term.get("podAffinityTerm") or {}
 
 
 _TESTS: Mapping[str, Callable[[Object], bool]] = {

@@ -67,8 +67,10 @@ class Candidates(Sequence[Candidate]):
             return candidates
         victims = [victim for candidate in candidates for victim in candidate.victims]
         costs = costs_of(
-            pdb_violations=np.array([each.pdb_violations for each in candidates], np.int64),
-            num_victims=np.array([len(each.victims) for each in candidates], np.intp),
+            pdb_violations=np.array(
+                [candidate.pdb_violations for candidate in candidates], np.int64
+            ),
+            num_victims=np.array([len(candidate.victims) for candidate in candidates], np.intp),
             priorities=np.array([victim.priority for victim in victims], np.int64),
             starts=np.array([started(victim) for victim in victims], np.float64),
         )
@@ -76,7 +78,7 @@ class Candidates(Sequence[Candidate]):
             np.array([candidate.row for candidate in candidates], np.intp),
             [candidate.node for candidate in candidates],
             costs,
-            np.fromiter((each.victims for each in candidates), object, len(candidates)),
+            np.fromiter((candidate.victims for candidate in candidates), object, len(candidates)),
         )
 
     def costs_by(self, criterion: Criterion) -> NDArray[np.float64]:

@@ -1,14 +1,22 @@
 """Victims that PodDisruptionBudgets would rather keep (spec §6.4)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from berth.kube.objects.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from berth.kube.objects.selectors import NOTHING, Selector, compile_selector
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.preemption.victim_units import VictimUnit
+
+STOPS_AT_FIRST_VIOLATION: Final = Behaviour(
+    "1.37",
+    "N3.7",
+    "Of the PodDisruptionBudgets of a victim, those after the first that is violated are not"
+    " charged.",
+)
 
 BudgetKey = tuple[str, str]
 """Namespace and name."""
@@ -30,8 +38,12 @@ class DisruptionBudgets:
     one, as the disruption controller follows it.
     """
 
-    def __init__(self, lister: Lister[PodDisruptionBudget]) -> None:
+    def __init__(
+        self, lister: Lister[PodDisruptionBudget], *, stops_at_first_violation: bool = True
+    ) -> None:
+        """*stops_at_first_violation* says whether STOPS_AT_FIRST_VIOLATION is on."""
         self._lister = lister
+        self._stops_at_first_violation = stops_at_first_violation
         self._about: WeakKeyDictionary[PodTemplate, list[BudgetKey]] = WeakKeyDictionary()
         self._selectors: dict[BudgetKey, Selector] = {}
         self.selection_version = 0
@@ -66,8 +78,9 @@ class DisruptionBudgets:
     def charge(self, pods: Sequence[PodInfo]) -> Charges:
         """Charge *pods*, most important first, to their budgets.
 
-        A pod is charged to every budget that is about it, also when one of them is exceeded
-        already; but not to those that have granted its eviction before.
+        A pod is charged to every budget that is about it, but not to those that have granted its
+        eviction before. With STOPS_AT_FIRST_VIOLATION, a budget that it breaks is the last that it
+        is charged to, in the lister's order.
         """
         charged: dict[BudgetKey, int] = {}
         if self.is_empty:
@@ -92,20 +105,23 @@ class DisruptionBudgets:
             if pod.name in status.disrupted_pods:
                 continue
             charged[key] = before + 1
-            breaks |= before >= status.disruptions_allowed
+            if before >= status.disruptions_allowed:
+                breaks = True
+                if self._stops_at_first_violation:
+                    break
         return breaks
 
     def _about_pod(self, pod: PodInfo) -> list[BudgetKey]:
-        found = self._about.get(pod.template)
-        if found is None:
+        keys = self._about.get(pod.template)
+        if keys is None:
             namespace = pod.namespace
             budgets = self._lister.in_namespace(namespace).values() if pod.labels else ()
-            found = self._about[pod.template] = [
+            keys = self._about[pod.template] = [
                 (namespace, budget.metadata.name)
                 for budget in budgets
                 if self._selector(budget).matches(pod.labels)
             ]
-        return found
+        return keys
 
     def _selector(self, budget: PodDisruptionBudget) -> Selector:
         key = budget.metadata.namespace, budget.metadata.name

@@ -1,13 +1,11 @@
 """The node whose victims are missed least (spec §6.6)."""
 
-from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 from msgspec.structs import replace
 
 from berth.scheduler.framework.preemption.candidate import (
-    Candidate,
     Candidates,
     Criterion,
     Preemption,
@@ -16,13 +14,13 @@ from berth.scheduler.framework.preemption.candidate import (
 from berth.scheduler.framework.verdict import Rows
 
 
-def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> Preemption:
-    """Return *found*, which has candidates, with the best of them chosen.
+def select_candidate(preemption: Preemption, rng: Random, *, nominated: str = "") -> Preemption:
+    """Return *preemption*, which has candidates, with the best of them chosen.
 
     Of several it is the one on the node that the pod is *nominated* to: whoever nominated it may
     have been about to evict there. Otherwise *rng* chooses.
     """
-    columns = Candidates.of(found.candidates)
+    columns = Candidates.of(preemption.candidates)
     left, rounds, runner_up = _compared(columns)
     equals = columns.take(left)
     there = equals.nodes.index(nominated) if nominated in equals.nodes else None
@@ -30,7 +28,7 @@ def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> 
     if runner_up is None and len(equals) > 1:
         runner_up = next(i for i in left.tolist() if columns.nodes[i] != chosen.node)
     return replace(
-        found,
+        preemption,
         equals=equals,
         chosen=chosen,
         rounds=rounds,
@@ -38,17 +36,11 @@ def select_candidate(found: Preemption, rng: Random, *, nominated: str = "") -> 
     )
 
 
-def equally_good(candidates: Sequence[Candidate]) -> Candidates:
-    """Return the best of *candidates*; several if no criterion tells them apart.
+def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | None]:
+    """Return the best, what each criterion left, and the best of those left out last.
 
     Each criterion leaves those that are best by it to the next one.
     """
-    columns = Candidates.of(candidates)
-    return columns.take(_compared(columns)[0])
-
-
-def _compared(candidates: Candidates) -> tuple[Rows, tuple[Round, ...], int | None]:
-    """Return the best, what each criterion left, and the best of those left out last."""
     left, rounds, runner_up = np.arange(len(candidates)), [], None
     for criterion in Criterion:
         if len(left) < 2:

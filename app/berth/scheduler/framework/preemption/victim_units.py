@@ -57,7 +57,7 @@ class VictimUnits:
         Those of the group *but_not* are left out: a group does not preempt itself. In
         kube-scheduler 1.36 it may, if its own pods have a lower priority than it has.
         """
-        found = []
+        units = []
         seen = {but_not}
         for pod in pods:
             key = group_of(pod.pod)
@@ -68,14 +68,14 @@ class VictimUnits:
                 group = self._as_a_whole(key)
             if key is None or group is None:
                 if pod.priority < priority:
-                    found.append(VictimUnit((pod,), pod.priority))
+                    units.append(VictimUnit((pod,), pod.priority))
                 continue
             seen.add(key)
             state, of_group = self._pod_groups.get(key), group.spec.priority or 0
             if state is not None and of_group < priority:
                 scheduled = tuple(state.scheduled.values())
-                found.append(VictimUnit(scheduled, of_group, is_group=True))
-        return found
+                units.append(VictimUnit(scheduled, of_group, is_group=True))
+        return units
 
     def _as_a_whole(self, key: GroupKey) -> PodGroup | None:
         """Return the group of *key* if its pods are evicted together only."""

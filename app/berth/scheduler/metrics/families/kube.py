@@ -30,6 +30,7 @@ ALGORITHM_DURATION: Final = histogram(
     stability=ALPHA,
     text="Duration of the scheduling algorithm in seconds.",
     buckets=_ATTEMPT,
+    beta_since="1.37",
 )
 POD_GROUP_ATTEMPTS: Final = counter(
     name="scheduler_podgroup_schedule_attempts_total",
@@ -66,6 +67,13 @@ PENDING_PODS: Final = gauge(
     stability=STABLE,
     text="Number of pending pods, by queue. PreEnqueue plugins hold back gated pods.",
     labels=("queue",),
+)
+QUEUED_ENTITIES: Final = gauge(
+    name="scheduler_queued_entities",
+    stability=ALPHA,
+    text="Number of pods and pod groups that wait, by queue. Pods of a group do not count.",
+    labels=("queue", "type"),
+    since="1.37",
 )
 IN_FLIGHT_EVENTS: Final = gauge(
     name="scheduler_inflight_events",
@@ -119,6 +127,7 @@ PLUGIN_DURATION: Final = histogram(
     " of Filter or Score evaluates all nodes.",
     labels=("extension_point", "plugin", "status"),
     buckets=_PLUGIN,
+    beta_since="1.37",
 )
 QUEUEING_HINT_DURATION: Final = histogram(
     name="scheduler_queueing_hint_execution_duration_seconds",
@@ -132,6 +141,13 @@ QUEUE_INCOMING_PODS: Final = counter(
     stability=STABLE,
     text="Number of pods added to a queue, by event.",
     labels=("event", "queue"),
+)
+QUEUE_INCOMING_ENTITIES: Final = counter(
+    name="scheduler_queue_incoming_entities_total",
+    stability=ALPHA,
+    text="Number of pods and pod groups added to a queue, by event. Pods of a group do not count.",
+    labels=("event", "queue", "type"),
+    since="1.37",
 )
 PERMIT_WAIT_DURATION: Final = histogram(
     name="scheduler_permit_wait_duration_seconds",
@@ -170,6 +186,21 @@ BATCH_CACHE_FLUSHED: Final = counter(
     text="Number of attempts that found a node without leaving a hint, by reason.",
     labels=("profile", "reason"),
 )
+BATCH_RESCORE_ATTEMPTS: Final = counter(
+    name="scheduler_batch_rescore_attempts_total",
+    stability=ALPHA,
+    text="Number of attempts to score a node again for a hint. berth has no hints and makes none.",
+    labels=("profile",),
+    since="1.37",
+)
+BATCH_RESCORE_DURATION: Final = histogram(
+    name="scheduler_batch_rescore_duration_seconds",
+    stability=ALPHA,
+    text="Duration of scoring a node again for a hint, in seconds.",
+    labels=("profile",),
+    buckets=exponential(0.00001, 2, 12),
+    since="1.37",
+)
 ASYNC_CALLS: Final = counter(
     name="scheduler_async_api_call_execution_total",
     stability=ALPHA,
@@ -195,6 +226,7 @@ PREEMPTION_TASK_DURATION: Final = histogram(
     text="Duration of evicting the victims of a preemption, in seconds.",
     labels=("result",),
     buckets=_LONG,
+    hidden_since="1.37",
 )
 PREEMPTION_TASK_EXECUTIONS: Final = counter(
     name="scheduler_preemption_goroutines_execution_total",
@@ -207,6 +239,15 @@ RESOURCE_CLAIM_CREATES: Final = counter(
     stability=ALPHA,
     text="Number of claims created for extended resources, by result.",
     labels=("status",),
+    until="1.37",
+)
+SHARED_RESOURCE_CLAIM_CREATES: Final = counter(
+    name="dynamic_resource_allocation_resourceclaim_creates_total",
+    stability=ALPHA,
+    text="Number of claims created for extended resources, by result, whether a request asks for"
+    " administrative access, and the kind of the owner.",
+    labels=("status", "admin_access", "owner_api_group", "owner_api_kind"),
+    since="1.37",
 )
 DEVICE_WAITS: Final = counter(
     name="scheduler_dra_bindingconditions_allocations_total",

@@ -68,9 +68,9 @@ class Authenticator:
         The certificate must have been verified by the TLS handshake. Raises UnauthenticatedError,
         NotReviewedError if the API server could not be asked.
         """
-        found, problem = self._by_certificate(headers, certificate)
-        if found is not None:
-            return _admitted(found)
+        user, problem = self._by_certificate(headers, certificate)
+        if user is not None:
+            return _admitted(user)
         token = _bearer_token(headers)
         if token:
             owner = await self._owner(token)
@@ -154,10 +154,10 @@ def _of(headers: Headers, names: Sequence[str]) -> Iterator[str]:
 
 
 def _extra(headers: Headers, prefixes: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, tuple[str, ...]] = {}
     for name, value in headers:
         for prefix in prefixes:
             if name.startswith(prefix.lower()):
                 key = unquote(name[len(prefix) :])
-                found[key] = (*found.get(key, ()), value)
-    return found
+                extra[key] = (*extra.get(key, ()), value)
+    return extra

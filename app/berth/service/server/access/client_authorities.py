@@ -52,7 +52,7 @@ class ClientAuthorities:
     def authorities(self) -> tuple[CertificateAuthorities, ...]:
         """All that a TLS handshake has to accept."""
         proxies = None if self.proxies is None else self.proxies.authorities
-        return tuple(found for found in (self.clients, proxies) if found is not None)
+        return tuple(authority for authority in (self.clients, proxies) if authority is not None)
 
 
 class _ConfigMap(msgspec.Struct):

@@ -22,7 +22,7 @@ class CertificateAuthorities:
         self._certificates = x509.load_pem_x509_certificates(pem.encode())
         # Written anew: around certificates a file may have what OpenSSL does not take.
         self.pem = "".join(
-            found.public_bytes(Encoding.PEM).decode() for found in self._certificates
+            authority.public_bytes(Encoding.PEM).decode() for authority in self._certificates
         )
 
     def have_issued(self, certificate: x509.Certificate) -> bool:
@@ -57,4 +57,6 @@ def user_of(certificate: x509.Certificate) -> User:
 
 
 def _values(certificate: x509.Certificate, kind: x509.ObjectIdentifier) -> tuple[str, ...]:
-    return tuple(str(found.value) for found in certificate.subject.get_attributes_for_oid(kind))
+    return tuple(
+        str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(kind)
+    )

@@ -21,10 +21,10 @@ class ExpiringCache(Generic[K, V]):
 
     def get(self, key: K, default: V) -> V:
         """Return what is remembered of *key* and still good, else *default*."""
-        found = self._entries.get(key)
-        if found is None:
+        entry = self._entries.get(key)
+        if entry is None:
             return default
-        until, value = found
+        until, value = entry
         if self._monotonic() >= until:
             del self._entries[key]
             return default

@@ -145,5 +145,5 @@ class SecureServer:
                 log.warning("client authorities were not reloaded", extra={"error": str(exc)})
 
     def _trust(self, settings: ClientAuthorities) -> None:
-        self._tls.trust([found.pem for found in settings.authorities])
+        self._tls.trust([authority.pem for authority in settings.authorities])
         self._authenticator.settings = settings

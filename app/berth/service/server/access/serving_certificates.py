@@ -93,7 +93,7 @@ def _names_in(files: CertificateFiles) -> tuple[str, ...]:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
         subject = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        return tuple(str(found.value) for found in subject)
+        return tuple(str(attribute.value) for attribute in subject)
     return tuple(names.value.get_values_for_type(x509.DNSName))
 
 

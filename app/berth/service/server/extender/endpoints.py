@@ -211,8 +211,8 @@ async def json_answer(request: Request, body: bytes) -> Response:
 
 
 def _takes_gzip(accepted: str) -> bool:
-    for each in accepted[:LONGEST_ACCEPTED].lower().split(","):
-        coding, _, parameters = each.strip().partition(";")
+    for element in accepted[:LONGEST_ACCEPTED].lower().split(","):
+        coding, _, parameters = element.strip().partition(";")
         if coding.strip() in ("gzip", "*"):
             return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False

@@ -93,11 +93,13 @@ def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) 
     ) -> Response:
         async with queue.turn() if evaluate else nullcontext():
             key = f"{namespace}/{name}"
-            found = await answers.explain_in_turns(key, limit=_limit(nodes), evaluates=evaluate)
-            if found is None:
+            explanation = await answers.explain_in_turns(
+                key, limit=_limit(nodes), evaluates=evaluate
+            )
+            if explanation is None:
                 reason = f"pod {key[:LONGEST_KEY]}: not found, or it has finished"
                 raise HTTPException(404, reason)
-            return Response(await _encoded(found), media_type="application/json")
+            return Response(await _encoded(explanation), media_type="application/json")
 
     @router.get(
         "/explain/pods/{namespace}",
@@ -119,22 +121,24 @@ def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) 
     ) -> Response:
         asked = Workload.parse(workload)
         async with queue.turn():
-            found = await answers.explain_workload_in_turns(namespace, asked, limit=_limit(nodes))
-            num_pods = 0 if found is None else found.num_pods
+            explanation = await answers.explain_workload_in_turns(
+                namespace, asked, limit=_limit(nodes)
+            )
+            num_pods = 0 if explanation is None else explanation.num_pods
             where = namespace[:LONGEST_KEY]
             why = await why_missing(namespace, asked, num_pods=num_pods)
-            if found is None and why is None:
+            if explanation is None and why is None:
                 reason = f"{asked} in namespace {where}: neither it nor a pod of it is known"
                 raise HTTPException(404, reason)
-            if found is None:
-                found = WorkloadExplanation(
+            if explanation is None:
+                explanation = WorkloadExplanation(
                     workload=str(asked), namespace=namespace, num_pods=0, num_pending=0, pods=()
                 )
             if why or not num_pods:
                 words = without_pods(asked, namespace, why or "", num_pods=num_pods)
-                found = found.model_copy(update={"why_missing": words})
-            pods = [msgspec.Raw(await _encoded(pod)) for pod in found.pods]
-            shown = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
+                explanation = explanation.model_copy(update={"why_missing": words})
+            pods = [msgspec.Raw(await _encoded(pod)) for pod in explanation.pods]
+            shown = explanation.model_dump(mode="json", by_alias=True, exclude={"pods"})
             body = msgspec.json.encode({**shown, "pods": pods})
             return Response(body, media_type="application/json")
 
@@ -151,10 +155,10 @@ def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) 
     ) -> Response:
         async with queue.turn():
             key = GroupKey(namespace, name)
-            found = await answers.explain_pod_group_in_turns(key, limit=_limit(nodes))
-            if found is None:
+            explanation = await answers.explain_pod_group_in_turns(key, limit=_limit(nodes))
+            if explanation is None:
                 raise HTTPException(404, f"pod group {str(key)[:LONGEST_KEY]}: {NO_GROUP}")
-            return Response(await _encoded(found), media_type="application/json")
+            return Response(await _encoded(explanation), media_type="application/json")
 
     return router
 
@@ -186,13 +190,13 @@ class _Queue:
             self._lock.release()
 
 
-async def _encoded(found: Explanation | PodGroupExplanation) -> bytes:
-    """Return the JSON of *found*, whose nodes may be many: others get a turn between them."""
-    if found.evaluation is None:
-        return found.model_dump_json(by_alias=True).encode()
+async def _encoded(explanation: Explanation | PodGroupExplanation) -> bytes:
+    """Return the JSON of *explanation*, whose nodes may be many: others get a turn between them."""
+    if explanation.evaluation is None:
+        return explanation.model_dump_json(by_alias=True).encode()
     pieces = []
-    async for some in in_turns(found.evaluation.nodes, piece=NODES_ENCODED):
+    async for some in in_turns(explanation.evaluation.nodes, piece=NODES_ENCODED):
         pieces += [verdict.model_dump_json(by_alias=True).encode() for verdict in some]
-    shown = found.model_dump(mode="json", by_alias=True, exclude={"evaluation": {"nodes"}})
+    shown = explanation.model_dump(mode="json", by_alias=True, exclude={"evaluation": {"nodes"}})
     shown["evaluation"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
     return msgspec.json.encode(shown)

@@ -61,8 +61,8 @@ def overview_endpoints(samples: Samples, *, most_streams: int = MOST_STREAMS) ->
             Query(ge=1, le=KEPT_SECONDS, description="How many seconds the series go back."),
         ] = KEPT_SECONDS,
     ) -> Response:
-        found = Overview(now=samples.latest(), series=samples.series(seconds))
-        return Response(found.model_dump_json(by_alias=True), media_type="application/json")
+        shown = Overview(now=samples.latest(), series=samples.series(seconds))
+        return Response(shown.model_dump_json(by_alias=True), media_type="application/json")
 
     @router.get(
         "/overview/stream",

@@ -107,7 +107,7 @@ def tasks_text() -> str:
     for task in asyncio.all_tasks():
         waiting[_stack_of(task)].append(task.get_name())
     lines = [f"tasks: {sum(map(len, waiting.values()))}\n"]
-    for stack, names in sorted(waiting.items(), key=lambda each: (-len(each[1]), each[1])):
+    for stack, names in sorted(waiting.items(), key=lambda entry: (-len(entry[1]), entry[1])):
         more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
         lines.append(f"\n{len(names)}: {', '.join(sorted(names)[:NAMES_TOLD])}{more}\n{stack}")
     return "".join(lines)

@@ -122,7 +122,7 @@ def zpages(
 
 def _page(kind: str, accept: str, lines: list[str], facts: dict[str, Any]) -> Response:
     """Answer in the form that *accept* prefers; 406 when it accepts none of ours."""
-    for media_type, params in sorted(accepted(accept or "*/*"), key=lambda each: -each.quality):
+    for media_type, params in sorted(accepted(accept or "*/*"), key=lambda media: -media.quality):
         if media_type in ("*/*", "text/*", "text/plain"):
             title = f"{COMPONENT} {'flags' if kind == 'Flagz' else 'statusz'}"
             return PlainTextResponse("\n".join(["", title, WARNING, "", *lines, ""]))
@@ -155,6 +155,6 @@ def _flag_value(value: object) -> str:
         case tuple():
             return f"[{','.join(value)}]"
         case Mapping():
-            return ",".join(f"{key}={_flag_value(each)}" for key, each in sorted(value.items()))
+            return ",".join(f"{key}={_flag_value(item)}" for key, item in sorted(value.items()))
         case _:
             return str(value)

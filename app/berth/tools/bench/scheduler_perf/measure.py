@@ -82,8 +82,8 @@ async def measure(name: str, settings: Settings, *, clock: Clock) -> AsyncIterat
                             await operation.run(run)
                         await run.until_bound(run.measured)
                     await until_quiet(scheduler, clock=clock)
-                    for each in _figures(name, run, binds, scheduler, workload.threshold):
-                        yield each
+                    for figure in _figures(name, run, binds, scheduler, workload.threshold):
+                        yield figure
             finally:
                 if settings.kubeconfig is not None:
                     await _clear(client)

@@ -143,7 +143,9 @@ class Run:
     async def in_background(self, *work: Coroutine[Any, Any, None]) -> None:
         """Do what is given, until the end of the run at most."""
         await self.settle()
-        self._meanwhile += (asyncio.create_task(each, name="scheduler_perf") for each in work)
+        self._meanwhile += (
+            asyncio.create_task(coroutine, name="scheduler_perf") for coroutine in work
+        )
 
     async def end_background(self) -> None:
         """End what goes on in the background; raise its error if it has failed."""

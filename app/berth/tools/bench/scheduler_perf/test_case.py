@@ -27,7 +27,7 @@ class PerfCase:
     @property
     def default(self) -> str:
         """The first workload with a threshold, or the last one."""
-        with_threshold = [name for name, each in self.workloads.items() if each.threshold]
+        with_threshold = [name for name, workload in self.workloads.items() if workload.threshold]
         return with_threshold[0] if with_threshold else list(self.workloads)[-1]
 
     def params(self, workload: Workload) -> Mapping[str, int]:

@@ -120,7 +120,7 @@ class ActionRunner:
 
     async def _apply(self, given: Manifests) -> None:
         objects = self._file.objects(given)
-        for _, obj in sorted(objects, key=lambda each: install_order.place(each[1])):
+        for _, obj in sorted(objects, key=lambda read: install_order.place(read[1])):
             collection = await self._discovery.collection_of(obj)
             path = f"{collection}/{obj['metadata']['name']}"
             params = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
@@ -224,8 +224,8 @@ class ActionRunner:
             return [resource.path_of(namespace, target.name)]
         params = {"labelSelector": target.selector}
         path = resource.collection_path(namespace)
-        found = msgspec.json.decode(await self._api.request("GET", path, params=params))
-        names = sorted(item["metadata"]["name"] for item in found["items"])
+        listed = msgspec.json.decode(await self._api.request("GET", path, params=params))
+        names = sorted(item["metadata"]["name"] for item in listed["items"])
         if not names:
             raise ValueError(f"there is no {target.kind} with the labels {target.selector!r}")
         return [resource.path_of(namespace, name) for name in names]

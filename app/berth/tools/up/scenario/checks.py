@@ -76,9 +76,9 @@ def _given(model: Any) -> Mapping[str, str]:
 def _shown(value: Any) -> str:
     match value:
         case Spread():
-            return " ".join(f"{field} {each}" for field, each in _given(value).items())
+            return " ".join(f"{field} {text}" for field, text in _given(value).items())
         case tuple():
-            return " and ".join(f"{each!r}" for each in value)
+            return " and ".join(f"{item!r}" for item in value)
         case bool():
             return str(value).lower()
     return str(value)
@@ -94,22 +94,22 @@ def _takes(wanted: int | Count, number: int) -> bool:
 def _check_pods(wanted: Pods, observed: Observed) -> Finding:
     nodes = observed.of("Node")
     group = [pod for pod in observed.of("Pod").values() if _is_of_group(pod, wanted)]
-    found = [pod for pod in group if _is_as_wanted(pod, wanted, nodes)]
-    holds, facts = True, [f"{len(found)} of {len(group)}"]
+    matching = [pod for pod in group if _is_as_wanted(pod, wanted, nodes)]
+    holds, facts = True, [f"{len(matching)} of {len(group)}"]
     count = wanted.count
     if count is None and not _counts_otherwise(wanted):
         count = ANY
     if count is not None:
-        holds = _takes(count, len(found))
-    per_node = Counter(node for pod in found if (node := node_of(pod)))
+        holds = _takes(count, len(matching))
+    per_node = Counter(node for pod in matching if (node := node_of(pod)))
     if wanted.nodes is not None:
         holds = holds and _takes(wanted.nodes, len(per_node))
         facts.append(f"on {len(per_node)} nodes")
     if wanted.per_node is not None:
-        holds = holds and all(_takes(wanted.per_node, each) for each in per_node.values())
+        holds = holds and all(_takes(wanted.per_node, count) for count in per_node.values())
         facts.append(f"by node: {dict(sorted(per_node.items()))}")
     if wanted.spread is not None:
-        domains = _domains(found, wanted.spread, nodes)
+        domains = _domains(matching, wanted.spread, nodes)
         skew = max(domains.values(), default=0) - min(domains.values(), default=0)
         if wanted.spread.max_skew is not None:
             holds = holds and bool(domains) and skew <= wanted.spread.max_skew
@@ -211,12 +211,12 @@ def _check_objects(wanted: Objects, observed: Observed) -> Finding:
     ]
     path = JsonPath(wanted.path) if wanted.path else None
     values = [path.find(obj) if path else [] for obj in group]
-    found = sum(path is None or _is_value(value, wanted) for value in values)
-    seen = [f"{found} of {len(group)}"]
-    for obj, each in list(zip(group, values, strict=True))[:MOST_SHOWN]:
-        shown = f": {', '.join(map(str, each)) or 'nothing there'}" if path else ""
+    count = sum(path is None or _is_value(value, wanted) for value in values)
+    seen = [f"{count} of {len(group)}"]
+    for obj, there in list(zip(group, values, strict=True))[:MOST_SHOWN]:
+        shown = f": {', '.join(map(str, there)) or 'nothing there'}" if path else ""
         seen.append(f"{obj['metadata']['name']}{shown}")
-    holds = _takes(ANY if wanted.count is None else wanted.count, found)
+    holds = _takes(ANY if wanted.count is None else wanted.count, count)
     return Finding(holds, words(Statement(objects=wanted)), "; ".join(seen))
 
 
@@ -256,13 +256,13 @@ def _number(value: Any) -> int | None:
 
 
 def _check_event(wanted: Event, observed: Observed) -> Finding:
-    found = [event for event in observed.of("Event").values() if _is_event(event, wanted)]
+    matching = [event for event in observed.of("Event").values() if _is_event(event, wanted)]
     of_reason = [e for e in observed.of("Event").values() if e.get("reason") == wanted.reason]
-    seen = [f"{len(found)} of {len(of_reason)} with that reason"]
+    seen = [f"{len(matching)} of {len(of_reason)} with that reason"]
     for event in of_reason[-MOST_SHOWN:]:
         about = event.get("involvedObject") or {}
         seen.append(f"{about.get('kind')}/{about.get('name')}: {event.get('message')}")
-    holds = _takes(ANY if wanted.count is None else wanted.count, len(found))
+    holds = _takes(ANY if wanted.count is None else wanted.count, len(matching))
     return Finding(holds, words(Statement(event=wanted)), "; ".join(seen))
 
 

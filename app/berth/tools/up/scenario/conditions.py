@@ -5,9 +5,9 @@ from berth.cluster.resources import Object
 
 def condition(obj: Object, kind: str, name: str) -> str:
     """Return the field *name* of an object's condition *kind*; "" if it has none."""
-    for each in (obj.get("status") or {}).get("conditions") or ():
-        if each["type"] == kind:
-            return str(each.get(name) or "")
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition["type"] == kind:
+            return str(condition.get(name) or "")
     return ""
 
 

@@ -36,8 +36,8 @@ class Drainer:
         await cordon(self._api, node)
         self._say(f"node/{node} cordoned")
         params = {"fieldSelector": f"spec.nodeName={node}"}
-        found = await self._api.request("GET", "/api/v1/pods", params=params)
-        pods = [pod for pod in msgspec.json.decode(found)["items"] if _is_to_go(pod)]
+        listed = await self._api.request("GET", "/api/v1/pods", params=params)
+        pods = [pod for pod in msgspec.json.decode(listed)["items"] if _is_to_go(pod)]
         async with asyncio.TaskGroup() as tasks:
             for pod in pods:
                 name = f"evict {pod['metadata']['name']}"
@@ -66,10 +66,10 @@ class Drainer:
 
     async def _has(self, namespace: str, name: str, uid: str) -> bool:
         try:
-            found = await self._api.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+            current = await self._api.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
         except NotFoundError:
             return False
-        return bool(msgspec.json.decode(found)["metadata"]["uid"] == uid)
+        return bool(msgspec.json.decode(current)["metadata"]["uid"] == uid)
 
 
 async def cordon(api: Api, node: str, *, unschedulable: bool = True) -> None:

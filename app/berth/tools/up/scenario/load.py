@@ -67,15 +67,15 @@ class ScenarioFile:
 
     def objects(self, given: Manifests) -> list[tuple[str, Manifest]]:
         """Return manifests with where they come from."""
-        found: list[tuple[str, Manifest]] = []
-        for each in given:
-            if isinstance(each, str):
-                path = self._path.parent / each
-                found += [(str(path), obj) for obj in manifests.read(path)]
+        sourced: list[tuple[str, Manifest]] = []
+        for source in given:
+            if isinstance(source, str):
+                path = self._path.parent / source
+                sourced += [(str(path), obj) for obj in manifests.read(path)]
             else:
-                text = json.dumps(each)
-                found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
-        return found
+                text = json.dumps(source)
+                sourced += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
+        return sourced
 
     def controller_options(self) -> ControllerOptions:
         """Return the settings of the controllers."""
@@ -165,9 +165,9 @@ class ScenarioFile:
         problems: list[tuple[tuple[Step, ...], str]] = []
 
         def check_objects(place: tuple[Step, ...], given: Manifests) -> None:
-            for index, each in enumerate(given):
+            for index, source in enumerate(given):
                 try:
-                    self.objects((each,))
+                    self.objects((source,))
                 except ManifestError as exc:
                     problems.append(((*place, index), f"{join('', *place, index)}: {exc}"))
 
@@ -189,7 +189,7 @@ class ScenarioFile:
                 read()
             except UserError as exc:
                 at = ("cluster", name)
-                problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
+                problems += [(at, f"{join('', *at)}: {line}") for line in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):
@@ -249,10 +249,10 @@ class _Lines:
         node: Any = yaml.compose(self._text, Loader=documents.SafeLoader)
         line = 0 if node is None else node.start_mark.line
         for step in place:
-            found = _inside(node, step)
-            if found is None:
+            inner = _inside(node, step)
+            if inner is None:
                 break
-            line, node = found
+            line, node = inner
         return int(line) + 1
 
 

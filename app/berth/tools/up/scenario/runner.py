@@ -211,10 +211,7 @@ class Runner:
         scheduler = self._simulation.scheduler
         if scheduler is None:
             raise LookupError("no scheduler runs")
-        explainer = Explainer(
-            scheduler.scheduler, pods=scheduler.pods.store, clock=self._clock, schedules=True
-        )
-        explanation = explainer.explain(key, limit=nodes)
+        explanation = Explainer(scheduler.view).explain(key, limit=nodes)
         if explanation is None:
             raise LookupError(f"the scheduler knows no pod {key}")
         return f"{explanation.summary}\n{as_text(render(explanation), width=WIDTH)}"
@@ -264,7 +261,7 @@ class _Order:
     def finding(self) -> Finding:
         """Return whether all have come true, one after the other."""
         self._note()
-        moments = [each for each in self._moments if each is not None]
+        moments = [moment for moment in self._moments if moment is not None]
         holds = len(moments) == len(self._moments) and moments == sorted(moments)
         told = [
             f"{words(statement)}: {'not yet' if moment is None else f'after {moment:.1f}s'}"

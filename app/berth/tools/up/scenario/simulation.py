@@ -64,6 +64,7 @@ class Simulation:
             clock=clock,
             rng=rng,
         )
+        cluster.add_containers(self._kubelets.containers)
         self._autoscaler = None
         if groups:
             self._autoscaler = cluster_autoscaler(

@@ -9,7 +9,6 @@ import pytest
 from berth.kube.informer.reflector import Reflector, Unreadable
 from berth.kube.objects.pod import Pod
 from berth.service.server.scheduler.debug.nodes import NodeFilter, cached_nodes
-from berth.service.server.scheduler.debug.view import SchedulerView
 from tests.builders import HOSTNAME, node, pod, taint
 from tests.harness import Harness
 from tests.kube.informer.scripted import Recorder
@@ -94,9 +93,15 @@ def test_what_could_not_be_read_is_shown() -> None:
     reflector.unreadable |= {
         f"ns/p{i}": Unreadable(("spec.volumes: odd",), counts=True) for i in range(101)
     }
-    view = SchedulerView(harness.scheduler, {}, harness.clock, {"/api/v1/pods": reflector})
 
-    told = cached_nodes(view, NodeFilter(), with_pods=False, after=None, limit=1)
+    told = cached_nodes(
+        harness.view,
+        {"/api/v1/pods": reflector},
+        NodeFilter(),
+        with_pods=False,
+        after=None,
+        limit=1,
+    )
 
     assert len(told.unreadable) == 100
     assert told.unreadable[0].model_dump(mode="json") == {

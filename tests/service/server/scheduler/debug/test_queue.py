@@ -9,7 +9,6 @@ from berth.runtime.tasks import PIECE
 from berth.service.server.scheduler.debug.models import QueueName
 from berth.service.server.scheduler.debug.pagination import decode_names
 from berth.service.server.scheduler.debug.queue import QueueFilter, waiting_pods
-from berth.service.server.scheduler.debug.view import SchedulerView
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.service.server.scheduler.debug.world import START, Object, all_pages, get, permitted
@@ -140,7 +139,7 @@ async def test_a_pod_that_is_tried_or_goes_while_others_are_looked_at() -> None:
     harness = Harness()
     pods = [pod(f"p{i:04}") for i in range(PIECE + 1)]
     harness.put(*pods)
-    view = SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock)
+    view = harness.view
     page = asyncio.create_task(waiting_pods(view, QueueFilter(), after=None, limit=3), name="page")
     await asyncio.sleep(0)
     tried = harness.queue.pop()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from berth.kube.objects.meta import Condition, OwnerReference
 from berth.kube.objects.pod import Pod
 from berth.service.server.scheduler.debug.reasons import REASONS_PER_TURN, reasons_in
-from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.debug.waiting_groups import (
     LEAST_SECONDS,
     MOST_GROUPS,
@@ -191,7 +190,7 @@ async def test_more_reasons_than_anybody_reads() -> None:
 async def test_many_ask_and_one_looks() -> None:
     harness = Harness()
     harness.put(*(pod(f"p{i}") for i in range(3)))
-    shared = SharedGroups(SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock))
+    shared = SharedGroups(harness.view)
     first, second = await asyncio.gather(shared.get(), shared.get())
     assert first is second
     harness.put(pod("more"))
@@ -206,7 +205,7 @@ async def test_many_pods_keep_nobody_waiting() -> None:
     owner = [OwnerReference(kind="Job", name=f"job-{i}", controller=True) for i in range(7)]
     pods: list[Pod] = [pod(f"p{i}", owner=owner[i % 7], priority=i % 3) for i in range(num_pods)]
     harness.put(*pods)
-    shared = SharedGroups(SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock))
+    shared = SharedGroups(harness.view)
     async with watched_loop() as turns:
         told = await shared.get()
 

@@ -21,7 +21,6 @@ from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
 from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
-from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.registry import IN_TREE
@@ -109,7 +108,7 @@ def state(
 ) -> DebugState:
     """Return what the endpoints below /debug look at."""
     return DebugState(
-        view=SchedulerView(harness.scheduler, harness.cluster.pods, harness.clock),
+        view=harness.view,
         explainer=explainer(harness),
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),
@@ -126,6 +125,7 @@ def state(
             generation=1,
             loaded_at=harness.clock.now(),
         ),
+        reflectors={},
         is_ready=lambda: is_ready,
         shadow=shadow,
     )

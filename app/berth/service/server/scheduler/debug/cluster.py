@@ -16,6 +16,7 @@ from berth.insight.explain.explainer import Explainer
 from berth.insight.explain.explanation import ResponseModel
 from berth.kube.objects.node import Node
 from berth.runtime.tasks import in_turns
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.verdict import Ints
 from berth.service.server.refusal import LONGEST_WORD
@@ -28,7 +29,6 @@ from berth.service.server.scheduler.debug.cluster_models import (
     ResourceUse,
 )
 from berth.service.server.scheduler.debug.shared_answers import SharedAnswer, SharedAnswers
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 PODS: Final = "pods"
 NODES_PER_TURN: Final = 512
@@ -43,7 +43,7 @@ class ClusterAnswers:
     """What ``/debug/cluster`` answers; each answer is made once for all who ask."""
 
     def __init__(self, view: SchedulerView, explainer: Explainer) -> None:
-        self._table = view.scheduler.cache.table
+        self._table = view.cache.table
         self._explainer = explainer
         self._shared = SharedAnswers(view.clock)
         self._start = int(view.clock.now() * 1000)
@@ -155,24 +155,24 @@ class ClusterAnswers:
         table = self._table
         if resource == PODS:
             return table.allowed_pods, table.pod_count
-        found = table.resource_rows(resource)
-        if found is None:
+        rows = table.resource_rows(resource)
+        if rows is None:
             raise UnknownError(
                 f"resource: no node has {resource[:LONGEST_WORD]!r}, and no pod requests it"
             )
-        return found
+        return rows
 
     def _rejections(self, pod: str) -> PodRejections:
-        found = self._explainer.rejections(pod)
-        if isinstance(found, str):
-            raise UnknownError(f"pod: {pod[:LONGEST_WORD]!r}: {found}")
+        rejections = self._explainer.rejections(pod)
+        if isinstance(rejections, str):
+            raise UnknownError(f"pod: {pod[:LONGEST_WORD]!r}: {rejections}")
         return PodRejections.model_construct(
             version=self._version(),
             pod=pod,
-            message=found.message,
-            num_feasible=found.num_feasible,
-            plugin_sets=[list(names) for names in found.plugin_sets],
-            plugin_set=found.plugin_set[self._rows()].tolist(),
+            message=rejections.message,
+            num_feasible=rejections.num_feasible,
+            plugin_sets=[list(names) for names in rejections.plugin_sets],
+            plugin_set=rejections.plugin_set[self._rows()].tolist(),
         )
 
 

@@ -12,8 +12,8 @@ from berth.kube.informer.watch_event import decode_list
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock, rfc3339
-from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cache.comparer import Comparison, Counted, Placed, compare, placed
+from berth.scheduler.cache.view import CacheView
 from berth.scheduler.framework.kind import NODES, PODS, Kind
 from berth.service.server.scheduler.debug.models import ComparisonReport, Difference, DifferenceKind
 
@@ -30,7 +30,7 @@ class ClusterComparison:
     What cannot be read as a whole is read as the watches read it.
     """
 
-    def __init__(self, client: Api, cache: Cache, *, clock: Clock) -> None:
+    def __init__(self, client: Api, cache: CacheView, *, clock: Clock) -> None:
         self._client = client
         self._cache = cache
         self._clock = clock
@@ -42,19 +42,19 @@ class ClusterComparison:
         Raises ApiError.
         """
         async with self._one_at_a_time:
-            looks, nodes, pods, found = 1, *await self._look()
-            if found:
+            looks, nodes, pods, differences = 1, *await self._look()
+            if differences:
                 await self._clock.sleep(SECOND_LOOK)
                 looks, nodes, pods, again = 2, *await self._look()
-                found = [difference for difference in again if difference in set(found)]
+                differences = [difference for difference in again if difference in set(differences)]
         return ComparisonReport(
-            clean=not found,
+            clean=not differences,
             at=rfc3339(self._clock.now()),
             looks=looks,
             nodes=nodes,
             pods=pods,
-            total=len(found),
-            differences=tuple(found[:limit]),
+            total=len(differences),
+            differences=tuple(differences[:limit]),
         )
 
     async def _look(self) -> tuple[int, int, list[Difference]]:
@@ -68,8 +68,8 @@ class ClusterComparison:
             pod_count += len(pod_page)
             pods += placed(pod_page)
         # In a thread, for among 50,000 pods it takes long enough to miss a lease.
-        found = await asyncio.to_thread(compare, Counted.by(self._cache), nodes=nodes, pods=pods)
-        return len(nodes), pod_count, list(_differences(found))
+        compared = await asyncio.to_thread(compare, Counted.by(self._cache), nodes=nodes, pods=pods)
+        return len(nodes), pod_count, list(_differences(compared))
 
     async def _pages(self, kind: Kind[T]) -> AsyncIterator[list[T]]:
         """List by pages; others get a turn after each."""
@@ -93,13 +93,13 @@ def _readable(items: Sequence[msgspec.Raw], kind: Kind[T]) -> Iterator[T]:
                 yield kind.decode_partly(data, None)[0]
 
 
-def _differences(found: Comparison) -> Iterator[Difference]:
+def _differences(compared: Comparison) -> Iterator[Difference]:
     kinds: Sequence[tuple[DifferenceKind, Sequence[str], str]] = (
-        (DifferenceKind.MISSING_NODE, found.missing_nodes, "node {} is missing in the cache"),
-        (DifferenceKind.REDUNDANT_NODE, found.redundant_nodes, "node {} is only in the cache"),
-        (DifferenceKind.MISSING_POD, found.missing_pods, "pod {} is missing in the cache"),
-        (DifferenceKind.REDUNDANT_POD, found.redundant_pods, "pod {} is only in the cache"),
-        (DifferenceKind.MISPLACED_POD, found.misplaced_pods, "pod {}"),
+        (DifferenceKind.MISSING_NODE, compared.missing_nodes, "node {} is missing in the cache"),
+        (DifferenceKind.REDUNDANT_NODE, compared.redundant_nodes, "node {} is only in the cache"),
+        (DifferenceKind.MISSING_POD, compared.missing_pods, "pod {} is missing in the cache"),
+        (DifferenceKind.REDUNDANT_POD, compared.redundant_pods, "pod {} is only in the cache"),
+        (DifferenceKind.MISPLACED_POD, compared.misplaced_pods, "pod {}"),
     )
     for kind, names, words in kinds:
         for name in names:

@@ -91,7 +91,7 @@ async def published_devices(
     """
     holders = await _holders(devices.claims())
     slices = [*devices.slices()]
-    found, token = await many_unordered(
+    published, token = await many_unordered(
         slices,
         where=lambda some: _matching(some, wanted, holders),
         key=_place,
@@ -100,11 +100,11 @@ async def published_devices(
         piece=SLICES_A_TURN,
     )
     return PublishedDevices(
-        items=tuple(_told(each, holders.get(each.id, ())) for each in found),
+        items=tuple(_told(device, holders.get(device.id, ())) for device in published),
         continue_=token,
         counts=DeviceCounts(
             slices=len(slices),
-            devices=sum(len(each.spec.devices) for each in slices),
+            devices=sum(len(slice_.spec.devices) for slice_ in slices),
             allocated=len(holders),
         ),
     )
@@ -112,13 +112,13 @@ async def published_devices(
 
 async def _holders(claims: Claims) -> _Holders:
     """Return who has each device that anybody has."""
-    found: dict[DeviceId, list[_Held]] = {}
+    holders: dict[DeviceId, list[_Held]] = {}
     async for some in in_turns([*claims]):
         for claim in some:
             allocation = claims.allocation(claim)
             for result in allocation.devices.results if allocation else ():
-                found.setdefault(result.id, []).append(_Held(claim, result))
-    return found
+                holders.setdefault(result.id, []).append(_Held(claim, result))
+    return holders
 
 
 def _matching(
@@ -129,32 +129,32 @@ def _matching(
         if wanted.driver not in ("", spec.driver) or wanted.pool not in ("", spec.pool.name):
             continue
         for device in spec.devices:
-            found = _Published(slice_, device)
-            held = holders.get(found.id, ())
+            published = _Published(slice_, device)
+            held = holders.get(published.id, ())
             if (
                 wanted.device in ("", device.name)
-                and wanted.name in str(found.id)
-                and wanted.node in ("", found.node)
-                and wanted.claim in ("", *(each.claim.metadata.key for each in held))
+                and wanted.name in str(published.id)
+                and wanted.node in ("", published.node)
+                and wanted.claim in ("", *(holder.claim.metadata.key for holder in held))
                 and wanted.allocated in (None, bool(held))
             ):
-                yield found
+                yield published
 
 
-def _place(found: _Published) -> tuple[str, str]:
-    return str(found.id), found.slice.metadata.name
+def _place(published: _Published) -> tuple[str, str]:
+    return str(published.id), published.slice.metadata.name
 
 
-def _told(found: _Published, held: Sequence[_Held]) -> PublishedDevice:
-    device = found.device
+def _told(published: _Published, held: Sequence[_Held]) -> PublishedDevice:
+    device = published.device
     return PublishedDevice(
-        driver=found.id.driver,
-        pool=found.id.pool,
+        driver=published.id.driver,
+        pool=published.id.pool,
         device=device.name,
-        resource_slice=found.slice.metadata.name,
-        node=found.node,
-        attributes={name: _value(each) for name, each in device.attributes.items()},
-        capacity={name: str(each.value) for name, each in device.capacity.items()},
+        resource_slice=published.slice.metadata.name,
+        node=published.node,
+        attributes={name: _value(attribute) for name, attribute in device.attributes.items()},
+        capacity={name: str(capacity.value) for name, capacity in device.capacity.items()},
         taints=tuple(f"{t.key}={t.value}:{t.effect}" for t in device.taints),
         allow_multiple_allocations=device.allow_multiple_allocations,
         allocations=tuple(map(_allocation, held)),

@@ -1,7 +1,7 @@
 """The endpoints below ``/debug``, described in ``/openapi.json``."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Any, Final
@@ -13,12 +13,13 @@ from berth.insight.explain.explainer import Explainer
 from berth.insight.explain.groups.explainer import policy_of, status_of
 from berth.insight.shadow.shadow import Shadow
 from berth.kube.client.errors import ApiError
+from berth.kube.informer.reflector import Reflector
 from berth.kube.objects.pod_group import GroupKey
 from berth.kube.objects.selector_text import parse_label_selector
 from berth.kube.objects.selectors import Selector
 from berth.runtime.tasks import awaited_frames
-from berth.scheduler.decisions import DecisionRecord, Decisions, Result
-from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.core.view import DecisionsView, GroupsView, SchedulerView
+from berth.scheduler.decisions import DecisionRecord, Result
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.refusal import Refusal, cut
 from berth.service.server.scheduler.debug import device_models, models
@@ -57,7 +58,6 @@ from berth.service.server.scheduler.debug.responses import (
     as_json,
 )
 from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
-from berth.service.server.scheduler.debug.view import SchedulerView
 from berth.service.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
 
@@ -74,6 +74,8 @@ class DebugState:
     comparison: ClusterComparison
     devices: Devices
     configuration: Callable[[], models.EffectiveConfiguration]
+    reflectors: Mapping[str, Reflector[Any]]
+    """What keeps the scheduler informed, by path."""
     is_ready: Callable[[], bool]
     """Whether the whole state of the cluster is known."""
     shadow: Shadow | None = None
@@ -133,12 +135,14 @@ def _add_pods(router: APIRouter, state: DebugState) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = QueueFilter(part, namespace, pod, name, plugin, scheduler_name, min_age, group)
-        found = await waiting_pods(
+        waiting = await waiting_pods(
             view, wanted, after=after, limit=limit, sort=sort, descending=descending
         )
-        return as_json(found)
+        return as_json(waiting)
 
-    groups = {each: SharedGroups(view, by_workload=each) for each in (False, True)}
+    groups = {
+        by_workload: SharedGroups(view, by_workload=by_workload) for by_workload in (False, True)
+    }
 
     @router.get(
         "/queue/groups",
@@ -224,7 +228,7 @@ def _add_pods(router: APIRouter, state: DebugState) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = DecisionFilter(pod, name, node, result, plugin, profile)
-        kept = view.scheduler.decisions
+        kept = view.decisions
         return as_json(past_decisions(kept, state.explainer, wanted, after=after, limit=limit))
 
 
@@ -268,7 +272,15 @@ def _add_cache(router: APIRouter, state: DebugState) -> None:
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
         order = NodeOrder(sort, descending)
         return as_json(
-            cached_nodes(state.view, wanted, with_pods=pods, after=after, limit=limit, order=order)
+            cached_nodes(
+                state.view,
+                state.reflectors,
+                wanted,
+                with_pods=pods,
+                after=after,
+                limit=limit,
+                order=order,
+            )
         )
 
     @router.get(
@@ -374,7 +386,7 @@ class DecisionFilter:
 
 
 def past_decisions(
-    decisions: Decisions,
+    decisions: DecisionsView,
     explainer: Explainer,
     wanted: DecisionFilter,
     *,
@@ -387,8 +399,8 @@ def past_decisions(
         for record in reversed(decisions.all())
         if (after is None or record.number < after) and wanted.matches(record)
     )
-    found, token = ordered(older, key=lambda record: record.number, limit=limit)
-    return PastDecisions(items=tuple(map(explainer.past_decision, found)), continue_=token)
+    records, token = ordered(older, key=lambda record: record.number, limit=limit)
+    return PastDecisions(items=tuple(map(explainer.past_decision, records)), continue_=token)
 
 
 # Pod groups.
@@ -401,19 +413,19 @@ def known_groups(
 
     *name* is a part of namespace/name.
     """
-    parts = view.scheduler.groups
+    parts = view.groups
     if parts is None:
         return PodGroups(items=())
-    found, token = unordered(
+    keys, token = unordered(
         (key for key in _keys(parts) if namespace in ("", key.namespace) and name in str(key)),
         key=lambda key: (key.namespace, key.name),
         after=after,
         limit=limit,
     )
-    return PodGroups(items=tuple(_overview(key, parts, view) for key in found), continue_=token)
+    return PodGroups(items=tuple(_overview(key, parts, view) for key in keys), continue_=token)
 
 
-def _keys(parts: GroupParts) -> Iterator[GroupKey]:
+def _keys(parts: GroupsView) -> Iterator[GroupKey]:
     for key, _ in parts.pod_groups:
         yield key
     for group in parts.groups:
@@ -422,9 +434,9 @@ def _keys(parts: GroupParts) -> Iterator[GroupKey]:
             yield key
 
 
-def _overview(key: GroupKey, parts: GroupParts, view: SchedulerView) -> PodGroupOverview:
+def _overview(key: GroupKey, parts: GroupsView, view: SchedulerView) -> PodGroupOverview:
     group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
-    place_of = view.scheduler.queue.sub_queues.place_of
+    place_of = view.queue.sub_queues.place_of
     waiting = state.unscheduled() if state is not None else ()
     return PodGroupOverview(
         pod_group=str(key),
@@ -447,8 +459,8 @@ Task = asyncio.Task[Any]
 def running_tasks(*, name: str, after: tuple[str, str] | None, limit: int) -> RunningTasks:
     """Return the tasks of this event loop whose name contains *name*."""
     tasks = (task for task in asyncio.all_tasks() if name in task.get_name())
-    found, token = unordered(tasks, key=_place, after=after, limit=limit)
-    return RunningTasks(items=tuple(map(_told, found)), continue_=token)
+    page, token = unordered(tasks, key=_place, after=after, limit=limit)
+    return RunningTasks(items=tuple(map(_told, page)), continue_=token)
 
 
 def _place(task: Task) -> tuple[str, str]:

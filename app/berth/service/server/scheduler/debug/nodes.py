@@ -3,14 +3,16 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.kube.informer.reflector import Reflector
 from berth.kube.objects.node import Node
 from berth.kube.objects.selectors import Selector
 from berth.scheduler.cache.node_tree import region_and_zone
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import EPHEMERAL_STORAGE, NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.service.server.scheduler.debug.models import (
@@ -25,7 +27,6 @@ from berth.service.server.scheduler.debug.models import (
     UnreadableObject,
 )
 from berth.service.server.scheduler.debug.pagination import ordered
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 MOST_UNREADABLE: Final = 100
 PODS: Final = "pods"
@@ -60,6 +61,7 @@ IN_ROWS: Final = NodeOrder()
 
 def cached_nodes(
     view: SchedulerView,
+    reflectors: Mapping[str, Reflector[Any]],
     wanted: NodeFilter,
     *,
     with_pods: bool,
@@ -67,13 +69,18 @@ def cached_nodes(
     limit: int,
     order: NodeOrder = IN_ROWS,
 ) -> CachedNodes:
-    """Return the nodes that *wanted* describes, as the cache has them now."""
-    cache = view.scheduler.cache
+    """Return the nodes that *wanted* describes, as the cache has them now.
+
+    And the objects that *reflectors*, by path, could not read.
+    """
+    cache = view.cache
     table = cache.table
     first = 0 if after is None else max(after + 1, 0)
     places = _places(table, wanted, order)[first:]
     found, token = ordered(
-        _matching(table, wanted, enumerate(places, first)), key=lambda each: each[0], limit=limit
+        _matching(table, wanted, enumerate(places, first)),
+        key=lambda placed: placed[0],
+        limit=limit,
     )
     rows = [row for _, row in found]
     since = _since(view, [uid for row in rows for uid in table.pods[row]])
@@ -85,15 +92,15 @@ def cached_nodes(
             name: tuple(sorted(pod.key for pod in pods))
             for name, pods in sorted(cache.ghosts().items())
         },
-        unreadable=tuple(islice(_unreadable(view), MOST_UNREADABLE)),
+        unreadable=tuple(islice(_unreadable(reflectors), MOST_UNREADABLE)),
     )
 
 
-def _unreadable(view: SchedulerView) -> Iterator[UnreadableObject]:
-    for path, reflector in view.reflectors.items():
-        for key, found in reflector.unreadable.items():
+def _unreadable(reflectors: Mapping[str, Reflector[Any]]) -> Iterator[UnreadableObject]:
+    for path, reflector in reflectors.items():
+        for key, unreadable in reflector.unreadable.items():
             yield UnreadableObject(
-                path=path, object=key, counts=found.counts, reasons=found.reasons
+                path=path, object=key, counts=unreadable.counts, reasons=unreadable.reasons
             )
 
 
@@ -154,20 +161,18 @@ def _since(view: SchedulerView, uids: Collection[str]) -> dict[str, float]:
 
     The binding of a pod that is bound but not confirmed yet has ended; its decision is recorded.
     """
-    scheduler = view.scheduler
-    assumed = {uid for uid in uids if scheduler.cache.is_assumed(uid)}
+    assumed = {uid for uid in uids if view.cache.is_assumed(uid)}
     if not assumed:
         return {}
-    recorded = {r.uid: r.at for r in scheduler.decisions.all() if r.uid in assumed and r.node}
-    bindings = {uid: binding for uid in assumed if (binding := scheduler.bindings.get(uid))}
+    recorded = {r.uid: r.at for r in view.decisions.all() if r.uid in assumed and r.node}
+    bindings = {uid: binding for uid in assumed if (binding := view.bindings.get(uid))}
     return recorded | {uid: binding.reservation.started for uid, binding in bindings.items()}
 
 
 def _told(
     row: int, view: SchedulerView, since: Mapping[str, float], *, with_pods: bool
 ) -> CachedNode:
-    scheduler = view.scheduler
-    table = scheduler.cache.table
+    table = view.cache.table
     node = table.nodes[row]
     assert node is not None, f"row {row} is empty"
     region, zone = region_and_zone(node)
@@ -183,11 +188,9 @@ def _told(
         assumed=tuple(
             _pod(pod, view, since)
             for uid, pod in table.pods[row].items()
-            if scheduler.cache.is_assumed(uid)
+            if view.cache.is_assumed(uid)
         ),
-        nominated=tuple(
-            pod.key for pod in scheduler.queue.nominator.nominated_pods_for_node(node.name)
-        ),
+        nominated=tuple(pod.key for pod in view.queue.nominator.nominated_pods_for_node(node.name)),
         generation=int(table.generation[row]),
         pods=None if pods is None else tuple(pods),
         details=_details(node) if with_pods else None,
@@ -210,12 +213,12 @@ def _details(node: Node) -> NodeDetails:
 
 def _resources(table: NodeTable, row: int) -> dict[str, Room]:
     """Return the native resources, and the others that the node has or is asked for."""
-    found = {"pods": _room(table.allowed_pods[row], table.pod_count[row])}
+    rooms = {"pods": _room(table.allowed_pods[row], table.pod_count[row])}
     for index, name in enumerate(table.resources):
         room = _room(table.allocatable[index, row], table.requested[index, row])
         if index <= EPHEMERAL_STORAGE or room.allocatable or room.requested:
-            found[name] = room
-    return found
+            rooms[name] = room
+    return rooms
 
 
 def _room(allocatable: int, requested: int) -> Room:
@@ -228,7 +231,7 @@ def _pod(pod: PodInfo, view: SchedulerView, since: Mapping[str, float]) -> Cache
     return CachedPod(
         pod=pod.key,
         uid=pod.uid,
-        assumed=view.scheduler.cache.is_assumed(pod.uid),
+        assumed=view.cache.is_assumed(pod.uid),
         assumed_since=None if began is None else view.at(began),
         assumed_seconds=None if began is None else view.age(began),
     )

@@ -62,11 +62,11 @@ def ordered(items: Iterable[T], *, key: Callable[[T], Key], limit: int) -> tuple
 
     Return it with the token for the next one.
     """
-    found = list(islice(items, limit + 1))
-    if len(found) <= limit:
-        return found, ""
-    del found[limit:]
-    return found, encode(key(found[-1]))
+    page = list(islice(items, limit + 1))
+    if len(page) <= limit:
+        return page, ""
+    del page[limit:]
+    return page, encode(key(page[-1]))
 
 
 def unordered(
@@ -86,11 +86,11 @@ async def many_unordered(
     piece: int = PIECE,
 ) -> tuple[list[T], str]:
     """Do the same with what *where* makes of *items*, so many of them in one turn of the loop."""
-    found: list[T] = []
+    first: list[T] = []
     async for some in in_turns(items, piece=piece):
-        left = chain(found, where(some))
-        found = _first(left, key=key, after=after, limit=limit)
-    return ordered(found, key=key, limit=limit)
+        left = chain(first, where(some))
+        first = _first(left, key=key, after=after, limit=limit)
+    return ordered(first, key=key, limit=limit)
 
 
 def _first(

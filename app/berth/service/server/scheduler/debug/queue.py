@@ -8,6 +8,7 @@ from typing import Final
 
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import PIECE
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.scheduler.debug.models import QueueName, WaitingPod, WaitingPods
@@ -18,7 +19,6 @@ from berth.service.server.scheduler.debug.reasons import (
     in_flight,
     message_of,
 )
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -96,8 +96,8 @@ async def waiting_pods(
     With many pods, other tasks get a turn. What moves meanwhile is shown as it is at the end, what
     comes or goes perhaps not at all.
     """
-    queue = view.scheduler.queue
-    found, token = await many_unordered(
+    queue = view.queue
+    page, token = await many_unordered(
         list(of_queue(view, wanted.queue)),
         where=partial(_matching, tests=wanted.tests(view)),
         key=_place(sort, descending=descending),
@@ -105,15 +105,15 @@ async def waiting_pods(
         limit=limit,
         piece=REASONS_PER_TURN if wanted.group else PIECE,
     )
-    ahead = await queue.sub_queues.all_ahead_of([each.key for each in found])
-    found = [
-        each
-        for each in found
-        if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
+    ahead = await queue.sub_queues.all_ahead_of([queued.key for queued in page])
+    page = [
+        queued
+        for queued in page
+        if queue.sub_queues.get(queued.key) is queued or queue.is_in_flight(queued.uid)
     ]
-    messages = view.scheduler.decisions.messages()
+    messages = view.decisions.messages()
     return WaitingPods(
-        items=tuple(_told(each, view, ahead.get(each.key), messages) for each in found),
+        items=tuple(_told(queued, view, ahead.get(queued.key), messages) for queued in page),
         continue_=token,
         counts=_counts(view),
     )
@@ -141,7 +141,7 @@ def _place(sort: QueueSort, *, descending: bool) -> Callable[[QueuedPodInfo], tu
 
 def _reversed(text: str) -> str:
     """Return what sorts the other way round."""
-    return "".join(chr(_LAST - ord(each)) for each in text) + chr(_LAST)
+    return "".join(chr(_LAST - ord(letter)) for letter in text) + chr(_LAST)
 
 
 _LAST: Final = 0x10FFFF
@@ -158,7 +158,7 @@ def _matching(
 
 def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodInfo]:
     """Yield the pods of one part of the queue, or of all."""
-    queue = view.scheduler.queue
+    queue = view.queue
     if name in (None, QueueName.IN_FLIGHT):
         yield from in_flight(view)
     match name:
@@ -174,10 +174,10 @@ def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodI
 
 
 def _counts(view: SchedulerView) -> dict[QueueName, int]:
-    queue = view.scheduler.queue
+    queue = view.queue
     pending = queue.sub_queues.pending_counts()
     broken = sum(
-        1 for each in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(each)
+        1 for queued in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(queued)
     )
     return {
         QueueName.ACTIVE: pending[SubQueue.ACTIVE],
@@ -190,7 +190,7 @@ def _counts(view: SchedulerView) -> dict[QueueName, int]:
 
 
 def _queue_name(queued: QueuedPodInfo, view: SchedulerView) -> QueueName:
-    queue = view.scheduler.queue
+    queue = view.queue
     if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
     match queue.sub_queues.place_of(queued.key):
@@ -220,7 +220,7 @@ def _plugins(queued: QueuedPodInfo) -> set[str]:
 def _told(
     queued: QueuedPodInfo, view: SchedulerView, ahead: int | None, messages: Mapping[str, str]
 ) -> WaitingPod:
-    queue, now = view.scheduler.queue, view.clock.now()
+    queue, now = view.queue, view.clock.now()
     name, first = _queue_name(queued, view), queued.pending_since
     next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(

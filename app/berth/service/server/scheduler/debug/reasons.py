@@ -10,9 +10,9 @@ import msgspec
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
 from berth.scheduler.binding import Stage
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.service.server.scheduler.debug.models import Cause
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 REASONS_PER_TURN: Final = 512
 """Pods whose reasons are looked at in one turn of the event loop; each takes some microseconds."""
@@ -41,16 +41,16 @@ class Reasons:
     """Finds the reason of waiting pods; to be made for one look at all of them."""
 
     def __init__(self, view: SchedulerView) -> None:
-        self._sight = view
-        self._messages = view.scheduler.decisions.messages()
-        self._nominator = view.scheduler.queue.nominator
-        self._groups = view.scheduler.groups
+        self._view = view
+        self._messages = view.decisions.messages()
+        self._nominator = view.queue.nominator
+        self._groups = view.groups
 
     def of(self, queued: QueuedPodInfo) -> Reason:
         """Return why *queued* waits, which is in the queue or waits for Permit plugins."""
         if queued.gating_plugin:
             return self._gated(queued)
-        binding = self._sight.scheduler.bindings.get(queued.uid)
+        binding = self._view.bindings.get(queued.uid)
         if binding is not None:
             waits = binding.waiting.pending_plugins if binding.waiting is not None else ()
             return Reason(Cause.PERMIT, tuple(sorted(waits)))
@@ -69,7 +69,7 @@ class Reasons:
 
     def message_of(self, queued: QueuedPodInfo) -> str:
         """Return what its PodScheduled condition says, or else what its last attempt came to."""
-        return message_of(queued, self._sight.pods) or self._messages.get(queued.uid, "")
+        return message_of(queued, self._view.pods) or self._messages.get(queued.uid, "")
 
     def _gated(self, queued: QueuedPodInfo) -> Reason:
         plugin = queued.gating_plugin
@@ -91,16 +91,16 @@ def reasons_in(message: str) -> tuple[str, ...]:
     head, is_counted, rest = message.partition(_NODES)
     if not is_counted or not head.startswith("0/"):
         return (message,) if message else ()
-    found: list[str] = []
+    reasons: list[str] = []
     for part in rest.partition(". ")[0].removesuffix(".").split(", "):
         number, _, reason = part.partition(" ")
         if number.isdecimal() and reason:
-            found.append(reason)
-        elif found:
-            found[-1] += f", {part}"  # a comma within a reason
+            reasons.append(reason)
+        elif reasons:
+            reasons[-1] += f", {part}"  # a comma within a reason
         else:
-            found.append(part)
-    return tuple(sorted(found))
+            reasons.append(part)
+    return tuple(sorted(reasons))
 
 
 def message_of(queued: QueuedPodInfo, pods: Mapping[str, Pod]) -> str:
@@ -114,6 +114,6 @@ def message_of(queued: QueuedPodInfo, pods: Mapping[str, Pod]) -> str:
 
 def in_flight(view: SchedulerView) -> Iterator[QueuedPodInfo]:
     """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
-    for binding in view.scheduler.bindings:
+    for binding in view.bindings:
         if binding.stage is Stage.PERMIT:
             yield binding.reservation.queued

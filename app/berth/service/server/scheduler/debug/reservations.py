@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from berth.runtime.clock import rfc3339
 from berth.scheduler.binding import Binding
-from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.core.view import SchedulerView
 from berth.service.server.scheduler.debug.models import (
     InFlightPod,
     InFlightPods,
@@ -15,19 +15,18 @@ from berth.service.server.scheduler.debug.models import (
     PermitWait,
 )
 from berth.service.server.scheduler.debug.pagination import unordered
-from berth.service.server.scheduler.debug.view import SchedulerView, leaving
 
 
 def nominated_pods(
     view: SchedulerView, *, node: str, after: tuple[str, str] | None, limit: int
 ) -> NominatedPods:
     """Return the nominations, to *node* only if it is given."""
-    nominator = view.scheduler.queue.nominator
+    nominator = view.queue.nominator
     nominated = (
         {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
     )
     pairs = ((name, pod) for name, pods in nominated.items() for pod in pods)
-    found, token = unordered(
+    page, token = unordered(
         pairs, key=lambda pair: (pair[1].key, pair[1].uid), after=after, limit=limit
     )
     return NominatedPods(
@@ -37,18 +36,12 @@ def nominated_pods(
                 uid=pod.uid,
                 node=name,
                 priority=pod.priority,
-                leaving=leaving(_pods_on(name, view)),
+                leaving=view.leaving(name),
             )
-            for name, pod in found
+            for name, pod in page
         ),
         continue_=token,
     )
-
-
-def _pods_on(node: str, view: SchedulerView) -> list[PodInfo]:
-    table = view.scheduler.cache.table
-    row = table.row_of.get(node)
-    return [] if row is None else list(table.pods[row].values())
 
 
 def permitted_pods(
@@ -57,14 +50,14 @@ def permitted_pods(
     """Return the pods that wait for Permit, for *plugin* and on *node* if these are given."""
 
     def matching() -> Iterator[tuple[Binding, dict[str, float | None]]]:
-        for binding in view.scheduler.bindings:
+        for binding in view.bindings:
             waiting = binding.waiting
             if waiting is None:
                 continue
             if plugin in ("", *waiting.deadlines) and node in ("", binding.pod.node_name):
                 yield binding, waiting.deadlines
 
-    found, token = unordered(
+    page, token = unordered(
         matching(),
         key=lambda pair: (pair[0].pod.key, pair[0].pod.uid),
         after=after,
@@ -88,7 +81,7 @@ def permitted_pods(
                     for name, deadline in sorted(deadlines.items())
                 ),
             )
-            for binding, deadlines in found
+            for binding, deadlines in page
         ),
         continue_=token,
     )
@@ -98,14 +91,13 @@ def in_flight_pods(
     view: SchedulerView, *, after: tuple[str, str] | None, limit: int
 ) -> InFlightPods:
     """Return the pods in flight, and how many events are kept for them."""
-    scheduler = view.scheduler
-    found, token = unordered(
-        scheduler.queue.in_flight().items(),
+    page, token = unordered(
+        view.queue.in_flight().items(),
         key=lambda pair: (pair[0], ""),
         after=after,
         limit=limit,
     )
-    bindings = {uid: scheduler.bindings.get(uid) for uid, _ in found}
+    bindings = {uid: view.bindings.get(uid) for uid, _ in page}
     others = {uid for uid, binding in bindings.items() if binding is None}
     names = {}
     if others:
@@ -119,8 +111,8 @@ def in_flight_pods(
                 node=binding.pod.node_name if binding else "",
                 since=view.at(binding.reservation.started) if binding else None,
             )
-            for uid, events in found
+            for uid, events in page
         ),
         continue_=token,
-        events=dict(scheduler.queue.in_flight_counts()),
+        events=dict(view.queue.in_flight_counts()),
     )

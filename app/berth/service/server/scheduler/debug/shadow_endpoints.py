@@ -77,13 +77,13 @@ class ShadowFilter:
     profile: str = ""
     only_differing: bool = False
 
-    def matches(self, found: Shadowed) -> bool:
+    def matches(self, shadowed: Shadowed) -> bool:
         return (
-            self.pod in ("", found.pod)
-            and self.node in ("", found.node, found.chosen)
-            and self.result in (None, found.result)
-            and self.plugin in ("", found.plugin)
-            and self.profile in ("", found.profile)
+            self.pod in ("", shadowed.pod)
+            and self.node in ("", shadowed.node, shadowed.chosen)
+            and self.result in (None, shadowed.result)
+            and self.plugin in ("", shadowed.plugin)
+            and self.profile in ("", shadowed.profile)
         )
 
 
@@ -92,9 +92,9 @@ def shadowed_pods(
 ) -> ShadowedPods:
     """Return the comparisons that *wanted* describes, those before number *after*, newest first."""
     older = (
-        found
-        for found in shadow.comparisons.newest_first(agreements=not wanted.only_differing)
-        if (after is None or found.number < after) and wanted.matches(found)
+        shadowed
+        for shadowed in shadow.comparisons.newest_first(agreements=not wanted.only_differing)
+        if (after is None or shadowed.number < after) and wanted.matches(shadowed)
     )
-    items, token = ordered(older, key=lambda found: found.number, limit=limit)
+    items, token = ordered(older, key=lambda shadowed: shadowed.number, limit=limit)
     return ShadowedPods(summary=shadow.summary(), items=tuple(items), continue_=token)

@@ -11,6 +11,7 @@ from typing import Final
 from berth.insight.explain.workload import POD, Workload
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import in_turns
+from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.explanation import counted, listed
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.service.server.scheduler.debug.models import (
@@ -23,7 +24,6 @@ from berth.service.server.scheduler.debug.models import (
 )
 from berth.service.server.scheduler.debug.queue import of_queue
 from berth.service.server.scheduler.debug.reasons import REASONS_PER_TURN, Reason, Reasons
-from berth.service.server.scheduler.debug.view import SchedulerView
 
 MOST_GROUPS: Final = 200
 """More than people look at; beyond them only causes and plugins are told apart."""
@@ -61,7 +61,7 @@ class _Group:
         self.counts[name] += 1
         since = queued.pending_since
         if len(self.first) < PODS_TOLD or since < self.first[-1][0]:
-            insort(self.first, (since, queued.key, queued), key=lambda each: each[:2])
+            insort(self.first, (since, queued.key, queued), key=lambda entry: entry[:2])
             del self.first[PODS_TOLD:]
         if workload in self.workloads or len(self.workloads) < MOST_WORKLOADS:
             self.workloads[workload] += 1
@@ -79,7 +79,7 @@ class SharedGroups:
     """
 
     def __init__(self, view: SchedulerView, *, by_workload: bool = False) -> None:
-        self._sight = view
+        self._view = view
         self._by_workload = by_workload
         self._found: WaitingGroups | None = None
         self._good_until = 0.0
@@ -88,14 +88,14 @@ class SharedGroups:
     async def get(self) -> WaitingGroups:
         """Return all groups. Costs nothing most of the time, however many ask."""
         async with self._looking:
-            if self._found is None or self._sight.clock.monotonic() >= self._good_until:
+            if self._found is None or self._view.clock.monotonic() >= self._good_until:
                 self._found = await self._look()
                 seconds = max(LEAST_SECONDS, self._found.num_pods * SECONDS_PER_POD)
-                self._good_until = self._sight.clock.monotonic() + seconds
+                self._good_until = self._view.clock.monotonic() + seconds
             return self._found
 
     async def _look(self) -> WaitingGroups:
-        reasons, groups = Reasons(self._sight), dict[tuple[Reason, _Workload | None], _Group]()
+        reasons, groups = Reasons(self._view), dict[tuple[Reason, _Workload | None], _Group]()
         async for name, some in self._waiting():
             for queued in some:
                 reason, workload = reasons.of(queued), _workload(queued)
@@ -110,7 +110,7 @@ class SharedGroups:
         is_full, told, now = (
             len(groups) >= MOST_GROUPS,
             list[WaitingGroup](),
-            self._sight.clock.now(),
+            self._view.clock.now(),
         )
         async for some_groups in in_turns(ordered, piece=GROUPS_PER_TURN):
             told += (_told(some_group, reasons, now, is_full=is_full) for some_group in some_groups)
@@ -127,7 +127,7 @@ class SharedGroups:
         What moves from one part to another meanwhile may come twice or not at all.
         """
         for name in QueueName:
-            async for some in in_turns(list(of_queue(self._sight, name)), piece=REASONS_PER_TURN):
+            async for some in in_turns(list(of_queue(self._view, name)), piece=REASONS_PER_TURN):
                 yield name, some
             await asyncio.sleep(0)
 

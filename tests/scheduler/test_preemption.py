@@ -78,7 +78,7 @@ class World:
         self,
         pod: Pod,
         *,
-        profile: str,
+        profile: str = "",
         type: str,
         reason: str,
         action: str,

@@ -27,7 +27,7 @@ from berth.tools.lab.workload import Arrival
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod
 from tests.insight.recording.world import RecordedWorld, config, sealed
-from tests.tools.lab.test_runs import lab_file, results
+from tests.tools.lab.test_run import lab_file, results
 from tests.volume_builders import claim, storage_class, volume
 
 BEGIN = 1_000_000_000.0

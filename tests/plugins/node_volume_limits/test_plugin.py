@@ -45,7 +45,9 @@ EBS = "ebs.csi.aws.com"
 
 
 def plugin(nodes: NodeTable, *objects: StorageObject) -> NodeVolumeLimits:
-    return NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects)))
+    """The plugin of 1.36, in which VolumeLimitScaling is off."""
+    features = Features.of(release="1.36")
+    return NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects), features=features))
 
 
 def evaluate(a_pod: Pod, nodes: NodeTable, *objects: StorageObject) -> dict[str, Status | None]:

@@ -1,0 +1,1 @@
+"""Volumes that a node can have attached."""
