@@ -259,7 +259,7 @@ def test_what_a_job_of_1_37_says_of_its_group(scheduling: Object, want: Object) 
 
 
 def test_a_queue_that_says_that_it_is_a_group_is_one() -> None:
-    scheduling = {"schedulingPolicy": {"gang": {}}}
+    scheduling: Object = {"schedulingPolicy": {"gang": {}}}
     [create] = GangWorld(job(parallelism=3, scheduling=scheduling), version="v1beta1").creates()
     [template] = create.body["spec"]["podGroupTemplates"]
     assert template["schedulingPolicy"] == {"gang": {"minCount": 3}}

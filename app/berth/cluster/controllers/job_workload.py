@@ -26,7 +26,7 @@ ALPHA: Final = f"{SCHEDULING}/v1alpha2"
 WORKLOADS: Final = "workloads"
 POD_GROUPS: Final = "podgroups"
 
-SCHEDULING_FIELDS: Final = (
+SCHEDULING_FIELDS: Final[Sequence[str]] = (
     "schedulingPolicy",
     "schedulingConstraints",
     "disruptionMode",
