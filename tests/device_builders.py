@@ -26,6 +26,7 @@ from berth.kube.objects.devices import (
     DeviceCondition,
     DeviceConstraint,
     DeviceCounterConsumption,
+    DeviceDerivedAttribute,
     DeviceRequest,
     DeviceRequestAllocationResult,
     DeviceSelector,
@@ -66,6 +67,7 @@ def device(
     capacity: Mapping[str, Quantity | DeviceCapacity] = {},
     consumes: Mapping[str, Quantity] = {},
     counter_set: str = "set",
+    groups: Sequence[str] = (),
     taints: Sequence[Taint] = (),
     shared: bool = False,
     node: str | None = None,
@@ -74,10 +76,14 @@ def device(
     conditions: Sequence[str] = (),
     failures: Sequence[str] = (),
 ) -> Device:
-    """A device; *consumes* counters of *counter_set*, *selects* nodes by a term."""
+    """A device; *consumes* counters of *counter_set*, *selects* nodes by a term.
+
+    Others that consume of the set have one of *groups* in common with it.
+    """
     taken = DeviceCounterConsumption(
         counter_set=counter_set,
         counters={key: Counter(value=value) for key, value in consumes.items()},
+        compatibility_groups=tuple(groups),
     )
     return Device(
         name=name,
@@ -136,8 +142,12 @@ def resource_slice(
     generation: int = 1,
     count: int = 1,
     counters: Mapping[str, Mapping[str, Quantity]] = {},
+    skips: Sequence[str] = (),
 ) -> ResourceSlice:
-    """A slice of *pool*, which is named after its *node* unless said otherwise."""
+    """A slice of *pool*, which is named after its *node* unless said otherwise.
+
+    It *skips* operations of kubelets.
+    """
     return ResourceSlice(
         metadata=ObjectMeta(name=name, uid=f"slice-{name}", resource_version="1"),
         spec=ResourceSliceSpec(
@@ -157,6 +167,7 @@ def resource_slice(
                 )
                 for set_name, amounts in counters.items()
             ),
+            skip_node_operations=tuple(skips),
         ),
     )
 
@@ -195,8 +206,9 @@ def exactly(
     admin: bool | None = None,
     tolerations: Sequence[DeviceToleration] = (),
     capacity: Mapping[str, Quantity] = {},
+    derived: Mapping[str, str] = {},
 ) -> ExactDeviceRequest:
-    """*count* devices of a class, or all of them (None)."""
+    """*count* devices of a class, or all of them (None), with *derived* attributes."""
     return ExactDeviceRequest(
         device_class_name=of,
         selectors=selectors(where),
@@ -205,6 +217,9 @@ def exactly(
         admin_access=admin,
         tolerations=tuple(tolerations),
         capacity=CapacityRequirements(requests=dict(capacity)) if capacity else None,
+        derived_attributes=tuple(
+            DeviceDerivedAttribute(name=name, expression=text) for name, text in derived.items()
+        ),
     )
 
 
@@ -308,6 +323,8 @@ def got(
     consumed: Mapping[str, Quantity] = {},
     conditions: Sequence[str] = (),
     failures: Sequence[str] = (),
+    groups: Mapping[str, Sequence[str]] = {},
+    skips: Sequence[str] = (),
 ) -> DeviceRequestAllocationResult:
     return DeviceRequestAllocationResult(
         request="r0",
@@ -317,6 +334,8 @@ def got(
         admin_access=admin,
         share_id=share,
         consumed_capacity=dict(consumed),
+        compatibility_groups={name: tuple(of_set) for name, of_set in groups.items()},
+        skip_node_operations=tuple(skips),
         binding_conditions=tuple(conditions),
         binding_failure_conditions=tuple(failures),
     )

@@ -62,7 +62,7 @@ def behaviours() -> list[Behaviour]:
         for value in vars(import_module(module.name)).values()
         if isinstance(value, Behaviour)
     }
-    return sorted(declared, key=lambda behaviour: section_key(behaviour.section))
+    return sorted(declared, key=lambda change: (section_key(change.section), change.text))
 
 
 def section_key(section: str) -> tuple[int, ...]:

@@ -73,6 +73,24 @@ async def test_strict_validation_refuses_repeated_fields(serving: Serving) -> No
     assert await serving.request("POST", f"{PODS}?fieldValidation=Strict", body) == want
 
 
+@pytest.mark.parametrize("padding", [0, 8 * 1024])
+async def test_repeated_fields_of_yaml_are_told_by_line(serving: Serving, padding: int) -> None:
+    text = b"metadata:\n  name: p\nspec:\n  containers:\n  - name: c\n    image: i\n    name: d\n"
+    text += b"#" * padding  # a long text is read elsewhere
+    yaml = {"content-type": "application/yaml"}
+    path = f"{PODS}?dryRun=All&fieldValidation"
+    line = 'line 7: key "name" already set in map'
+    refused = await serving.http.post(f"{path}=Strict", content=text, headers=yaml)
+    why = f"{CANNOT}yaml: unmarshal errors:\n  {line}"
+    assert (refused.status_code, refused.json()["message"]) == (400, why)
+    warned = await serving.http.post(f"{path}=Warn", content=text, headers=yaml)
+    escaped = line.replace('"', '\\"')
+    assert (warned.status_code, warned.headers["warning"]) == (201, f'299 - "{escaped}"')
+    ignored = await serving.http.post(f"{path}=Ignore", content=text, headers=yaml)
+    assert "warning" not in ignored.headers
+    await serving.server.stop()
+
+
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 

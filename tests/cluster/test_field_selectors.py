@@ -3,6 +3,8 @@
 import pytest
 
 from berth.cluster.http.field_selectors import FieldRequirement, parse_field_selector
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object
 
 NAME = "metadata.name"
 
@@ -40,3 +42,26 @@ def test_what_is_no_selector(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match="selector") as refusal:
         parse_field_selector(text)
     assert str(refusal.value).endswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("key", "obj", "want"),
+    [
+        (
+            ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+            {"spec": {"signerName": "example.com/a"}},
+            {"spec.signerName": "example.com/a"},
+        ),
+        (("", "v1", "nodes"), {"spec": {}}, {"spec.unschedulable": "false"}),
+        (
+            ("resource.k8s.io", "v1", "resourceslices"),
+            {"spec": {"driver": "d"}},
+            {"spec.driver": "d", "spec.nodeName": ""},
+        ),
+    ],
+)
+def test_what_may_be_selected_beyond_names(
+    key: tuple[str, str, str], obj: Object, want: dict[str, str]
+) -> None:
+    fields = find(*key).selectable_fields
+    assert {name: read(obj) for name, read in fields.items()} == want

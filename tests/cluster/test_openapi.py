@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from starlette.applications import Starlette
 
 from berth.cluster.http import openapi
@@ -13,6 +14,7 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import by_path
 from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.protobuf import raw_fields
 
 WRITTEN = [each for each in RESOURCES if "patch" in each.verbs]
 
@@ -168,13 +170,84 @@ async def test_the_index_is_cached_and_has_the_content_type_of_a_real_one(
     assert (await client.get("/openapi/v3", headers=again)).status_code == 304
 
 
-async def test_who_takes_protobuf_only_gets_an_empty_document(client: httpx.AsyncClient) -> None:
+def entries(message: Any, number: int) -> dict[str, bytes]:
+    """Return what a message has in a field of names and values."""
+    pairs = (dict(raw_fields(value)) for field, value in raw_fields(message) if field == number)
+    return {bytes(pair[1]).decode(): bytes(pair[2]) for pair in pairs}
+
+
+def only(message: Any, *numbers: int) -> Any:
+    """Return what is in a field of a message, in a field of that, and so on."""
+    for number in numbers:
+        (message,) = (value for field, value in raw_fields(message) if field == number)
+    return message
+
+
+async def test_swagger_as_protobuf_says_the_same(client: httpx.AsyncClient) -> None:
     accept = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
     response = await client.get("/openapi/v2", headers=accept)
     want = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     assert (response.status_code, response.headers["content-type"]) == (200, want)
-    info = b"\n\nKubernetes\x12\x0bunversioned"
-    assert response.content == b"\n\x032.0\x12" + bytes([len(info)]) + info + b"B\0"
+    json, message = (await client.get("/openapi/v2")).json(), response.content
+    assert bytes(only(message, 1)) == b"2.0"
+    assert bytes(only(message, 2, 1)) == b"Kubernetes"
+
+    definitions = entries(only(message, 9), 1)
+    assert definitions.keys() == json["definitions"].keys()
+    name = "io.k8s.api.apps.v1.DeploymentSpec"
+    said, spec = json["definitions"][name], definitions[name]
+    assert bytes(only(spec, 22, 1)).decode() == said["type"] == "object"
+    assert [bytes(v).decode() for n, v in raw_fields(spec) if n == 19] == said["required"]
+    properties = entries(only(spec, 25), 1)
+    assert properties.keys() == said["properties"].keys()
+    template = said["properties"]["template"]
+    assert bytes(only(properties["template"], 1)).decode() == template["$ref"]
+    kinds = only(definitions["io.k8s.api.apps.v1.Deployment"], 31)
+    assert bytes(only(kinds, 1)) == b"x-kubernetes-group-version-kind"
+    assert yaml.safe_load(bytes(only(kinds, 2, 2))) == [
+        {"group": "apps", "kind": "Deployment", "version": "v1"}
+    ]
+    items = definitions["io.k8s.api.core.v1.PodSpec"]
+    assert only(entries(only(items, 25), 1)["nodeSelector"], 21, 1)
+    assert bytes(only(entries(only(items, 25), 1)["containers"], 23, 1, 1)).endswith(b".Container")
+
+    paths = entries(only(message, 8), 2)
+    assert paths.keys() == json["paths"].keys()
+    create = only(paths["/api/v1/namespaces/{namespace}/pods"], 4)
+    (body,) = (
+        only(parameter, 1, 1)
+        for number, parameter in raw_fields(create)
+        if number == 8 and [field for field, _ in raw_fields(only(parameter, 1))] == [1]
+    )
+    assert bytes(only(body, 5, 1)) == b"#/definitions/io.k8s.api.core.v1.Pod"
+    assert entries(only(create, 9), 1).keys() == {"200"}
+
+
+def empty_parts(value: Any, path: str = "") -> Iterator[str]:
+    """Yield where OpenAPI says nothing where it could be silent; what a schema allows may be {}."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if each in ([], {}) and key in ("parameters", "required", "tags", "enum", "allOf"):
+                yield f"{path}/{key}"
+            yield from empty_parts(each, f"{path}/{key}")
+    elif isinstance(value, list):
+        for each in value:
+            yield from empty_parts(each, path)
+
+
+async def test_nothing_is_said_by_empty_lists(client: httpx.AsyncClient) -> None:
+    """A client in Go drops them, and finds another document when it writes it again."""
+    for document in [*(await documents(client)).values(), (await client.get("/openapi/v2")).json()]:
+        assert list(empty_parts(document)) == []
+
+
+async def test_swagger_has_types_for_what_may_be_several(client: httpx.AsyncClient) -> None:
+    found = (await client.get("/openapi/v2")).json()["definitions"]
+    port = found["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
+    assert port == {"type": "string", "format": "int-or-string"}
+    assert found["io.k8s.apimachinery.pkg.api.resource.Quantity"] == {"type": "string"}
+    properties = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+    assert {"allOf", "anyOf", "oneOf"} <= found[properties]["properties"].keys()
 
 
 async def test_other_documents_are_json_only(client: httpx.AsyncClient) -> None:

@@ -1,4 +1,7 @@
-"""A scheduler with gates of devices off that are on by default (spec G17)."""
+"""A 1.36 scheduler with gates of devices off that are on by default (spec G17).
+
+Later releases lock some of them (1.37 spec N4.2).
+"""
 
 from typing import Any
 
@@ -17,6 +20,7 @@ def scheduler(*off: str, **args: str) -> Harness:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "featureGates": dict.fromkeys(off, False),
+        "emulatedVersion": "1.36",
     }
     if args:
         config["profiles"] = [{"pluginConfig": [{"name": "DynamicResources", "args": args}]}]

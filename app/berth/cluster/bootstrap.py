@@ -13,10 +13,12 @@ from berth.cluster.schemas.presence import complete
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
 from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
+from berth.cluster.writes.admission.service_allocation import ADDRESSES
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Writes
 
 NAMESPACES = find("", "v1", "namespaces")
+SERVICE_CIDRS = find("networking.k8s.io", "v1", "servicecidrs")
 PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 
 RBAC = "rbac.authorization.k8s.io"
@@ -42,8 +44,11 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
                 raise
 
 
-async def publish(writes: Writes, address: str, port: int) -> None:
-    """Have the Service ``default/kubernetes`` lead to *address*, as kube-apiserver does itself."""
+async def publish(writes: Writes, address: str, port: int, *, now: str) -> None:
+    """Say what kube-apiserver itself says: where it is, and that Services can have addresses.
+
+    The Service ``default/kubernetes`` leads to *address*.
+    """
     is_v6 = ip_address(address).version == 6
     metadata: Object = {"name": "kubernetes", "namespace": "default"}
     at = {"name": "https", "port": port, "protocol": "TCP"}
@@ -66,6 +71,26 @@ async def publish(writes: Writes, address: str, port: int) -> None:
         (find("discovery.k8s.io", "v1", "endpointslices"), sliced),
     ):
         await writes.apply(resource, "default", "kubernetes", obj, API_SERVER, force=True)
+    if not writes.get(SERVICE_CIDRS, "", "kubernetes").decode().get("status"):
+        ready = {
+            "apiVersion": SERVICE_CIDRS.group_version,
+            "kind": SERVICE_CIDRS.kind,
+            "metadata": {"name": "kubernetes"},
+            "status": {
+                "conditions": [
+                    {
+                        "type": "Ready",
+                        "status": "True",
+                        "reason": "",
+                        "message": "Kubernetes default Service CIDR is ready",
+                        "lastTransitionTime": now,
+                    }
+                ]
+            },
+        }
+        await writes.apply(
+            SERVICE_CIDRS, "", "kubernetes", ready, API_SERVER, force=True, subresource="status"
+        )
 
 
 def default_storage_class() -> tuple[ResourceType, Object]:
@@ -92,6 +117,7 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
         )
     more = (
         ("", "serviceaccounts", [_default_account(each) for each in SYSTEM_NAMESPACES]),
+        ("networking.k8s.io", "servicecidrs", [_service_addresses()]),
         ("", "services", [_kubernetes_service()]),
         ("", "configmaps", [_authentication_map()]),
         (RBAC, "clusterroles", policy.cluster_roles()),
@@ -129,6 +155,11 @@ def _authentication_map() -> Object:
     """
     metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
     return {"metadata": metadata, "data": {}}
+
+
+def _service_addresses() -> Object:
+    """Return the range that Services without an address get theirs from."""
+    return {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [str(ADDRESSES)]}}
 
 
 def _kubernetes_service() -> Object:

@@ -43,7 +43,7 @@ from berth.kube.client.connect import Endpoint, client_of
 from berth.kube.kubeconfig import Access, write_kubeconfig
 from berth.runtime.addresses import LOOPBACK, THIS_MACHINE
 from berth.runtime.certificates import KeyPair, issued, server_context
-from berth.runtime.clock import Clock
+from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.files import write_file
 from berth.runtime.release import RELEASE
 from berth.runtime.tasks import forever
@@ -143,10 +143,13 @@ class EmbeddedCluster:
 
         *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
+        self._server.is_starting = True
         self._server.open()
         await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
-        await publish(self._server.writes, self._reached_at, port)
+        now = rfc3339(self._clock.now())
+        await publish(self._server.writes, self._reached_at, port, now=now)
+        self._server.is_starting = False
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
         self.url = f"{scheme}://{host}:{port}"

@@ -32,6 +32,8 @@ def event_source(event: Object) -> str:
     return str(dig(event, "source.component") or event.get("reportingComponent") or "")
 
 
+CERTIFICATE_SIGNING_REQUEST: dict[str, Field] = {"spec.signerName": text_at("spec.signerName")}
+
 NAMESPACE: dict[str, Field] = {"status.phase": text_at("status.phase")}
 
 JOB: dict[str, Field] = {"status.successful": lambda job: str(dig(job, "status.succeeded") or 0)}

@@ -37,6 +37,11 @@ def yaml_as_json(content: bytes) -> bytes:
         raise ValueError(" ".join(str(exc).split())) from exc
 
 
+def repeated_keys(content: bytes) -> bytes:
+    """Return what is said of repeated keys in YAML that could be read."""
+    return msgspec.json.encode(documents.repeated_keys(content))
+
+
 def compiled_selector(content: bytes) -> bytes:
     """Compile a selector of devices."""
     from berth.kube.cel import selectors  # takes long to load, and YAML does not need it
@@ -52,7 +57,11 @@ def compiled_selector(content: bytes) -> bytes:
     )
 
 
-TASKS: Final[dict[Job, Any]] = {Job.YAML: yaml_as_json, Job.SELECTOR: compiled_selector}
+TASKS: Final[dict[Job, Any]] = {
+    Job.YAML: yaml_as_json,
+    Job.SELECTOR: compiled_selector,
+    Job.REPEATED_KEYS: repeated_keys,
+}
 
 
 def serve(source: BinaryIO, target: BinaryIO) -> None:

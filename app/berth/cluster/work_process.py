@@ -42,6 +42,8 @@ class Job(IntEnum):
     """YAML in, JSON out."""
     SELECTOR = 2
     """A :class:`Selector` in, a :class:`Compiled` out, as MessagePack."""
+    REPEATED_KEYS = 3
+    """YAML in, a list of complaints out, as JSON."""
 
 
 class Outcome(IntEnum):

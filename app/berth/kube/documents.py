@@ -6,6 +6,7 @@ and its parsers recurse, libyaml's without a limit. So the events of a text are 
 anything is made of them.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -73,6 +74,32 @@ def check(text: str | bytes) -> None:
             counter.count(event)
     except UnicodeDecodeError as exc:
         raise _unreadable(exc) from exc
+
+
+def repeated_keys(text: str | bytes) -> list[str]:
+    """Return what go-yaml says of keys that an object in *text* has twice, with their lines.
+
+    The text is one that :func:`load` could read.
+    """
+    return list(_repeated(yaml.compose(text, Loader=_Loader), set()))
+
+
+def _repeated(node: yaml.Node | None, seen: set[int]) -> Iterator[str]:
+    if id(node) in seen:  # by an alias
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item, seen)
+    elif isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            yield from _repeated(value, seen)
+            name = str(key.value)
+            if name in keys:
+                line = value.start_mark.line + 1
+                yield f"line {line}: key {json.dumps(name)} already set in map"
+            keys.add(name)
 
 
 def depth_of(value: Any) -> int:

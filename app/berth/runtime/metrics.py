@@ -1,7 +1,7 @@
 """Metric families: declared, counted, and written as the text that Prometheus reads."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
@@ -148,6 +148,16 @@ class Counters:
         if self.family.labels:
             self._values.clear()
 
+    def keep(self, is_kept: Callable[[LabelValues], bool]) -> None:
+        """Forget what was counted by other labels."""
+        self._values = {labels: n for labels, n in self._values.items() if is_kept(labels)}
+
+    def copy(self) -> "Counters":
+        """Return the numbers as they are now."""
+        found = Counters(self.family)
+        found._values = self._values.copy()
+        return found
+
     def by(self, label: str) -> dict[str, float]:
         """Return the sums over all labels but one."""
         place, sums = self.family.labels.index(label), dict[str, float]()
@@ -168,6 +178,12 @@ class Distribution:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+
+    def copy(self) -> "Distribution":
+        """Return the numbers as they are now."""
+        found = Distribution(self.bounds)
+        found.counts, found.total = self.counts.copy(), self.total
+        return found
 
 
 class Histograms:
@@ -206,7 +222,7 @@ class Histograms:
 def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
     """Return all metrics and their content type, in the best format that *accept* names.
 
-    Must run on the event loop, for it reads what changes there.
+    Must run on the event loop where the collectors of *registry* read what changes there.
     """
     encode, content_type = choose_encoder(accept)
     return encode(_Observed(registry)), content_type

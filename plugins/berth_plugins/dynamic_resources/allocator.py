@@ -1,23 +1,29 @@
 """The search for devices: depth first, the first solution wins (spec §5.17)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 
-from berth.kube.objects.devices import Device, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceId
 from berth.kube.objects.node import Node
 from berth.kube.objects.quantity import Quantities, parse
 from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
-from berth_plugins.dynamic_resources.capacity import share_of
+from berth_plugins.dynamic_resources.capacity import Consumed, share_of
 from berth_plugins.dynamic_resources.constraints import (
     Constraint,
     Typed,
+    attribute_of,
     constraint_of,
     needed_value,
 )
-from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.features import (
+    DEFAULT,
+    OPTIONAL_NODE_OPERATIONS,
+    Features,
+)
 from berth_plugins.dynamic_resources.matching import Demand, are_enough
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice
 from berth_plugins.dynamic_resources.requests import (
@@ -98,7 +104,11 @@ class _Search:
         self._holders: defaultdict[DeviceId, set[int]] = defaultdict(set)
         """For each device picked, which claims have it alone."""
         self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._counters = SetAside(in_use)
+        self._num_shares: Counter[DeviceId] = Counter()
+        """How many shares of each device are picked."""
+        self._counters = SetAside(in_use, has_groups=features.compatibility_groups)
+        self._derived: dict[tuple[int, DeviceId, str], DeviceAttribute] = {}
+        """By address of the request, device and name."""
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
         self._wanted: list[list[list[Wanted]]] = []
@@ -142,12 +152,21 @@ class _Search:
                     f"claim {claim.key}, request {request.short_name}: asks for all devices, but"
                     f" resource pool {pool.id} is currently {state}"
                 )
-            for device in pool.devices:
+            for found in pool.devices:
                 self._check_time()
-                if self._selects(request, device) and self._share(request, device) is not None:
-                    wanted.all_of.append(Candidate(pool, device))
+                if self._selects(request, found) and self._is_meant(request, found):
+                    wanted.all_of.append(Candidate(pool, found))
         wanted.count = len(wanted.all_of)
         return wanted
+
+    def _is_meant(self, request: Request, found: PoolDevice) -> bool:
+        """Whether a request for all devices means one that it selects: one with capacity enough.
+
+        In 1.37 whoever has shares of it does not matter for that, and the request fails later if
+        nothing is left (kubernetes/kubernetes#140769).
+        """
+        taken = {} if self._features.searches_exactly else self._taken(found.id)
+        return self._share(request, found, taken) is not None
 
     # The search: claims, their requests, alternatives, devices.
 
@@ -217,11 +236,11 @@ class _Search:
             elif usable.devices:
                 self._check_time()
                 if needed is None or usable.have_value(*needed) or pool.id in picked_from:
-                    for d, device in usable.devices:
+                    for d, found in usable.devices:
                         if d >= next_device:
-                            yield Position(p, d), Candidate(pool, device)
-                elif usable.counting:
-                    # QUIRK: each is refused, but what it takes is set aside (see _take).
+                            yield Position(p, d), Candidate(pool, found)
+                elif usable.counting and not self._features.searches_exactly:
+                    # QUIRK of 1.36: each is refused, but what it takes is set aside (see _take).
                     self._counters.put_off(pool, usable.counting)
             next_device = 0
 
@@ -238,41 +257,43 @@ class _Search:
     def _needed_value(self, c: int, request: Request) -> tuple[str, Typed] | None:
         """Return what the first constraint needs; others then do not hear of a refused device."""
         constraints = self._constraints[c]
-        return needed_value(constraints[0], request.name) if constraints else None
+        needed = needed_value(constraints[0], request.name) if constraints else None
+        return None if needed is None or request.derives(needed[0]) else needed
 
     def _note_usable(self, wanted: Wanted, pool: Pool) -> None:
         """Remember which devices can serve a request when all have been asked."""
-        if pool.selects_by_device or len(self._working_pools) == 1:
+        if pool.differs_by_node or len(self._working_pools) == 1:
             return  # it depends on the node; it is searched again only when it has changed
         request, devices, counting = wanted.request, [], []
-        for d, device in enumerate(pool.devices):
-            if not request.has_admin_access and self._is_taken(device.id):
+        for d, found in enumerate(pool.devices):
+            if not request.has_admin_access and self._is_taken(found.id):
                 continue
-            if device.device.consumes_counters and not self._features.partitionable_devices:
+            if found.device.consumes_counters and not self._features.partitionable_devices:
                 continue
-            selected = self._selected.get((id(request), device.id))
-            if selected is None or device.id in self._consumed:
+            selected = self._selected.get((id(request), found.id))
+            if selected is None or found.id in self._num_shares:
                 return
-            if not selected or self._share(request, device) is None:
+            if not selected or self._share(request, found, self._taken(found.id)) is None:
                 continue
-            if self._counts(device):
-                if not self._counters.could_take(pool, device):
+            if self._counts(found):
+                if not self._counters.could_take(pool, found):
                     continue
-                counting.append(device)
-            devices.append((d, device))
+                counting.append(found)
+            devices.append((d, found))
         self._known.note(wanted.asked, UsableDevices(pool, devices, counting))
 
     def _count_devices(self) -> None:
         """Give up at the first dead end if there are not devices enough.
 
         Without it the search tries every combination of those that there are. What it decides is
-        left alone: where an expression fails or counters stay set aside, the order of the search
-        matters, and it goes on.
+        left alone: where an expression fails, or counters stay set aside as in 1.36, the order of
+        the search matters, and it goes on.
         """
         if self._has_counted:
             return
         self._has_counted = True
-        if any(pool.consumers for pool in self._working_pools):
+        is_exact = self._features.searches_exactly
+        if not is_exact and any(pool.consumers for pool in self._working_pools):
             return
         choices = [choice for claim in self._wanted for choice in claim]
         if any(wanted.request.takes_all for choice in choices for wanted in choice):
@@ -290,18 +311,18 @@ class _Search:
         """Yield those that may serve one of the alternatives."""
         by_pool = [self._known.by_pool(wanted.asked) for wanted in choice]
         for pool in self._working_pools:
-            known = [usable_of.get(pool.id) for usable_of in by_pool]
-            usable = [devices for devices in known if devices is not None and devices.pool is pool]
+            known = [each.get(pool.id) for each in by_pool]
+            usable = [each for each in known if each is not None and each.pool is pool]
             if len(usable) < len(known):
                 yield from pool.devices
             else:
-                devices_by_pool = (device for devices in usable for _, device in devices.devices)
-                yield from dict.fromkeys(devices_by_pool)
+                found = dict.fromkeys(found for each in usable for _, found in each.devices)
+                yield from found
 
     def _demand(self, choice: Sequence[Wanted]) -> Demand:
         """Return what a request needs at least; devices that others share serve every request."""
         count = min(wanted.count for wanted in choice)
-        devices = set()
+        found = set()
         for device in self._devices_of(choice):
             self._check_time()
             if not any(self._may_serve(wanted.request, device) for wanted in choice):
@@ -309,14 +330,14 @@ class _Search:
             if self._is_shared(device.device):
                 count -= 1
             else:
-                devices.add(device.id)
-        return Demand(max(count, 0), frozenset(devices))
+                found.add(device.id)
+        return Demand(max(count, 0), frozenset(found))
 
-    def _may_serve(self, request: Request, device: PoolDevice) -> bool:
+    def _may_serve(self, request: Request, found: PoolDevice) -> bool:
         return (
-            not self._is_taken(device.id)
-            and self._selects(request, device)
-            and not self._is_tainted(request, device)
+            not self._is_taken(found.id)
+            and self._selects(request, found)
+            and not self._is_tainted(request, found)
         )
 
     def _check_time(self) -> None:
@@ -335,11 +356,11 @@ class _Search:
 
     # One device.
 
-    def _is_eligible(self, c: int, request: Request, device: PoolDevice) -> bool:
+    def _is_eligible(self, c: int, request: Request, found: PoolDevice) -> bool:
         return (
-            self._is_free(c, request, device.id)
-            and self._selects(request, device)
-            and self._share(request, device) is not None
+            self._is_free(c, request, found.id)
+            and self._selects(request, found)
+            and self._share(request, found, self._taken(found.id)) is not None
         )
 
     def _is_free(self, c: int, request: Request, id_: DeviceId) -> bool:
@@ -348,26 +369,34 @@ class _Search:
             return c not in self._holders[id_]
         return not self._is_taken(id_) and not self._holders[id_]
 
-    def _selects(self, request: Request, device: PoolDevice) -> bool:
-        key = (id(request), device.id)
+    def _selects(self, request: Request, found: PoolDevice) -> bool:
+        key = (id(request), found.id)
         answer = self._selected.get(key)
         if answer is None:
             answer = (
-                self._is_supported(device)
-                and request.selects(device, self._check_time)
-                and device.is_for(self._node)
+                self._is_supported(found)
+                and request.selects(found, self._check_time)
+                and found.is_for(self._node)
             )
             self._selected[key] = answer
         return answer
 
-    def _is_supported(self, pool_device: PoolDevice) -> bool:
+    def _is_supported(self, found: PoolDevice) -> bool:
         """Whether devices like this one are given to anybody with the feature gates that are on."""
         features = self._features
-        if pool_device.device.binding_conditions and not features.binding_conditions:
+        if found.device.binding_conditions and not features.binding_conditions:
             return False
-        return (
-            features.partitionable_devices or not pool_device.slice.spec.per_device_node_selection
-        )
+        if found.groups and features.needs_gates and not features.compatibility_groups:
+            return False
+        return features.partitionable_devices or not found.slice.spec.per_device_node_selection
+
+    def _may_skip_operations(self, found: PoolDevice) -> bool:
+        """Whether nobody has to skip anything for the device, or the node's kubelet can."""
+        features = self._features
+        if not found.slice.spec.skip_node_operations or not features.needs_gates:
+            return True
+        declared = self._node.status.declared_features
+        return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
 
     def _is_shared(self, device: Device) -> bool:
         return device.allow_multiple_allocations and self._features.consumable_capacity
@@ -378,77 +407,96 @@ class _Search:
             return self._in_use.is_dedicated(id_)
         return self._in_use.is_allocated(id_)
 
-    def _share(self, request: Request, pool_device: PoolDevice) -> Quantities | None:
+    def _taken(self, id_: DeviceId) -> Consumed:
+        """Return what of a device's capacity is not left, by others and by this search."""
+        taken = self._in_use.consumed(id_)
+        more = self._consumed.get(id_)
+        if more is None:
+            return taken
+        return {name: taken.get(name, 0) + more.get(name, 0) for name in taken.keys() | more.keys()}
+
+    def _share(self, request: Request, found: PoolDevice, taken: Consumed) -> Quantities | None:
         """Return what the request would get of the device's capacity, None if that is not left."""
-        device = pool_device.device
+        device = found.device
         if not self._features.consumable_capacity:
             return {}
         capacity = request.written.capacity
         if not device.capacity:
             return None if capacity and capacity.requests else {}
-        taken = dict(self._in_use.consumed(pool_device.id))
-        for name, amount in self._consumed.get(pool_device.id, {}).items():
-            taken[name] = taken.get(name, 0) + amount
-        return share_of(
-            device.capacity, requested=capacity.requests if capacity else {}, taken=taken
-        )
+        requested = capacity.requests if capacity else {}
+        return share_of(device.capacity, requested=requested, taken=taken, features=self._features)
 
     def _take(
         self, c: int, request: Request, candidate: Candidate, *, must: bool
     ) -> Callable[[], None] | None:
         """Pick a device that is selected; return the undo, or None if it cannot be had.
 
-        QUIRK, as in 1.36 (kubernetes/kubernetes#140436): counters that were set aside for a device
+        QUIRK of 1.36 (kubernetes/kubernetes#140436): counters that were set aside for a device
         stay so, for the rest of the search on this node, when it then turns out to be tainted or
         against a constraint, and also when a device that others share is put back.
         """
-        pool_device = candidate.found
-        id_, device = pool_device.id, pool_device.device
+        found = candidate.found
+        id_, device = found.id, found.device
         is_shared = self._is_shared(device)
         if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
             return None
         if device.consumes_counters and not self._features.partitionable_devices:
             return None
-        counts = self._counts(pool_device)
-        if counts and not self._counters.take(candidate.pool, pool_device):
+        if not self._may_skip_operations(found):
             return None
-        if self._is_tainted(request, pool_device):
+        counts = self._counts(found)
+        if counts and not self._counters.take(candidate.pool, found):
             return None
-        if not self._satisfies(c, request, pool_device, must=must):
-            return None
-        share = self._share(request, pool_device)
-        if share is None:  # only in mode All; else it was asked before
-            self._release(c, request)
+        is_exact = self._features.searches_exactly
+        share = self._granted(c, request, found, must=must)
+        if share is None:
+            if counts and is_exact:
+                self._counters.put_back(candidate.pool, found)
             return None
         if is_shared:
             self._consume(id_, share, 1)
         else:
             self._holders[id_].add(c)
-        self._picks[c].append(Pick(request, pool_device, share if is_shared else None))
+        self._picks[c].append(Pick(request, found, share if is_shared else None))
 
         def undo() -> None:
             self._picks[c].pop()
             self._release(c, request)
             if is_shared:
                 self._consume(id_, share, -1)
-                return
-            self._holders[id_].discard(c)
-            if counts:
-                self._counters.put_back(candidate.pool, pool_device)
+            else:
+                self._holders[id_].discard(c)
+            if counts and (is_exact or not is_shared):
+                self._counters.put_back(candidate.pool, found)
 
         return undo
 
-    def _is_tainted(self, request: Request, pool_device: PoolDevice) -> bool:
-        tolerations, taints = request.written.tolerations, pool_device.device.taints
+    def _granted(
+        self, c: int, request: Request, found: PoolDevice, *, must: bool
+    ) -> Quantities | None:
+        """Add the device to the claim's constraints; return what is had of its capacity.
+
+        None, and nothing changes, if something is against it.
+        """
+        if self._is_tainted(request, found) or not self._satisfies(c, request, found, must=must):
+            return None
+        share = self._share(request, found, self._taken(found.id))
+        if share is None:  # only in mode All; else it was asked before
+            self._release(c, request)
+        return share
+
+    def _is_tainted(self, request: Request, found: PoolDevice) -> bool:
+        tolerations, taints = request.written.tolerations, found.device.taints
         if not taints or not self._features.device_taints:
             return False
         return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
-    def _satisfies(self, c: int, request: Request, pool_device: PoolDevice, *, must: bool) -> bool:
+    def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints, to all or to none."""
         constraints = self._constraints[c]
+        attributes = partial(self._attribute, request, found)
         for i, constraint in enumerate(constraints):
-            if constraint.add(request.name, pool_device.id, pool_device.device):
+            if constraint.add(request.name, attributes):
                 continue
             for added in constraints[:i]:
                 added.remove(request.name)
@@ -456,10 +504,21 @@ class _Search:
                 # A claim that wants all devices and constrains them makes no sense.
                 raise AllocationError(
                     f"claim {self._claims[c].key}, request {request.short_name}: cannot add device"
-                    f" {pool_device.id} because a claim constraint would not be satisfied"
+                    f" {found.id} because a claim constraint would not be satisfied"
                 )
             return False
         return True
+
+    def _attribute(self, request: Request, found: PoolDevice, name: str) -> DeviceAttribute | None:
+        """Return what the request derives, else what the driver publishes (1.37 spec N4.9)."""
+        if not request.derives(name):
+            return attribute_of(found.device, found.id.driver, name)
+        key = (id(request), found.id, name)
+        derived = self._derived.get(key)
+        if derived is None:
+            self._check_time()
+            derived = self._derived[key] = request.derived(name, found)
+        return derived
 
     def _release(self, c: int, request: Request) -> None:
         for constraint in self._constraints[c]:
@@ -467,17 +526,21 @@ class _Search:
 
     # Shares and counters.
 
-    def _counts(self, pool_device: PoolDevice) -> bool:
+    def _counts(self, found: PoolDevice) -> bool:
         """Whether the device takes from counters, and nobody has a share of it already."""
-        is_shared = self._is_shared(pool_device.device)
-        return bool(pool_device.consumes) and not (
-            is_shared and self._is_shared_already(pool_device.id)
-        )
+        is_shared = self._is_shared(found.device)
+        return bool(found.consumes) and not (is_shared and self._is_shared_already(found.id))
 
     def _is_shared_already(self, id_: DeviceId) -> bool:
+        """Whether somebody has a share; in 1.36 only if that is some of the device's capacity."""
+        if self._features.searches_exactly:
+            return self._in_use.is_allocated(id_) or id_ in self._num_shares
         return self._in_use.is_consumed(id_) or id_ in self._consumed
 
     def _consume(self, id_: DeviceId, share: Quantities, sign: int) -> None:
+        self._num_shares[id_] += sign
+        if not self._num_shares[id_]:
+            del self._num_shares[id_]
         consumed = self._consumed.setdefault(id_, {})
         for name, amount in share.items():
             consumed[name] = consumed.get(name, 0) + sign * parse(amount)
@@ -487,7 +550,7 @@ class _Search:
 
 def _constraints_of(claim: ClaimRequests, features: Features) -> Iterator[Constraint]:
     for i, written in enumerate(claim.claim.spec.devices.constraints):
-        constraint = constraint_of(written, has_lists=features.list_type_attributes)
+        constraint = constraint_of(written, features)
         if constraint is None:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{i}: empty constraint"

@@ -72,7 +72,12 @@ class ClaimBinding:
         for requests, picks in zip(find.claims, find.picks, strict=True):
             uid = requests.claim.metadata.uid
             allocation = allocation_of(
-                requests, picks, node_name=node_name, rng=self._handle.rng, timestamp=timestamp
+                requests,
+                picks,
+                node_name=node_name,
+                rng=self._handle.rng,
+                timestamp=timestamp,
+                features=self._features,
             )
             pending = PendingAllocation(allocation, group, {pod.metadata.uid})
             devices.pending[uid] = pending

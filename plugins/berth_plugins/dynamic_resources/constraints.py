@@ -1,12 +1,16 @@
 """Constraints across the devices of a claim: an attribute is the same, or differs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 
 Typed = tuple[str, str | int | bool]
 """An attribute's type and value."""
+
+Attributes = Callable[[str], DeviceAttribute | None]
+"""Looks an attribute of a device up by its full name."""
 
 TypedValues = tuple[str, frozenset[str | int | bool]]
 """An attribute's type and its values; a single value is a list of one."""
@@ -15,8 +19,11 @@ TypedValues = tuple[str, frozenset[str | int | bool]]
 class Constraint(Protocol):
     """Follows the search: devices are removed in the opposite order of adding them."""
 
-    def add(self, request: "RequestName", id_: DeviceId, device: Device) -> bool:
-        """Take in a device chosen for *request*; False, and nothing changes, if it must not be."""
+    def add(self, request: "RequestName", attributes: "Attributes") -> bool:
+        """Take in a device with *attributes* chosen for *request*.
+
+        False, and nothing changes, if it must not be.
+        """
         ...
 
     def remove(self, request: "RequestName") -> None:
@@ -38,44 +45,46 @@ class RequestName(tuple[str, str]):
         return not names or self[0] in names or (bool(self[1]) and str(self) in names)
 
 
-def constraint_of(written: DeviceConstraint, *, has_lists: bool = False) -> Constraint | None:
+def constraint_of(written: DeviceConstraint, features: Features = DEFAULT) -> Constraint | None:
     """Make a constraint ready for a search; None if it is of a kind that we do not know.
 
-    With *has_lists* lists of values are compared (DRAListTypeAttributes). kube-scheduler 1.36 does
-    not get to that: with the gate on it goes on to compare single values only.
+    With DRAListTypeAttributes lists of values are compared. kube-scheduler 1.36 does not get to
+    that: with the gate on it goes on to compare single values only.
     """
+    has_lists = features.list_type_attributes
     if written.match_attribute is not None:
         same = _SameOfLists if has_lists else _Same
         return same(written.match_attribute, written.requests)
     if written.distinct_attribute is not None:
-        distinct = _DistinctLists if has_lists else _Distinct
-        return distinct(written.distinct_attribute, written.requests)
+        name, requests = written.distinct_attribute, written.requests
+        if has_lists:
+            return _DistinctLists(name, requests)
+        return _Distinct(name, requests, every_device=features.searches_exactly)
     return None
 
 
-def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
+def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name, or by the bare one if the domain is the driver's."""
-    attribute = device.attributes.get(name)
-    if attribute is None:
+    found = device.attributes.get(name)
+    if found is None:
         domain, slash, identifier = name.partition("/")
         if slash and domain == driver:
-            attribute = device.attributes.get(identifier)
-    return attribute
+            found = device.attributes.get(identifier)
+    return found
 
 
 def value_of(device: Device, driver: str, name: str) -> Typed | None:
     """Return the value of an attribute; None if the device has none, or a list."""
-    attribute = _attribute_of(device, driver, name)
-    return None if attribute is None else attribute.typed
+    found = attribute_of(device, driver, name)
+    return None if found is None else found.typed
 
 
-def _values_of(device: Device, driver: str, name: str) -> TypedValues | None:
-    attribute = _attribute_of(device, driver, name)
-    if attribute is None:
+def _values_of(found: DeviceAttribute | None) -> TypedValues | None:
+    if found is None:
         return None
-    if (many := attribute.typed_list) is not None:
+    if (many := found.typed_list) is not None:
         return many[0], frozenset(many[1])
-    return None if (one := attribute.typed) is None else (one[0], frozenset((one[1],)))
+    return None if (one := found.typed) is None else (one[0], frozenset((one[1],)))
 
 
 def needed_value(constraint: Constraint, request: RequestName) -> tuple[str, Typed] | None:
@@ -100,10 +109,11 @@ class _Same:
             return None
         return self._name, self._value
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = value_of(device, id_.driver, self._name)
+        found = attributes(self._name)
+        value = None if found is None else found.typed
         if value is None or (self._count and value != self._value):
             return False
         self._value = value
@@ -118,28 +128,35 @@ class _Same:
 class _Distinct:
     """Values that differ.
 
-    QUIRK, as in 1.36 (kubernetes/kubernetes#140438): of a request that gets several devices only
-    the one that was added last is compared with others.
+    QUIRK of 1.36 (kubernetes/kubernetes#140438), unless *every_device* counts: of a request that
+    gets several devices only the one that was added last is compared with others.
     """
 
-    __slots__ = ("_name", "_requests", "_values")
+    __slots__ = ("_every_device", "_name", "_requests", "_values")
 
-    def __init__(self, name: str, requests: Sequence[str]) -> None:
+    def __init__(self, name: str, requests: Sequence[str], *, every_device: bool) -> None:
         self._name = name
         self._requests = requests
-        self._values: dict[str, Typed] = {}
+        self._every_device = every_device
+        self._values: dict[Hashable, Typed] = {}
+        """By number of the device, or by the request."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = value_of(device, id_.driver, self._name)
+        found = attributes(self._name)
+        value = None if found is None else found.typed
         if value is None or value in self._values.values():
             return False
-        self._values[request[0]] = value
+        self._values[len(self._values) if self._every_device else request[0]] = value
         return True
 
     def remove(self, request: RequestName) -> None:
-        if request.is_in(self._requests):
+        if not request.is_in(self._requests):
+            return
+        if self._every_device:
+            self._values.popitem()
+        else:
             self._values.pop(request[0], None)
 
 
@@ -154,10 +171,10 @@ class _SameOfLists:
         self._common: list[TypedValues] = []
         """After each device, what all so far have in common."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(device, id_.driver, self._name)
+        found = _values_of(attributes(self._name))
         if found is None:
             return False
         type_, values = found
@@ -187,10 +204,10 @@ class _DistinctLists:
         self._added: list[TypedValues] = []
         """Of each device that was added."""
 
-    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+    def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(device, id_.driver, self._name)
+        found = _values_of(attributes(self._name))
         if found is None:
             return False
         type_, values = found

@@ -26,6 +26,15 @@ def counters_of(device: Device) -> Counters:
     return taken
 
 
+def groups_of(device: Device) -> Mapping[str, tuple[str, ...]]:
+    """Return the compatibility groups that *device* declares, by counter set; sets without none."""
+    return {
+        consumption.counter_set: consumption.compatibility_groups
+        for consumption in device.consumes_counters
+        if consumption.compatibility_groups
+    }
+
+
 def counters_in(sets: Iterable[CounterSet]) -> Counters | None:
     """Return what all *sets* offer; None if a set is there twice."""
     offered: dict[CounterName, int] = {}

@@ -1,32 +1,48 @@
-"""Devices that stand for resources of the node, with DRANodeAllocatableResources (spec G15.3).
+"""Devices that stand for resources of the node, with DRANodeAllocatableResources.
+
+Spec G15.3, and 1.37 spec N4.11 for what differs in the second alpha.
 
 Decision (2026-11): what an allocated claim takes counts for a pod that may have the claim.
 kube-scheduler 1.36 counts only claims that it allocates in the same attempt, so that a pod whose
 binding has failed once is given a node on which its claims take more than there is.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 import msgspec
 import numpy as np
 
 from berth.kube.objects import pod_group, resources
 from berth.kube.objects.devices import Device, ResourceClaim
-from berth.kube.objects.pod import NodeAllocatableResourceClaimStatus, Pod
-from berth.kube.objects.quantity import NANO, Quantities, canonical, parse
+from berth.kube.objects.pod import (
+    NodeAllocatableMappedResources,
+    NodeAllocatableOverheadResources,
+    NodeAllocatableResourceClaimStatus,
+    Pod,
+)
+from berth.kube.objects.quantity import NANO, Quantities, Quantity, canonical, parse
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.node_info import NodeInfo
 from berth.scheduler.framework.status import Code
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import doing
 from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.requests import IN_MEMORY
 from berth_plugins.dynamic_resources.resolution import claim_name
 from berth_plugins.dynamic_resources.row_rejections import UNRESOLVABLE, RowRejections
 from berth_plugins.dynamic_resources.state import DevicesOfPod
 
 GATE: Final = "DRANodeAllocatableResources"
 FIELD: Final = "nodeAllocatableResourceClaimStatuses"
+SECOND_ALPHA: Final = Behaviour(
+    "1.37",
+    "N4.11",
+    "Devices that stand for resources of the node say so in nodeAllocatableResources, with an"
+    " overhead for their users, and claims for them need no container.",
+)
 POD_LEVEL: Final = (
     "pod level request for {} is insufficient to cover the aggregated container and"
     " node-allocatable DRA requests"
@@ -37,7 +53,7 @@ Allocated = tuple[Device, Quantities | None]
 """A device, and what of its capacity is the claim's; None: the device as a whole."""
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """The pod cannot use its claims on a node; the text is for people."""
 
     def __init__(self, reason: str, code: Code = UNRESOLVABLE) -> None:
@@ -50,6 +66,7 @@ class NodeAllocatableResources:
 
     def __init__(self, handle: Handle, claims: ResourceClaimTracker, pools: ResourcePools) -> None:
         self._claims = claims
+        self._alpha: _Alpha = _SecondAlpha() if SECOND_ALPHA in handle.features else _FirstAlpha()
         self._writes = handle.writes
         self._pod = handle.pod
         self._pools = pools
@@ -60,7 +77,7 @@ class NodeAllocatableResources:
             node = NodeInfo(rejections.nodes, row)
             try:
                 statuses = tuple(self._statuses(devices, pod, node))
-            except _RefusedError as exc:
+            except RefusedError as exc:
                 rejections.reject_row(row, str(exc), exc.code)
                 continue
             devices.claim_statuses[node.name] = statuses
@@ -78,26 +95,19 @@ class NodeAllocatableResources:
     ) -> Iterator[NodeAllocatableResourceClaimStatus]:
         for claim in devices.claims:
             allocated = self._allocated(claim, node)
-            if not any(device.node_allocatable_resource_mappings for device, _ in allocated):
+            if not any(self._alpha.takes(device) for device, _ in allocated):
                 continue
-            if _is_shared(claim, devices):
-                raise _RefusedError(
-                    f"node allocatable resource claim {claim.metadata.name} shared by multiple pods"
-                )
-            if any(_uses(other.pod, claim) for other in node.pods if other.uid != pod.metadata.uid):
-                raise _RefusedError(
-                    f"node allocatable resource claim {claim.metadata.name}"
-                    " is already used by another pod"
-                )
-            yield from _status(claim, allocated, pod)
+            others = (other.pod for other in node.pods if other.uid != pod.metadata.uid)
+            self._alpha.check_sharing(claim, allocated, devices, pod, others)
+            yield from self._alpha.status(claim, allocated, pod)
         find = devices.found.get(node.name)
         if find is None:
             return
         for requests, picks in zip(find.claims, find.picks, strict=True):
-            # No container names the claim for extended resources: what it takes cannot be counted,
-            # and the pod is refused.
+            # No container names the claim for extended resources: in 1.36 what it takes cannot be
+            # counted, and the pod is refused.
             picked = [(pick.found.device, pick.share) for pick in picks.picks]
-            yield from _status(requests.claim, picked, pod)
+            yield from self._alpha.status(requests.claim, picked, pod)
 
     def _allocated(self, claim: ResourceClaim, node: NodeInfo) -> list[Allocated]:
         """Return the devices that *claim* has, as far as the node can use them."""
@@ -121,7 +131,7 @@ class NodeAllocatableResources:
 
     async def write(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
         """Tell the pod what its claims take of its node. Raises ClaimWriteError, ConflictError."""
-        statuses = devices.claim_statuses.get(node_name, ())
+        statuses = _with_names(devices.claim_statuses.get(node_name, ()), devices)
         stored = self._pod(pod.key)
         told = stored.status.node_allocatable_resource_claim_statuses if stored else ()
         if statuses == told:
@@ -142,12 +152,154 @@ class NodeAllocatableResources:
         self._writes.start(f"clear {FIELD} of pod {pod.key}", clear)
 
 
-def _is_shared(claim: ResourceClaim, devices: DevicesOfPod) -> bool:
-    """Whether more than one pod may use *claim*, as the pods of a group may."""
-    users = claim.status.reserved_for
-    of_group = any(user.resource == pod_group.RESOURCE for user in users)
+class _Alpha(Protocol):
+    """What devices say of the resources of their node, and how pods are told."""
+
+    def takes(self, device: Device) -> bool:
+        """Whether *device* takes anything of its node."""
+        ...
+
+    def check_sharing(
+        self,
+        claim: ResourceClaim,
+        allocated: Sequence[Allocated],
+        devices: DevicesOfPod,
+        pod: Pod,
+        others: Iterable[Pod],
+    ) -> None:
+        """Raise RefusedError if *pod* must not use *claim*, for *others* on the node may."""
+        ...
+
+    def status(
+        self, claim: ResourceClaim, allocated: Sequence[Allocated], pod: Pod
+    ) -> Iterator[NodeAllocatableResourceClaimStatus]:
+        """Yield what the devices of *claim* take, if they take anything."""
+        ...
+
+
+class _FirstAlpha:
+    """As in 1.36."""
+
+    def takes(self, device: Device) -> bool:
+        return bool(device.node_allocatable_resource_mappings)
+
+    def check_sharing(
+        self,
+        claim: ResourceClaim,
+        allocated: Sequence[Allocated],
+        devices: DevicesOfPod,
+        pod: Pod,
+        others: Iterable[Pod],
+    ) -> None:
+        name, users = claim.metadata.name, claim.status.reserved_for
+        of_group = any(user.resource == pod_group.RESOURCE for user in users)
+        if len(users) > 1 or of_group or _may_be_shared(claim, devices):
+            raise RefusedError(f"node allocatable resource claim {name} shared by multiple pods")
+        if any(_uses(other, claim) for other in others):
+            raise RefusedError(
+                f"node allocatable resource claim {name} is already used by another pod"
+            )
+
+    def status(
+        self, claim: ResourceClaim, allocated: Sequence[Allocated], pod: Pod
+    ) -> Iterator[NodeAllocatableResourceClaimStatus]:
+        name, amounts = claim.metadata.name, Counter[str]()
+        for device, consumed in allocated:
+            for resource, mapping in device.node_allocatable_resource_mappings.items():
+                multiplier, key = mapping.allocation_multiplier, mapping.capacity_key
+                units = NANO if key is None else _consumed(claim, device, key, resource, consumed)
+                if units is not None:
+                    amounts[resource] += _times(units, multiplier)
+        if not amounts:
+            return
+        containers = tuple(_containers_with(name, pod))
+        if not containers:
+            raise RefusedError(
+                f"claim {name}: node-allocatable resource claim not referenced by any container"
+                " within the pod"
+            )
+        written: Quantities = {
+            resource: _written(resource, amounts[resource]) for resource in sorted(amounts)
+        }
+        yield NodeAllocatableResourceClaimStatus(name, containers, written)
+
+
+class _SecondAlpha:
+    """As in 1.37."""
+
+    def takes(self, device: Device) -> bool:
+        return bool(device.node_allocatable_resources)
+
+    def check_sharing(
+        self,
+        claim: ResourceClaim,
+        allocated: Sequence[Allocated],
+        devices: DevicesOfPod,
+        pod: Pod,
+        others: Iterable[Pod],
+    ) -> None:
+        """Let pods share what is overhead only; what is mapped is one pod's."""
+        if not any(_is_mapped(device) for device, _ in allocated):
+            return
+        uid, users = pod.metadata.uid, claim.status.reserved_for
+        if (
+            any(user.uid != uid for user in users)
+            or _may_be_shared(claim, devices)
+            or any(_uses(other, claim) for other in others)
+        ):
+            raise RefusedError(
+                f"node allocatable resource claim {claim.metadata.name} has a mapped device and"
+                " cannot be shared across pods"
+            )
+
+    def status(
+        self, claim: ResourceClaim, allocated: Sequence[Allocated], pod: Pod
+    ) -> Iterator[NodeAllocatableResourceClaimStatus]:
+        mapped, per_pod, per_container = Counter[str](), Counter[str](), Counter[str]()
+        for device, consumed in allocated:
+            for resource, of_device in device.node_allocatable_resources.items():
+                mapping, overhead = of_device.mapping, of_device.overhead
+                if mapping is not None and mapping.capacity_key:
+                    units = _consumed(claim, device, mapping.capacity_key, resource, consumed)
+                    if units is not None:
+                        mapped[resource] += _times(units, mapping.capacity_multiplier)
+                elif mapping is not None and mapping.device_multiplier is not None:
+                    mapped[resource] += parse(mapping.device_multiplier)
+                if overhead is not None and overhead.per_pod is not None:
+                    per_pod[resource] += parse(overhead.per_pod)
+                if overhead is not None and overhead.per_container is not None:
+                    per_container[resource] += parse(overhead.per_container)
+        if not mapped and not per_pod and not per_container:
+            return
+        name = claim.metadata.name
+        yield NodeAllocatableResourceClaimStatus(
+            name,
+            tuple(_containers_with(name, pod)),
+            mapping=tuple(
+                NodeAllocatableMappedResources(resource, _written(resource, mapped[resource]))
+                for resource in sorted(mapped)
+            ),
+            overhead=tuple(
+                NodeAllocatableOverheadResources(
+                    resource,
+                    _written(resource, per_pod[resource]) if resource in per_pod else None,
+                    _written(resource, per_container[resource])
+                    if resource in per_container
+                    else None,
+                )
+                for resource in sorted(per_pod.keys() | per_container.keys())
+            ),
+        )
+
+
+def _is_mapped(device: Device) -> bool:
+    return any(each.mapping is not None for each in device.node_allocatable_resources.values())
+
+
+def _may_be_shared(claim: ResourceClaim, devices: DevicesOfPod) -> bool:
+    """Whether other pods of the group of the pod may use *claim*."""
     uid = claim.metadata.uid
-    return len(users) > 1 or of_group or uid in devices.groups or uid in devices.shared
+    return uid in devices.groups or uid in devices.shared
 
 
 def _uses(pod: Pod, claim: ResourceClaim) -> bool:
@@ -157,49 +309,39 @@ def _uses(pod: Pod, claim: ResourceClaim) -> bool:
     )
 
 
-def _status(
-    claim: ResourceClaim, allocated: Sequence[Allocated], pod: Pod
-) -> Iterator[NodeAllocatableResourceClaimStatus]:
-    """Yield what the devices of *claim* take, if they take anything."""
-    name, amounts = claim.metadata.name, _amounts(claim, allocated)
-    if not amounts:
-        return
-    containers = tuple(_containers_with(name, pod))
-    if not containers:
-        raise _RefusedError(
-            f"claim {name}: node-allocatable resource claim not referenced by any container"
-            " within the pod"
+def _consumed(
+    claim: ResourceClaim, device: Device, key: str, resource: str, consumed: Quantities | None
+) -> int | None:
+    """Return how much of the capacity *key* is the claim's, in nano units; None if nothing is."""
+    if consumed is None:
+        field = "NodeAllocatableResourceMappings"
+        if resource in device.node_allocatable_resources:
+            field = "NodeAllocatableResources"
+        raise RefusedError(
+            f"claim {claim.metadata.key}, device {device.name}: ConsumedCapacity is nil, but"
+            f" Capacity key '{key}' is set in {field} for resource {resource}",
+            Code.ERROR,
         )
-    yield NodeAllocatableResourceClaimStatus(
-        name,
-        containers,
-        {
-            resource: canonical(amount, binary=resource != resources.CPU)
-            for resource, amount in sorted(amounts.items())
-        },
+    return parse(consumed[key]) if key in consumed else None
+
+
+def _times(units: int, multiplier: Quantity | None) -> int:
+    return units if multiplier is None else units * parse(multiplier) // NANO
+
+
+def _written(resource: str, amount: int) -> str:
+    return canonical(amount, binary=resource != resources.CPU)
+
+
+def _with_names(statuses: Statuses, devices: DevicesOfPod) -> Statuses:
+    """Name the claim for extended resources as it was created."""
+    extended = devices.extended
+    return tuple(
+        msgspec.structs.replace(status, resource_claim_name=extended.claim.metadata.name)
+        if extended is not None and status.resource_claim_name == IN_MEMORY
+        else status
+        for status in statuses
     )
-
-
-def _amounts(claim: ResourceClaim, allocated: Sequence[Allocated]) -> dict[str, int]:
-    """Return what devices take of their node, by resource in nano units."""
-    amounts: dict[str, int] = {}
-    for device, consumed in allocated:
-        for resource, mapping in device.node_allocatable_resource_mappings.items():
-            written = mapping.allocation_multiplier
-            amount = NANO if written is None else parse(written)
-            if mapping.capacity_key is not None:
-                if consumed is None:
-                    raise _RefusedError(
-                        f"claim {claim.metadata.key}, device {device.name}: ConsumedCapacity is"
-                        f" nil, but Capacity key '{mapping.capacity_key}' is set in"
-                        f" NodeAllocatableResourceMappings for resource {resource}",
-                        Code.ERROR,
-                    )
-                if mapping.capacity_key not in consumed:
-                    continue
-                amount = parse(consumed[mapping.capacity_key]) * amount // NANO
-            amounts[resource] = amounts.get(resource, 0) + amount
-    return amounts
 
 
 def _containers_with(claim: str, pod: Pod) -> Iterator[str]:

@@ -43,7 +43,7 @@ from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.deallocation import Deallocation
-from berth_plugins.dynamic_resources.features import Features
+from berth_plugins.dynamic_resources.features import OPTIONAL_NODE_OPERATIONS, Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
 from berth_plugins.dynamic_resources.node_search import NodeSearch, claim_in_memory
@@ -54,7 +54,11 @@ from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedErr
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.row_search import search_rows
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from berth_plugins.dynamic_resources.waiting_pods import CLAIM_INDEX
+from berth_plugins.dynamic_resources.waiting_pods import (
+    CLAIM_INDEX,
+    COUNTED_CLAIM_INDEX,
+    PRE_QUEUEING_HINTS,
+)
 from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
@@ -62,6 +66,8 @@ from berth_plugins.shared.node_rows import rows_of_any_term
 CANNOT_FIT: Final = "cannot fit resource"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+NOT_DECLARED: Final = f"node does not declare {OPTIONAL_NODE_OPERATIONS}"
+"""A guess: what kube-scheduler says is not known (1.37 spec N4.10)."""
 
 NO_STATE: Final = Status.error("not found")
 
@@ -108,7 +114,7 @@ class DynamicResources(
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = device_classes(handle)
-        features = Features.of(handle.features)
+        features = self._features = Features.of(handle.features)
         self._pools = shared_pools(handle.listers, features)
         handle.listers.shared(DeviceCounting).by = ClassDevices(handle)
         self._search = NodeSearch(
@@ -118,6 +124,9 @@ class DynamicResources(
             clock=handle.clock,
             timeout=args.filter_timeout.seconds if args.filter_timeout is not None else 0,
             features=features,
+        )
+        self._claim_index = (
+            COUNTED_CLAIM_INDEX if PRE_QUEUEING_HINTS in handle.features else CLAIM_INDEX
         )
         self._groups = GroupClaims(handle)
         timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 0
@@ -204,6 +213,11 @@ class DynamicResources(
                 devices.unavailable.add(index)
                 elsewhere |= held_back
         rejections.reject(NOT_AVAILABLE, elsewhere)
+        if devices.skipping:
+            held_back = rejections.left & ~_can_skip(nodes)
+            if held_back.any():
+                devices.unavailable |= devices.skipping
+            rejections.reject(NOT_DECLARED, held_back)
         if self._node_allocatable is not None:
             self._node_allocatable.filter(devices, pod.pod, rejections)
         return rejections.verdict()
@@ -242,6 +256,10 @@ class DynamicResources(
                 if where[row]:
                     key = devices.claims[index].metadata.key
                     yield Detail(f"claim {key} has its devices on other nodes")
+            if OPTIONAL_NODE_OPERATIONS not in node.status.declared_features:
+                for index in sorted(devices.skipping):
+                    key = devices.claims[index].metadata.key
+                    yield Detail(f"claim {key} has devices whose driver the kubelet must skip")
             return
         counts = counts_for(claims)
         for count in counts:
@@ -352,6 +370,9 @@ class DynamicResources(
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         changed = ActionType.ADD | ActionType.UPDATE
         node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        if self._features.optional_node_operations:
+            # Guess: kube-scheduler leaves this out, too.
+            node |= ActionType.UPDATE_NODE_DECLARED_FEATURE
         generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         # Guess: kube-scheduler leaves these out, and the pods wait for the next flush.
         room = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
@@ -365,7 +386,7 @@ class DynamicResources(
             ClusterEventWithHint(
                 ClusterEvent(EventResource.RESOURCE_CLAIM, changed),
                 self.after_claim_change,
-                (CLAIM_INDEX,),
+                (self._claim_index,),
             ),
             ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
             ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, changed)),
@@ -410,6 +431,12 @@ def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> 
         return frozenset()
     node = NodeInfo(nodes, row)
     return frozenset(name for name in extended.amounts if not node.allocatable(name))
+
+
+def _can_skip(nodes: NodeTable) -> Mask:
+    """Return the rows whose kubelets can skip operations of drivers."""
+    declared = (node.status.declared_features if node else () for node in nodes.nodes)
+    return np.fromiter((OPTIONAL_NODE_OPERATIONS in names for names in declared), bool, nodes.size)
 
 
 def _offers(nodes: NodeTable, resource: str) -> Mask:

@@ -1,13 +1,19 @@
 """Resource pools: what drivers publish in ResourceSlices, as one node sees it (spec §5.17)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from berth.kube.cel.selector_error import SelectorError
-from berth.kube.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
+from berth.kube.objects.devices import (
+    Device,
+    DeviceAttribute,
+    DeviceId,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import NodeSelector
 from berth.kube.objects.selectors import NodeSelectorMatcher, compile_node_selector
@@ -17,7 +23,12 @@ from berth.scheduler.framework.resource_slice_tracker import (
     resource_slice_tracker,
 )
 from berth_plugins.dynamic_resources.changes import Changes
-from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
+from berth_plugins.dynamic_resources.counters import (
+    Counters,
+    counters_in,
+    counters_of,
+    groups_of,
+)
 from berth_plugins.dynamic_resources.features import Features
 
 if TYPE_CHECKING:
@@ -39,7 +50,7 @@ ANSWERS_KEPT: Final = 64
 class PoolDevice:
     """A device as published; remembers what selectors said of it."""
 
-    __slots__ = ("_answers", "_view", "consumes", "device", "id", "slice")
+    __slots__ = ("_answers", "_view", "consumes", "device", "groups", "id", "slice")
 
     def __init__(self, slice_: ResourceSlice, device: Device) -> None:
         spec = slice_.spec
@@ -48,6 +59,8 @@ class PoolDevice:
         self.slice = slice_
         self.consumes = counters_of(device)
         """What it takes from its pool's counters while it is allocated, in nano units."""
+        self.groups = groups_of(device)
+        """With whom it may take from counters: names by counter set."""
         self._view: DeviceView | None = None
         self._answers: dict[str, bool | SelectorError] = {}
 
@@ -66,14 +79,21 @@ class PoolDevice:
         return answer
 
     def _ask(self, expression: "Expression") -> bool | SelectorError:
-        from berth.kube.cel.selectors import DeviceView  # takes long to load
-
         try:
-            if self._view is None:
-                self._view = DeviceView.of(self.id.driver, self.device, expression.features)
-            return expression.matches(self._view)
+            return expression.matches(self._view_for(expression))
         except SelectorError as exc:
             return exc
+
+    def _view_for(self, expression: "Expression") -> "DeviceView":
+        from berth.kube.cel.selectors import DeviceView  # takes long to load
+
+        if self._view is None:
+            self._view = DeviceView.of(self.id.driver, self.device, expression.features)
+        return self._view
+
+    def derive(self, expression: "Expression") -> DeviceAttribute:
+        """Return what *expression* says of the device; raises SelectorError."""
+        return expression.attribute(self._view_for(expression))
 
     def is_for(self, node: Node) -> bool:
         """Whether *node* may use the device, if its slice leaves that to each device."""
@@ -99,8 +119,8 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
     """What its devices share when none is allocated."""
     consumers: tuple[PoolDevice, ...] = ()
     """All devices of the pool, for this node or not, that take from the counters."""
-    selects_by_device: bool = False
-    """Whether some devices say themselves for which nodes they are."""
+    differs_by_node: bool = False
+    """Whether nodes that see the same slices may not use the same devices."""
 
     waits: bool = False
     """Whether some devices have to be waited for."""
@@ -120,6 +140,8 @@ class _Slice(NamedTuple):
 
     slice: ResourceSlice
     devices: tuple[PoolDevice, ...]
+    matters_everywhere: bool = False
+    """Whether it matters for nodes that it is not for, too."""
 
     @property
     def generation(self) -> int:
@@ -130,14 +152,14 @@ class _Slice(NamedTuple):
         return bool(self.slice.spec.shared_counters)
 
     def reaches(self, node: Node) -> bool:
-        """Whether the slice matters for *node*; those with counters matter everywhere."""
+        """Whether the slice matters for *node*."""
         spec = self.slice.spec
-        if self.has_counters:
+        if self.matters_everywhere:
             return True
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             return is_node_chosen(node, spec)
         if spec.per_device_node_selection:
-            return any(is_node_chosen(node, device.device) for device in self.devices)
+            return any(is_node_chosen(node, found.device) for found in self.devices)
         return False  # a way of choosing nodes that we do not know
 
 
@@ -164,8 +186,18 @@ class _Seen(NamedTuple):
 class ResourcePools:
     """All ResourceSlices, by pool and by node. All profiles share them, in ``Listers.shared``."""
 
-    def __init__(self, listers: Listers, tracker: ResourceSliceTracker | None = None) -> None:
-        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules."""
+    def __init__(
+        self,
+        listers: Listers,
+        tracker: ResourceSliceTracker | None = None,
+        *,
+        counters_by_node: bool = True,
+    ) -> None:
+        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules.
+
+        *counters_by_node*: slices with counters matter where others do, else everywhere.
+        """
+        self._counters_by_node = counters_by_node
         self.changes: Changes[frozenset[str] | None] = Changes()
         """The names of the nodes that see another pool than before; None: maybe all."""
         self._pools: dict[PoolId, dict[str, _Slice]] = {}
@@ -173,7 +205,8 @@ class ResourcePools:
         """Node name to the pools with slices for that node alone, and how many slices."""
         self._shared: dict[PoolId, int] = {}
         """Pools with slices for more than one node, and how many slices."""
-        self._with_counters: dict[PoolId, int] = {}
+        self._everywhere: dict[PoolId, int] = {}
+        """Pools with slices that matter everywhere, and how many."""
         self._shared_version = 0
         self._elsewhere: tuple[Pool, ...] | None = ()
         self._seen: dict[str, _Seen] = {}
@@ -181,8 +214,8 @@ class ResourcePools:
         """What is made of slices that are not for one node, by the names of those that reach it."""
         self._selectors: dict[NodeSelector, int] = {}
         """Those of slices for more than one node, and of how many slices."""
-        self._per_device = 0
-        """How many slices leave it to each device for which nodes it is."""
+        self._differing = 0
+        """How many slices do not say all about which nodes may use their devices."""
         self._beside: dict[tuple[tuple[bool, ...], frozenset[PoolId]], tuple[Pool, ...]] = {}
         """What nodes see beside their own pools, by what it follows from."""
         self._shared_views: dict[tuple[int, ...], View] = {}
@@ -204,31 +237,32 @@ class ResourcePools:
         if before is not None:
             self._forget(id_, before)
         devices = tuple(PoolDevice(slice_, device) for device in slice_.spec.devices)
-        added = slices[slice_.metadata.name] = _Slice(slice_, devices)
-        self._count(id_, added, 1)
-        self._touch(id_, added)
+        everywhere = bool(slice_.spec.shared_counters) and not self._counters_by_node
+        found = slices[slice_.metadata.name] = _Slice(slice_, devices, everywhere)
+        self._count(id_, found, 1)
+        self._touch(id_, found)
 
     def _remove(self, slice_: ResourceSlice) -> None:
         id_ = _pool_id(slice_)
-        removed = self._pools.get(id_, {}).pop(slice_.metadata.name, None)
-        if removed is None:
+        found = self._pools.get(id_, {}).pop(slice_.metadata.name, None)
+        if found is None:
             return
-        self._forget(id_, removed)
+        self._forget(id_, found)
         if not self._pools[id_]:
             del self._pools[id_]
 
-    def _forget(self, id_: PoolId, slice_: _Slice) -> None:
-        self._touch(id_, slice_)
-        self._count(id_, slice_, -1)
+    def _forget(self, id_: PoolId, found: _Slice) -> None:
+        self._touch(id_, found)
+        self._count(id_, found, -1)
 
-    def _count(self, id_: PoolId, slice_: _Slice, sign: int) -> None:
-        spec = slice_.slice.spec
+    def _count(self, id_: PoolId, found: _Slice, sign: int) -> None:
+        spec = found.slice.spec
         node_name = spec.node_name
         if not node_name:
             self._count_ways(spec, sign)
         counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
-        if slice_.has_counters:
-            counts.append(self._with_counters)
+        if found.matters_everywhere:
+            counts.append(self._everywhere)
         for count in counts:
             count[id_] = count.get(id_, 0) + sign
             if not count[id_]:
@@ -238,7 +272,7 @@ class ResourcePools:
 
     def _count_ways(self, spec: ResourceSliceSpec, sign: int) -> None:
         """Count how a slice for more than one node chooses them."""
-        self._per_device += sign * spec.per_device_node_selection
+        self._differing += sign * _differs_by_node(spec)
         selector = spec.node_selector
         if selector is not None:
             self._selectors[selector] = self._selectors.get(selector, 0) + sign
@@ -251,13 +285,13 @@ class ResourcePools:
             self._shared_version += 1
             self._shared_pools.pop(id_, None)
             self._forget_shared_views()
-        if id_ in self._with_counters:
+        if id_ in self._everywhere:
             self._elsewhere = None
             self._forget_shared_views()
         names = _node_names((changed, *self._pools[id_].values()))
         for name in names:
             self._seen.pop(name, None)
-        matters_everywhere = id_ in self._shared or id_ in self._with_counters
+        matters_everywhere = id_ in self._shared or id_ in self._everywhere
         self.changes.add(None if matters_everywhere else names)
 
     def _forget_shared_views(self) -> None:
@@ -296,7 +330,7 @@ class ResourcePools:
             more = (*shared, *(pool for pool in own if pool is not None))
             pools = tuple(sorted(more, key=lambda pool: pool.order))
         view = View(pools, name)
-        if shared and not any(pool.selects_by_device for pool in shared):
+        if shared and not any(pool.differs_by_node for pool in shared):
             of_others = View(shared, f"{_SHARED}{name}")
             of_others = self._shared_views.setdefault(tuple(map(id, shared)), of_others)
             view = view._replace(shared=of_others) if local else of_others
@@ -317,7 +351,7 @@ class ResourcePools:
             tuple(_matcher(selector).matches(labels, name) for selector in self._selectors),
             frozenset(id_ for id_ in local if id_ in self._shared or id_ in elsewhere),
         )
-        known = None if self._per_device else self._beside.get(key)
+        known = None if self._differing else self._beside.get(key)
         if known is None:
             shared = (self._pool_of(id_, node) for id_ in self._shared.keys() - local.keys())
             pools = [pool for pool in shared if pool is not None]
@@ -332,58 +366,63 @@ class ResourcePools:
     def published_for(self, node: Node) -> Iterator[PoolDevice]:
         """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
         for id_ in sorted(self._local.get(node.metadata.name, {}).keys() | self._shared.keys()):
-            for _, slice_ in sorted(self._pools[id_].items()):
-                if slice_.reaches(node):
-                    yield from (device for device in slice_.devices if device.is_for(node))
+            for _, found in sorted(self._pools[id_].items()):
+                if found.reaches(node):
+                    yield from (device for device in found.devices if device.is_for(node))
 
     def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
         """Return the broken pools that even nodes without devices in them see.
 
-        Slices with counters matter everywhere, so that a request for all devices finds its answer
-        put off while such a pool is being updated, wherever it is.
+        In 1.36 slices with counters matter everywhere, so that a request for all devices finds its
+        answer put off while such a pool is being updated, wherever it is.
         """
         if self._elsewhere is None:
             nowhere = Node()
-            views = (self._pool_of(id_, nowhere) for id_ in self._with_counters)
+            views = (self._pool_of(id_, nowhere) for id_ in self._everywhere)
             self._elsewhere = tuple(pool for pool in views if pool is not None and pool.is_broken)
         return self._elsewhere
 
     def _pool_of(self, id_: PoolId, node: Node) -> Pool | None:
         """Return the pool as *node* sees it, None if nothing of it, or nothing new, reaches it."""
-        slices = [slice_ for _, slice_ in sorted(self._pools[id_].items())]
-        reaching = [slice_ for slice_ in slices if slice_.reaches(node)]
+        slices = [found for _, found in sorted(self._pools[id_].items())]
+        reaching = [found for found in slices if found.reaches(node)]
         if not reaching:
             return None
         if id_ not in self._shared:
             return self._pool_from(id_, slices, reaching)
         known = self._shared_pools.setdefault(id_, {})
-        names = tuple(slice_.slice.metadata.name for slice_ in reaching)
+        names = tuple(found.slice.metadata.name for found in reaching)
         if names not in known:
             known[names] = self._pool_from(id_, slices, reaching)
         return known[names]
 
     def _pool_from(self, id_: PoolId, slices: list[_Slice], reaching: list[_Slice]) -> Pool | None:
         """Make the pool of which *reaching* are seen of all *slices*."""
-        generation = max(slice_.generation for slice_ in reaching)
-        reaching = [slice_ for slice_ in reaching if slice_.generation == generation]
+        generation = max(found.generation for found in reaching)
+        reaching = [found for found in reaching if found.generation == generation]
         wanted = reaching[0].slice.spec.pool.resource_slice_count
         everywhere = reaching
         if len(reaching) != wanted:
-            if any(slice_.generation > generation for slice_ in slices):
+            if any(found.generation > generation for found in slices):
                 return None  # the driver is replacing what this node sees
-            everywhere = [slice_ for slice_ in slices if slice_.generation == generation]
+            everywhere = [found for found in slices if found.generation == generation]
             if len(everywhere) != wanted:
                 return Pool(id_, is_incomplete=True)
         return _complete(id_, reaching, everywhere)
 
 
 def shared_pools(listers: Listers, features: Features) -> ResourcePools:
-    """Return the pools of all profiles, tainted by DeviceTaintRules if *features* say so."""
-    return listers.shared(_tracked_pools if features.device_taint_rules else ResourcePools)
+    """Return the pools of all profiles, as *features* say."""
+    return listers.shared(_pools(features.device_taint_rules, features.counters_by_node))
 
 
-def _tracked_pools(listers: Listers) -> ResourcePools:
-    return ResourcePools(listers, resource_slice_tracker(listers))
+@cache
+def _pools(has_rules: bool, counters_by_node: bool) -> Callable[[Listers], ResourcePools]:
+    def make(listers: Listers) -> ResourcePools:
+        tracker = resource_slice_tracker(listers) if has_rules else None
+        return ResourcePools(listers, tracker, counters_by_node=counters_by_node)
+
+    return make
 
 
 _SHARED: Final = "shared/"
@@ -394,7 +433,7 @@ _MOST_SEEN: Final = 100_000
 
 
 def _node_names(slices: Iterable[_Slice]) -> frozenset[str]:
-    return frozenset(slice_.slice.spec.node_name or "" for slice_ in slices)
+    return frozenset(found.slice.spec.node_name or "" for found in slices)
 
 
 def _pool_id(slice_: ResourceSlice) -> PoolId:
@@ -405,13 +444,13 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
     """Return a pool of which all slices are there; contradictions make it invalid."""
     devices = tuple(_devices(reaching))
     counters = counters_in(
-        counter_set for slice_ in reaching for counter_set in slice_.slice.spec.shared_counters
+        counter_set for found in everywhere for counter_set in found.slice.spec.shared_counters
     )
-    consumers = tuple(device for device in _devices(everywhere) if device.consumes)
+    consumers = tuple(found for found in _devices(everywhere) if found.consumes)
     if (
-        len({device.id for device in devices}) < len(devices)
+        len({found.id for found in devices}) < len(devices)
         or counters is None
-        or any(device.consumes.keys() - counters.keys() for device in consumers)
+        or any(found.consumes.keys() - counters.keys() for found in consumers)
     ):
         return Pool(id_, is_invalid=True)
     return Pool(
@@ -419,16 +458,21 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
         devices=devices,
         counters=counters,
         consumers=consumers,
-        waits=any(device.device.binding_conditions for device in devices),
-        selects_by_device=any(slice_.slice.spec.per_device_node_selection for slice_ in reaching),
+        waits=any(found.device.binding_conditions for found in devices),
+        differs_by_node=any(_differs_by_node(found.slice.spec) for found in reaching),
     )
+
+
+def _differs_by_node(spec: ResourceSliceSpec) -> bool:
+    """Whether nodes are chosen by device, or must declare what kubelets need for the devices."""
+    return spec.per_device_node_selection or bool(spec.skip_node_operations)
 
 
 def _devices(slices: Iterable[_Slice]) -> Iterator[PoolDevice]:
     """Yield devices; slices with counters have none to allocate."""
-    for slice_ in slices:
-        if not slice_.has_counters:
-            yield from slice_.devices
+    for found in slices:
+        if not found.has_counters:
+            yield from found.devices
 
 
 def is_node_chosen(node: Node, by: Device | ResourceSliceSpec) -> bool:

@@ -47,6 +47,7 @@ class ClaimsPreparation:
         Returns why they cannot be.
         """
         bound_to, lost, to_allocate, shared = [], set(), [], set()
+        skipping = set()
         for index, (claim, _) in enumerate(claims):
             uid, allocation = claim.metadata.uid, claim.status.allocation
             pending = self._claims.pending_allocation(uid)
@@ -69,9 +70,14 @@ class ClaimsPreparation:
                 except AllocationError as exc:
                     return Status.error(str(exc))
                 continue
+            if self._features.optional_node_operations and any(
+                result.skip_node_operations for result in allocation.devices.results
+            ):
+                skipping.add(index)
             if allocation.node_selector is not None:
                 bound_to.append((index, compile_node_selector(allocation.node_selector)))
         devices.bound_to, devices.lost = tuple(bound_to), frozenset(lost)
+        devices.skipping = frozenset(skipping)
         devices.to_allocate, devices.shared = tuple(to_allocate), frozenset(shared)
         devices.claims = [claim for claim, _ in claims]
         devices.groups = {claim.metadata.uid: group for claim, group in claims if group is not None}

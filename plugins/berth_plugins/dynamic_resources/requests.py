@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from berth.kube.cel import features as cel_features
-from berth.kube.cel.selector_error import SelectorError
+from berth.kube.cel.selector_error import HINT, CompileError, SelectorError
 from berth.kube.objects.devices import (
     ALL,
     EXACT_COUNT,
+    DeviceAttribute,
     DeviceClass,
     DeviceRequest,
     DeviceSelector,
@@ -59,8 +59,9 @@ class Request(msgspec.Struct, frozen=True, eq=False):
     written: ExactDeviceRequest
     device_class: DeviceClass
     selectors: tuple[_Selector, ...]
-    features: cel_features.Features = cel_features.DEFAULT
-    """What the selectors may use."""
+    claim: str
+    """Of which claim it is, as ``namespace/name``."""
+    features: Features = DEFAULT
 
     @property
     def short_name(self) -> str:
@@ -105,16 +106,46 @@ class Request(msgspec.Struct, frozen=True, eq=False):
         for selector in self.selectors:
             assert selector.written.cel is not None
             check_time()
-            expression = compile_expression(selector.written.cel.expression, self.features)
+            source = selector.written.cel.expression
+            expression = compile_expression(source, self.features.selectors)
             try:
                 if isinstance(expression, SelectorError):
                     raise expression
                 if not candidate.matches(expression):
                     return False
             except SelectorError as exc:
-                text = f"{selector.owner}: selector #{selector.index}: {exc}"
-                raise AllocationError(text) from exc
+                whose = f"{selector.owner}: selector #{selector.index}"
+                raise AllocationError(self._failed(whose, candidate, exc)) from exc
         return True
+
+    def derives(self, name: str) -> bool:
+        """Whether the request says itself what the attribute *name* of a device is."""
+        written = self.written.derived_attributes
+        return self.features.derived_attributes and any(each.name == name for each in written)
+
+    def derived(self, name: str, candidate: PoolDevice) -> DeviceAttribute:
+        """Return the attribute that the request derives; AllocationError if that fails.
+
+        The words of the error are a guess (1.37 spec N4.9).
+        """
+        from berth.kube.cel.selectors import compile_derived  # takes long to load
+
+        source = next(e.expression for e in self.written.derived_attributes if e.name == name)
+        try:
+            expression = compile_derived(source, self.features.selectors)
+            if isinstance(expression, SelectorError):
+                raise expression
+            return candidate.derive(expression)
+        except SelectorError as exc:
+            whose = f"claim {self.claim}: derived attribute {name}"
+            raise AllocationError(self._failed(whose, candidate, exc)) from exc
+
+    def _failed(self, whose: str, candidate: PoolDevice, error: SelectorError) -> str:
+        """Word what a selector failed with on a device (1.37 spec N4.4)."""
+        if isinstance(error, CompileError) or not self.features.names_device:
+            return f"{whose}: {error}"
+        hint = HINT if "no such key:" in str(error) else ""
+        return f"{whose} on device {candidate.id}: {error}{hint}"
 
 
 class ClaimRequests(msgspec.Struct, frozen=True, eq=False):
@@ -205,7 +236,7 @@ def _request(
                 f"{whose}, selector #{selector.index}: CEL expression empty"
                 f" (unsupported selector type?)"
             )
-    return Request(name, written, device_class, tuple(selectors), features.selectors)
+    return Request(name, written, device_class, tuple(selectors), claim.metadata.key, features)
 
 
 def _selectors(written: tuple[DeviceSelector, ...], owner: str) -> Iterator[_Selector]:

@@ -12,7 +12,8 @@ from berth.kube.objects.devices import (
 from berth.kube.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from berth.kube.objects.selectors import NAME_FIELD
 from berth_plugins.dynamic_resources.capacity import canonical
-from berth_plugins.dynamic_resources.requests import ClaimRequests
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.requests import ClaimRequests, Request
 from berth_plugins.dynamic_resources.search_result import ClaimPicks, Pick
 
 FROM_CLASS: Final = "FromClass"
@@ -23,24 +24,25 @@ Config = dict[str, Any]
 
 def allocation_of(
     claim: ClaimRequests,
-    picks: ClaimPicks,
+    found: ClaimPicks,
     *,
     node_name: str,
     rng: random.Random,
     timestamp: str | None,
+    features: Features = DEFAULT,
 ) -> AllocationResult:
     """Return the allocation of *claim* to write; *rng* names the shares of devices."""
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=tuple(_result(pick, rng) for pick in picks.picks),
-            config=tuple(_config(claim, picks)),
+            results=tuple(_result(pick, rng, features) for pick in found.picks),
+            config=tuple(_config(claim, found, is_short=features.short_config)),
         ),
-        node_selector=_node_selector(picks, node_name),
+        node_selector=_node_selector(found, node_name),
         allocation_timestamp=timestamp,
     )
 
 
-def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
+def _result(pick: Pick, rng: random.Random, features: Features) -> DeviceRequestAllocationResult:
     id_, device = pick.found.id, pick.found.device
     return DeviceRequestAllocationResult(
         request=str(pick.request.name),
@@ -57,18 +59,23 @@ def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
         consumed_capacity={
             name: canonical(amount) for name, amount in sorted((pick.share or {}).items())
         },
+        skip_node_operations=(
+            pick.found.slice.spec.skip_node_operations if features.optional_node_operations else ()
+        ),
+        compatibility_groups=({**pick.found.groups} if features.compatibility_groups else {}),
     )
 
 
-def _config(claim: ClaimRequests, picks: ClaimPicks) -> list[Config]:
+def _config(claim: ClaimRequests, found: ClaimPicks, *, is_short: bool) -> list[Config]:
     """Collect the classes' parameters for drivers, each class once, then the claim's own.
 
     ``requests`` says what those of a class are for, and those of the claim as it has it: without
-    they are for all.
+    they are for all. What is for all has none if the result *is_short*; if it is not, as in 1.36,
+    parameters of the claim are repeated for every request that they are for (1.37 spec N4.5).
     """
     requests = [
         alternatives[index]
-        for alternatives, index in zip(claim.requests, picks.chosen, strict=True)
+        for alternatives, index in zip(claim.requests, found.chosen, strict=True)
     ]
     users: dict[str, list[str]] = {}
     for request in requests:
@@ -81,21 +88,24 @@ def _config(claim: ClaimRequests, picks: ClaimPicks) -> list[Config]:
     ]
     for written in claim.claim.spec.devices.config:
         names = written.get("requests") or []
-        if not names:
-            config.append({**written, "source": FROM_CLAIM})
-        config += [
-            {**written, "source": FROM_CLAIM}
-            for request in requests
-            if names and request.name.is_in(names)
-        ]
+        times = sum(request.name.is_in(names) for request in requests) if names else 1
+        config += [{**written, "source": FROM_CLAIM}] * (min(times, 1) if is_short else times)
+    return [_shortened(one, requests) for one in config] if is_short else config
+
+
+def _shortened(config: Config, requests: list[Request]) -> Config:
+    """Leave out for which of *requests* that is, where it is for all."""
+    names = config.get("requests") or ()
+    if all(request.name.is_in(names) for request in requests):
+        return {key: value for key, value in config.items() if key != "requests"}
     return config
 
 
-def _node_selector(picks: ClaimPicks, node_name: str) -> NodeSelector | None:
+def _node_selector(found: ClaimPicks, node_name: str) -> NodeSelector | None:
     """Return where the devices can be used; None is everywhere."""
     fields: list[NodeSelectorRequirement] = []
     labels: list[NodeSelectorRequirement] = []
-    for pick in picks.picks:
+    for pick in found.picks:
         device, spec = pick.found.device, pick.found.slice.spec
         place = device if spec.per_device_node_selection else spec
         if place.node_name or device.binds_to_node:

@@ -95,6 +95,8 @@ class DevicesOfPod(msgspec.Struct):
     """Index into ``claims`` of those allocated for some nodes only, and for which."""
     lost: frozenset[int] = frozenset()
     """Indexes of claims allocated in vain: their devices do not get ready."""
+    skipping: frozenset[int] = frozenset()
+    """Indexes of allocated claims for which a kubelet must skip operations."""
     to_allocate: tuple[ClaimRequests, ...] = ()
     """What is to be found for ``claims``."""
     shared: frozenset[str] = frozenset()

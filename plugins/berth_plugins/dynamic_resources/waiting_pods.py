@@ -41,3 +41,8 @@ def _keys_of_event(old: ResourceClaim | None, new: ResourceClaim) -> list[Hashab
 
 CLAIM_INDEX: Final = HintIndex(_keys_of_pod, _keys_of_event)
 """Finds all pods if a claim was deallocated, else those that may mean the claim."""
+
+COUNTED_CLAIM_INDEX: Final = HintIndex(_keys_of_pod, _keys_of_event, is_counted=True)
+"""The same with SchedulerPreQueueingHints. berth asks about the same pods without the gate."""
+
+PRE_QUEUEING_HINTS: Final = "SchedulerPreQueueingHints"

@@ -165,6 +165,8 @@ def test_each_node_gets_a_pod_for_itself() -> None:
     assert kept.body["metadata"]["name"] == f"web-{REVISION}"
     assert kept.body["revision"] == 1
     assert kept.body["data"] == data_of(workload_view().spec["template"])
+    text = msgspec.json.encode(kept.body["data"])
+    assert text == msgspec.json.encode(kept.body["data"], order="sorted")
     assert [_node_of(first), _node_of(second)] == ["a", "b"]
     assert first.body["metadata"]["labels"] == {"app": "web", HASH: REVISION}
     assert first.body["metadata"]["generateName"] == "web-"

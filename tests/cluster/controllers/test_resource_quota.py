@@ -11,7 +11,13 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.resource_quota import PAUSE, RESYNC, ResourceQuotaController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ObjectView, PodView, ResourceView
+from berth.cluster.controllers.views import (
+    Meta,
+    ObjectView,
+    PodSpecView,
+    PodView,
+    ResourceView,
+)
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ForbiddenError
@@ -141,6 +147,11 @@ def test_counting_is_for_what_is_used_no_longer(world: World) -> None:
     finished = pod_view("q", phase="Succeeded")
     world.pods.on_update(pod_view("q"), finished)
     assert world.enqueued == [KEY] * 3
+
+    ends = msgspec.structs.replace(pod_view("r"), spec=PodSpecView(active_deadline_seconds=5))
+    world.pods.on_update(pod_view("r"), ends)
+    world.pods.on_update(ends, ends)
+    assert world.enqueued == [KEY] * 4
 
 
 def test_what_changes_during_a_count_is_counted_after_a_pause(world: World) -> None:

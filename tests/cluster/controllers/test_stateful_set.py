@@ -144,6 +144,15 @@ def test_claims_come_first_and_the_pod_once_they_are_seen() -> None:
             {"replicas": 1}, (new(0, ready=None), new(1)), [], id="too many, but one is unwell"
         ),
         pytest.param(
+            {"replicas": 0}, (new(0), new(1, ready=None)), ["delete web-1"], id="the unwell one"
+        ),
+        pytest.param(
+            {"replicas": 0},
+            (new(0, ready=None), new(1, ready=None)),
+            [],
+            id="too many, and two are unwell",
+        ),
+        pytest.param(
             {"replicas": 0, "podManagementPolicy": "Parallel"},
             (new(0), new(1)),
             ["delete web-0", "delete web-1"],
@@ -419,8 +428,28 @@ def test_claims_that_go_with_it_are_made_its_own() -> None:
     world = World(volumeClaimTemplates=TEMPLATES, persistentVolumeClaimRetentionPolicy=policy)
     create = world.actions()[0]
     assert isinstance(create, Create)
-    [reference] = create.body["metadata"]["ownerReferences"]
-    assert (reference["kind"], reference["name"]) == ("StatefulSet", "web")
+    assert create.body["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "name": "web",
+            "uid": "uid-web",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+
+
+def test_claims_that_somebody_else_controls_are_left_alone() -> None:
+    policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+    world = World(
+        pods=(new(0),), volumeClaimTemplates=TEMPLATES, persistentVolumeClaimRetentionPolicy=policy
+    )
+    theirs = msgspec.structs.replace(
+        volume_claim("web-0").metadata, owner_references=[owner("backup", "Backup")]
+    )
+    world.claims.on_add(ResourceView(theirs))
+    assert [action for action in world.actions() if action.path.startswith(CLAIMS)] == []
 
 
 def test_claims_are_let_go_when_the_policy_changes() -> None:

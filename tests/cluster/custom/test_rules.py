@@ -223,15 +223,94 @@ def test_what_cannot_be_compiled(rule: str, message: str) -> None:
     assert message in error.message
 
 
-def test_loops_within_loops_cost_too_much() -> None:
-    endless = {"type": "array", "items": STRING}
-    schema = {"type": "object", "properties": {"a": endless, "b": endless}}
-    (error,) = validate_rules(
-        root(ruled("self.a.all(x, self.b.exists(y, x == y))", schema=schema)), "s"
-    )
-    assert error.message.startswith(
-        "Forbidden: estimated rule cost exceeds budget by factor of more than 100x"
-    )
+def listed(item: Schema, most: int | None = None) -> Schema:
+    limit = {} if most is None else {"maxItems": most}
+    return {"type": "array", "items": item, **limit}
+
+
+def shaped(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
+ONE_OF_FOUR = " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in "abcd") + " <= 1"
+TEXTS = dict.fromkeys("abcd", STRING)
+LONG = listed(STRING)
+SHORT = {**STRING, "maxLength": 9}
+OVER = "Forbidden: estimated rule cost exceeds budget by factor of "
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        pytest.param(
+            shaped(a=listed(shaped(b=listed(shaped(name=ruled("self != ''", schema=STRING)))))),
+            "",
+            id="a text in lists without limits: as many as fit in a request",
+        ),
+        pytest.param(
+            shaped(a=listed(shaped(b=listed(ruled(ONE_OF_FOUR, schema=shaped(**TEXTS)))))),
+            "",
+            id="one of four fields in lists without limits",
+        ),
+        pytest.param(
+            shaped(a=listed(ruled(f"{ONE_OF_FOUR} && {ONE_OF_FOUR}", schema=shaped(**TEXTS)))),
+            f"{OVER}1.7x",
+            id="twice that is more than a million empty objects may cost",
+        ),
+        pytest.param(
+            shaped(
+                a=listed(
+                    {
+                        **ruled(f"{ONE_OF_FOUR} && {ONE_OF_FOUR}", schema=shaped(**TEXTS)),
+                        "required": ["a", "b"],
+                    }
+                )
+            ),
+            "",
+            id="but there are fewer objects with required fields",
+        ),
+        pytest.param(
+            shaped(a=listed(listed(ruled("self.contains('x')", schema=STRING), 10), 10)),
+            f"{OVER}3.1x",
+            id="lists with limits, of long texts",
+        ),
+        pytest.param(
+            shaped(
+                a=listed(
+                    listed(ruled("self.contains('x')", schema={**STRING, "maxLength": 9}), 10), 10
+                )
+            ),
+            "",
+            id="lists with limits, of short texts",
+        ),
+        pytest.param(
+            ruled("self.a.all(x, self.b.exists(y, x == y))", schema=shaped(a=LONG, b=LONG)),
+            f"{OVER}more than 100x",
+            id="loops within loops",
+        ),
+        pytest.param(
+            ruled(
+                "self.a.all(x, self.b.exists(y, x.name == y.name))",
+                schema=shaped(a=listed(shaped(name=SHORT), 16), b=listed(shaped(name=SHORT), 16)),
+            ),
+            "",
+            id="loops within loops over what is small",
+        ),
+    ],
+)
+def test_what_rules_may_cost(schema: Schema, message: str) -> None:
+    errors = validate_rules(root(schema), "s")
+    assert [error.message.partition(" (")[0] for error in errors] == ([message] if message else [])
+
+
+def test_messages_are_made_once() -> None:
+    schema = shaped(a=listed(ruled("self != ''", schema=STRING)))
+    rule = schema["properties"]["a"]["items"]["x-kubernetes-validations"][0]
+    rule["messageExpression"] = "self + ' and ' + self + ' are ' + string(size(self))"
+    assert validate_rules(root(schema), "s") == []
+    rule["messageExpression"] = " + ".join(["self"] * 10)
+    (error,) = validate_rules(root(schema), "s")
+    assert error.message.startswith("Forbidden: estimated messageExpression cost exceeds budget by")
 
 
 def test_what_was_before_needs_keys() -> None:

@@ -322,3 +322,23 @@ async def test_protobuf_is_not_for_custom_resources() -> None:
     assert (await server.http.get(widgets(), headers={"accept": wanted})).status_code == 406
     either = {"accept": f"{wanted},application/json"}
     assert (await server.http.get(widgets(), headers=either)).json()["kind"] == "WidgetList"
+
+
+@pytest.mark.parametrize(
+    ("rules", "unchecked"),
+    [
+        pytest.param([], False, id="there are none"),
+        pytest.param([{"rule": "self != 'x'"}], True, id="rules wait for a valid object"),
+    ],
+)
+async def test_an_invalid_object_and_rules(rules: list[Any], unchecked: bool) -> None:
+    name = {
+        "type": "string",
+        "maxLength": 2,
+        **({"x-kubernetes-validations": rules} if rules else {}),
+    }
+    spec = {"type": "object", "properties": {"name": name}}
+    server = await defined(definition("Widget", version(spec=spec)))
+    code, answer = await server.request("POST", widgets(), widget(spec={"name": "abc"}))
+    assert code == 422
+    assert ("some validation rules were not checked" in answer["message"]) is unchecked

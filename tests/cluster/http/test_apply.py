@@ -101,8 +101,19 @@ async def test_a_dry_run_keeps_nothing_and_has_the_version_of_what_is_there() ->
             f"{ME}&fieldValidation=Strict",
             b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"","a":""}}',
             400,
-            'error strict decoding YAML: key "data.a" already set in map',
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+            '  line 1: key "a" already set in map',
             id="a key twice",
+        ),
+        pytest.param(
+            f"{ME}&fieldValidation=Strict",
+            b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: c\n"
+            b"data:\n  a: b\n  a: >\n    c\n  d:\n    e\ndata: {}\n",
+            400,
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+            '  line 7: key "a" already set in map\n'
+            '  line 11: key "data" already set in map',
+            id="keys twice, in YAML",
         ),
         pytest.param(
             ME,

@@ -2,7 +2,14 @@
 
 import pytest
 
+from berth.cluster.http.health import DOCUMENT_HOOKS, POST_START_HOOKS
 from tests.cluster.serving import Serving
+
+HOOKS = (
+    "".join(f"[+]poststarthook/{name} ok\n" for name in POST_START_HOOKS)
+    + "[+]autoregister-completion ok\n"
+    + "".join(f"[+]poststarthook/{name} ok\n" for name in DOCUMENT_HOOKS)
+)
 
 
 @pytest.mark.parametrize(
@@ -12,13 +19,17 @@ from tests.cluster.serving import Serving
         pytest.param("/healthz/ping", "ok", id="one check"),
         pytest.param("/readyz/etcd", "ok", id="the store"),
         pytest.param(
+            "/readyz/poststarthook/rbac/bootstrap-roles", "ok", id="what is done at start"
+        ),
+        pytest.param(
             "/livez?verbose",
-            "[+]ping ok\n[+]log ok\n[+]etcd ok\nlivez check passed\n",
+            f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{HOOKS}livez check passed\n",
             id="every check",
         ),
         pytest.param(
             "/readyz?verbose=1&exclude=etcd&exclude=teapot",
-            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n[+]informer-sync ok\n[+]shutdown ok\n"
+            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n[+]etcd-readiness ok\n"
+            f"[+]informer-sync ok\n{HOOKS}[+]shutdown ok\n"
             'warn: some health checks cannot be excluded: no matches for "teapot"\n'
             "readyz check passed\n",
             id="without one",
@@ -29,6 +40,16 @@ async def test_healthy(path: str, want: str) -> None:
     answer = await Serving().http.get(path)
     assert (answer.status_code, answer.text) == (200, want)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+async def test_a_server_that_creates_its_first_objects_is_not_ready() -> None:
+    serving = Serving()
+    serving.server.is_starting = True
+    answer = await serving.http.get("/readyz")
+    assert answer.status_code == 500
+    assert "[-]poststarthook/bootstrap-controller failed: reason withheld\n" in answer.text
+    answer = await serving.http.get("/healthz/poststarthook/rbac/bootstrap-roles")
+    assert (answer.status_code, answer.text) == (500, "internal server error: not finished\n")
 
 
 async def test_a_server_that_stops_is_not_ready_but_alive() -> None:

@@ -27,6 +27,7 @@ from berth.cluster.http.watches import (
     lasting,
     type_for,
 )
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.storage.log import Change, ChangeType
 from berth.cluster.storage.store import Store
 from berth.cluster.storage.stored import Stored
@@ -117,6 +118,33 @@ async def test_the_end_of_the_initial_state_is_marked(serving: Serving) -> None:
             },
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "cells"),
+    [
+        pytest.param("/api/v1/configmaps", ["", 0, "<unknown>"], id="plain cells"),
+        pytest.param(
+            "/api/v1/pods",
+            ["", "0/0", "", "0", "<unknown>", "<none>", "<none>", "<none>", "<none>"],
+            id="cells of what a bookmark has not",
+        ),
+    ],
+)
+async def test_the_end_of_the_initial_state_is_marked_in_the_row_of_a_table(
+    path: str, cells: list[Any]
+) -> None:
+    serving = Serving(resources=RESOURCES)
+    serving.http.headers["accept"] = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=5"
+    (event,) = await serving.watch(
+        f"{path}?{query}&allowWatchBookmarks=true", lambda: None, seconds=5
+    )
+    table = event["object"]
+    assert (event["type"], table["kind"], len(table["rows"])) == ("BOOKMARK", "Table", 1)
+    row = table["rows"][0]
+    assert row["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert row["cells"] == cells
 
 
 async def test_bookmarks_come_every_minute(serving: Serving) -> None:

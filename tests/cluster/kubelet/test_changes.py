@@ -142,3 +142,22 @@ def test_a_report_that_failed_is_made_again(world: World) -> None:
     assert len(world.after(0, error=ServerError(500, "", "no"))) == 1
     assert len(world.after(3)) == 1
     assert world.after(3) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(None, 10, id="a pod that had none"),
+        pytest.param(100, 10, id="a shorter one"),
+    ],
+)
+def test_a_deadline_that_is_set_later_counts_from_the_start(
+    world: World, before: int | None, after: int
+) -> None:
+    running = Running(world, activeDeadlineSeconds=before)
+    world.after(4)
+    running.change(activeDeadlineSeconds=after)
+    assert running.reported["phase"] == "Running"
+    (ended,) = world.after(after - 4 + 1)
+    report = running.take(ended)
+    assert (report["phase"], report["reason"]) == ("Failed", "DeadlineExceeded")

@@ -233,9 +233,17 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "number": st.floats(allow_nan=False),
     "string": TEXTS,
     "IntOrString": NUMBERS["int32"] | TEXTS,
-    "MicroTime": st.sampled_from(["2026-11-22T08:44:10.000001Z", "1969-12-31T23:59:59.500000Z"]),
+    "MicroTime": st.sampled_from(
+        [
+            "2026-11-22T08:44:10.000001Z",
+            "1969-12-31T23:59:59.500000Z",
+            "0001-01-01T00:00:02.000000Z",
+        ]
+    ),
     "Quantity": st.sampled_from(["1", "100m", "2Gi"]),
-    "Time": st.sampled_from(["2026-11-22T08:44:10Z", "1969-12-31T23:59:59Z"]),
+    "Time": st.sampled_from(
+        ["2026-11-22T08:44:10Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:02Z"]
+    ),
     "FieldsV1": st.dictionaries(TEXTS, JSON, max_size=2),
     "JSON": JSON,
     "JSONSchemaPropsOrArray": st.just({"type": "string"}) | st.just([{"type": "string"}, {}]),

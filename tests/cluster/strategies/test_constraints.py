@@ -69,6 +69,23 @@ def ingress(**path: Any) -> Object:
     return {"metadata": SPACED, "spec": {"rules": [rule]}}
 
 
+SYSCTLS = "template.spec.securityContext.sysctls"
+BAD_SYSCTL = (
+    "must have at most 253 characters and match regex "
+    r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+)
+MOUNTS = "template.spec.containers[0].volumeMounts"
+
+
+def pod_template(spec: Object, *, sysctls: Any = (), mounts: Any = ()) -> Object:
+    container: Object = {"name": "c", "image": "i", "imagePullPolicy": "Always"}
+    if mounts:
+        container["volumeMounts"] = [{"name": "v", **mount} for mount in mounts]
+    valid = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "containers": [container]}
+    context = {"securityContext": {"sysctls": sysctls}} if sysctls else {}
+    return {"metadata": SPACED, "template": {"spec": {**valid, **context, **spec}}}
+
+
 @pytest.mark.parametrize(
     ("key", "obj", "found"),
     [
@@ -201,6 +218,52 @@ def ingress(**path: Any) -> Object:
                 "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
                 'template.spec.os: Unsupported value: "plan9": supported values: "linux", '
                 '"windows"',
+            ],
+        ),
+        (
+            ("", "v1", "podtemplates"),
+            pod_template(
+                {"hostNetwork": True, "hostIPC": True},
+                sysctls=[
+                    {"name": "kernel.shm_rmid_forced", "value": "1"},
+                    {"name": "net/ipv4/conf/eth0.100/forwarding", "value": "1"},
+                    {"name": "foo-", "value": "1"},
+                    {"name": "bar..", "value": "1"},
+                    {"name": "", "value": "1"},
+                    {"name": "a.b", "value": "1"},
+                    {"name": "a.b", "value": "1"},
+                    {"name": "a" * 254, "value": "1"},
+                ],
+            ),
+            [
+                f'{SYSCTLS}[2].name: Invalid value: "foo-": {BAD_SYSCTL}',
+                f'{SYSCTLS}[3].name: Invalid value: "bar..": {BAD_SYSCTL}',
+                f"{SYSCTLS}[4].name: Required value",
+                f'{SYSCTLS}[6].name: Duplicate value: "a.b"',
+                f'{SYSCTLS}[7].name: Invalid value: "{"a" * 254}": {BAD_SYSCTL}',
+                f'{SYSCTLS}[0].name: Invalid value: "kernel.shm_rmid_forced": '
+                "may not be specified when 'hostIPC' is true",
+                f'{SYSCTLS}[1].name: Invalid value: "net/ipv4/conf/eth0.100/forwarding": '
+                "may not be specified when 'hostNetwork' is true",
+            ],
+        ),
+        (
+            ("", "v1", "podtemplates"),
+            pod_template(
+                {"volumes": [{"name": "v", "emptyDir": {}}]},
+                mounts=[
+                    {"subPath": "a/b", "mountPath": "/1"},
+                    {"subPathExpr": "$(POD_NAME)/logs..old", "mountPath": "/2"},
+                    {"subPathExpr": "$(A)", "subPath": "a", "mountPath": "/3"},
+                    {"subPath": "/a", "mountPath": "/4"},
+                    {"subPathExpr": "$(A)/../b", "mountPath": "/5"},
+                ],
+            ),
+            [
+                f'{MOUNTS}[2].subPathExpr: Invalid value: "$(A)": '
+                "subPathExpr and subPath are mutually exclusive",
+                f'{MOUNTS}.subPath: Invalid value: "/a": must be a relative path',
+                f"{MOUNTS}.subPathExpr: Invalid value: \"$(A)/../b\": must not contain '..'",
             ],
         ),
     ],

@@ -102,6 +102,37 @@ def configuration(*hooks: Object) -> Object:
             ],
             id="all operations and one more, of nothing",
         ),
+        pytest.param(
+            hook(rules=[{**RULE, "resources": ["*", "pods/exec", "services/*"]}]),
+            [],
+            id="all resources, and parts of some",
+        ),
+        pytest.param(
+            hook(rules=[{**RULE, "resources": ["*", "pods"]}]),
+            [
+                'webhooks[0].rules[0].resources: Invalid value: ["*","pods"]: if \'*\' is '
+                "present, must not specify other resources without subresources"
+            ],
+            id="all resources and one more",
+        ),
+        pytest.param(
+            hook(rules=[{**RULE, "resources": ["*/*", "pods"]}]),
+            [
+                'webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is '
+                "present, must not specify other resources"
+            ],
+            id="everything and one more",
+        ),
+        pytest.param(
+            hook(rules=[{**RULE, "resources": ["pods/*", "pods/exec", "*/scale", "a/scale"]}]),
+            [
+                "webhooks[0].rules[0].resources[1]: Invalid value: \"pods/exec\": if 'pods/*' is "
+                "present, must not specify pods/exec",
+                "webhooks[0].rules[0].resources[3]: Invalid value: \"a/scale\": if '*/scale' is "
+                "present, must not specify a/scale",
+            ],
+            id="parts that are meant already",
+        ),
     ],
 )
 def test_a_webhook_says_what_it_must(webhook: Object, want: list[str]) -> None:

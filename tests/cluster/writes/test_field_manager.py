@@ -82,6 +82,17 @@ def test_who_creates_manages_all_but_the_identity() -> None:
     assert managers(created) == {"me Update": [".data", ".data.a"]}
 
 
+def test_fields_are_written_in_order() -> None:
+    created = update(None, {**config(b="1", a="1"), "metadata": {"labels": {"z": "", "y": ""}}})
+    changed = {**config(b="2", a="1", c="1", aa="1"), "metadata": {"labels": {"x": ""}}}
+    applied = apply(update(created, changed), config(z="1", d="1"), manager="other")
+    assert [json.dumps(each["fieldsV1"]) for each in applied["metadata"]["managedFields"]] == [
+        '{"f:data": {"f:d": {}, "f:z": {}}}',
+        '{"f:data": {".": {}, "f:a": {}, "f:aa": {}, "f:b": {}, "f:c": {}}, '
+        '"f:metadata": {"f:labels": {".": {}, "f:x": {}}}}',
+    ]
+
+
 def test_who_updates_manages_what_is_new_or_other() -> None:
     created = update(None, config(a="1", b="1"), manager="first")
     updated = update(created, config(a="2", c="1"), manager="second")

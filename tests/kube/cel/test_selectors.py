@@ -135,6 +135,12 @@ def test_kubernetes_own_functions(expression: str) -> None:
             " unsupported native conversion from string to 'bool'",
             id="an answer that is no yes or no",
         ),
+        pytest.param(
+            'dyn(device.attributes["gpu.example.com"].?model)',
+            "CEL runtime error: CEL result of type optional_type could not be converted to bool:"
+            " unsupported native conversion from optional_type to 'bool'",
+            id="an answer that may be none",
+        ),
         pytest.param("1 / 0 == 1", "CEL runtime error: divide by zero", id="arithmetic"),
         pytest.param(
             "1 + 1",

@@ -1,11 +1,14 @@
 """DynamicResources with what it looks up, and its answers by node name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import FakeClock
+from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.node_table import NodeTable
@@ -38,11 +41,14 @@ class World:
         self,
         *objects: ResourceClaim | ResourceSlice | DeviceClass,
         clock: FakeClock | None = None,
+        gates: Mapping[str, bool] = {},
         **args: Any,
     ) -> None:
         self.nodes: NodeTable = table(node("n1"), node("n2"), node("n3"))
         self.clock = clock or FakeClock()
         self.cluster = PluginCluster(self.clock, nodes=self.nodes)
+        features = enabled_features(gates)
+        self.cluster.handle = msgspec.structs.replace(self.cluster.handle, features=features)
         self.state = CycleState(self.nodes.exists.copy())
         listers = self.cluster.listers
         for obj in (device_class(), *objects):

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 
 from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.kube.objects.node import Node
+from berth.runtime.release import EffectiveVersion
+from berth.scheduler.config.feature_gates import enabled_features
 from berth_plugins.dynamic_resources.allocator import allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
-from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.pools import shared_pools
 from berth_plugins.dynamic_resources.requests import requests_of
 from berth_plugins.dynamic_resources.search_result import ClaimPicks
 from berth_plugins.shared.device_classes import DeviceClassResolver
@@ -15,6 +17,9 @@ from tests.builders import node
 from tests.device_builders import device_class, listers
 
 N1 = node("n1")
+
+AS_1_36 = Features.of(enabled_features({}, EffectiveVersion.of("1.36")))
+"""What 1.36.2 does by default."""
 
 
 def picks(
@@ -32,7 +37,7 @@ def picks(
     return allocate(
         [requests_of(claim, known, features) for claim in claims],
         on,
-        ResourcePools(listers(*slices)).pools_of(on),
+        shared_pools(listers(*slices), features).pools_of(on),
         ResourceClaimTracker(listers(*others)).in_use,
         is_late=is_late,
         features=features,

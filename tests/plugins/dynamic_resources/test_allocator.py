@@ -7,6 +7,7 @@ import pytest
 
 from berth.kube.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
 from berth.kube.objects.node import Taint
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.search_result import InvalidPoolsError, SearchTimeoutError
 from tests.builders import node, taint
@@ -21,7 +22,7 @@ from tests.device_builders import (
     request,
     resource_slice,
 )
-from tests.plugins.dynamic_resources.searching import N1, found, picks
+from tests.plugins.dynamic_resources.searching import AS_1_36, N1, found, picks
 
 THREE = resource_slice("s", device("a"), device("b"), device("c"), node="n1")
 IS_BIG = 'device.attributes["gpu.example.com"].size == "big"'
@@ -142,23 +143,54 @@ def test_selectors_of_the_class_come_first() -> None:
         pytest.param(
             claim("c", exactly(1, where=[IS_BIG])),
             [device_class()],
-            "claim default/c: selector #0: CEL runtime error: no such key: size",
+            "claim default/c: selector #0{on}: CEL runtime error: no such key: size{hint}",
             id="a selector of the claim",
         ),
         pytest.param(
             claim("c", exactly(1)),
             [device_class("gpu", "true", IS_BIG)],
-            "class gpu: selector #1: CEL runtime error: no such key: size",
+            "class gpu: selector #1{on}: CEL runtime error: no such key: size{hint}",
             id="a selector of the class",
+        ),
+        pytest.param(
+            claim("c", exactly(1, where=["1 / 0 == 1"])),
+            [device_class()],
+            "claim default/c: selector #0{on}: CEL runtime error: divide by zero",
+            id="what has() would not help against",
+        ),
+        pytest.param(
+            claim("c", exactly(1, where=["1"])),
+            [device_class()],
+            "claim default/c: selector #0: CEL compile error: must evaluate to bool or the unknown"
+            " type, not int",
+            id="one that no device is asked",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("features", "on", "hint"),
+    [
+        pytest.param(AS_1_36, "", "", id="1.36"),
+        pytest.param(
+            DEFAULT,
+            " on device gpu.example.com/n1/a",
+            ". consider using CEL optional chaining (.? followed by orValue()) or guarding the"
+            " check with has() for optional fields",
+            id="1.37",
         ),
     ],
 )
 def test_a_selector_that_fails_ends_the_search(
-    wanted: ResourceClaim, classes: Sequence[DeviceClass], want: str
+    wanted: ResourceClaim,
+    classes: Sequence[DeviceClass],
+    want: str,
+    features: Features,
+    on: str,
+    hint: str,
 ) -> None:
     with pytest.raises(AllocationError) as failure:
-        found(wanted, THREE, classes=classes)
-    assert str(failure.value) == want
+        found(wanted, THREE, classes=classes, features=features)
+    assert str(failure.value) == want.format(on=on, hint=hint)
 
 
 # Who has what.

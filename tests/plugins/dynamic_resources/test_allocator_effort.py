@@ -10,6 +10,7 @@ from berth.kube.cel.selectors import Expression
 from berth.kube.objects.devices import Device, ResourceClaim
 from berth.kube.objects.node import Taint
 from berth_plugins.dynamic_resources import allocator
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.pools import ANSWERS_KEPT, PoolDevice
 from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.search_result import SearchTimeoutError
@@ -22,7 +23,7 @@ from tests.device_builders import (
     resource_slice,
     same,
 )
-from tests.plugins.dynamic_resources.searching import found, picks
+from tests.plugins.dynamic_resources.searching import AS_1_36, found, picks
 
 
 def steps(wanted: Sequence[ResourceClaim], devices: int) -> int:
@@ -110,7 +111,9 @@ one_request = st.builds(
 )
 
 
-def outcome(claims: Sequence[ResourceClaim], devices: Sequence[Device]) -> object:
+def outcome(
+    claims: Sequence[ResourceClaim], devices: Sequence[Device], features: Features
+) -> object:
     try:
         return found(
             claims,
@@ -118,6 +121,7 @@ def outcome(claims: Sequence[ResourceClaim], devices: Sequence[Device]) -> objec
                 resource_slice("s", *devices, node="n1", count=2),
                 resource_slice("t", node="n1", count=2, counters={"set": {"memory": 2}}),
             ],
+            features=features,
         )
     except AllocationError as exc:
         return str(exc)
@@ -125,15 +129,21 @@ def outcome(claims: Sequence[ResourceClaim], devices: Sequence[Device]) -> objec
 
 @settings(deadline=None)
 @given(
-    some_devices, st.lists(st.lists(one_request, min_size=1, max_size=2), max_size=2), st.booleans()
+    some_devices,
+    st.lists(st.lists(one_request, min_size=1, max_size=2), max_size=2),
+    st.booleans(),
+    st.sampled_from([AS_1_36, DEFAULT]),
 )
 def test_giving_up_early_decides_nothing(
-    offered: list[dict[str, object]], wanted: list[list[object]], constrained: bool
+    offered: list[dict[str, object]],
+    wanted: list[list[object]],
+    constrained: bool,
+    features: Features,
 ) -> None:
     devices = [device(f"d{i}", **each) for i, each in enumerate(offered)]  # type: ignore[arg-type]
     constraints = [same("gpu.example.com/size")] if constrained else []
     claims = [claim(f"c{i}", *each, constraints=constraints) for i, each in enumerate(wanted)]  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allocator, "are_enough", lambda demands, on_step: True)
-        want = outcome(claims, devices)
-    assert outcome(claims, devices) == want
+        want = outcome(claims, devices, features)
+    assert outcome(claims, devices, features) == want

@@ -6,7 +6,6 @@ import pytest
 
 from berth.kube.objects.devices import DeviceConstraint, ResourceClaim
 from berth_plugins.dynamic_resources.requests import AllocationError
-from tests.builders import taint
 from tests.device_builders import (
     allocation,
     claim,
@@ -64,12 +63,6 @@ def test_types_differ_even_if_the_values_look_alike() -> None:
     assert found(two, slices) is None
 
 
-def test_of_several_devices_of_a_request_only_the_last_must_differ() -> None:
-    """As in 1.36; see kubernetes/kubernetes#140438."""
-    three = claim("c", exactly(3), constraints=[distinct("gpu.example.com/numa")])
-    assert found(three, NUMA) == ["r0=a", "r0=b", "r0=c"]
-
-
 def test_all_devices_against_a_constraint_make_no_sense() -> None:
     wanted = claim("c", exactly(None), constraints=[same("gpu.example.com/numa")])
     with pytest.raises(AllocationError) as failure:
@@ -114,18 +107,6 @@ def test_counters(count: int, others: Sequence[str], want: list[str] | None) -> 
     taken = [claim("o", allocated=allocation(*others))] if others else []
     got = found(claim("c", exactly(count)), [COUNTERS, PARTS], others=taken)
     assert got == (None if want is None else [f"r0={name}" for name in want])
-
-
-def test_counters_of_a_device_that_is_tainted_stay_set_aside() -> None:
-    """As in 1.36; see kubernetes/kubernetes#140436."""
-    parts = resource_slice(
-        "1",
-        device("half-0", consumes={"memory": "30Gi"}, taints=[taint("broken")]),
-        device("half-1", consumes={"memory": "20Gi"}),
-        node="n1",
-        count=2,
-    )
-    assert found(claim("c"), [COUNTERS, parts]) is None
 
 
 # Consumable capacity.

@@ -8,7 +8,8 @@ import pytest
 from berth.kube.objects.devices import ResourceClaim
 from berth.kube.objects.pod import Pod
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
-from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.features import DEFAULT
+from berth_plugins.dynamic_resources.pools import shared_pools
 from tests.builders import node, pod
 from tests.device_builders import (
     DRIVER,
@@ -132,7 +133,7 @@ async def test_a_claim_that_cannot_be_written_leaves_its_devices_to_others() -> 
     in_use = harness.cluster.listers.shared(ResourceClaimTracker).in_use
     assert not any(
         in_use.is_allocated(found.id)
-        for pool in harness.cluster.listers.shared(ResourcePools).pools_of(node("n1"))
+        for pool in shared_pools(harness.cluster.listers, DEFAULT).pools_of(node("n1"))
         for found in pool.devices
     )
 
@@ -198,7 +199,7 @@ async def test_extended_resources_get_a_claim_of_their_own(lags: bool) -> None:
     assert status is not None
     assert status.resource_claim_name == name
     in_use = harness.cluster.listers.shared(ResourceClaimTracker).in_use
-    (pool,) = harness.cluster.listers.shared(ResourcePools).pools_of(node(on))
+    (pool,) = shared_pools(harness.cluster.listers, DEFAULT).pools_of(node(on))
     assert [in_use.is_dedicated(found.id) for found in pool.devices] == [True, True]
 
 

@@ -4,7 +4,10 @@ import pytest
 
 from berth.kube.objects.devices import DeviceCapacity
 from berth.kube.objects.quantity import Quantity, parse
+from berth.runtime.release import EffectiveVersion
+from berth.scheduler.config.feature_gates import enabled_features
 from berth_plugins.dynamic_resources.capacity import canonical, share_of
+from berth_plugins.dynamic_resources.features import Features
 from tests.device_builders import consumable
 
 PLAIN = DeviceCapacity(value="16Gi")
@@ -38,6 +41,60 @@ def test_a_share_follows_the_policy(
         taken={},
     )
     assert (None if share is None else canonical(share["memory"])) == want
+
+
+HALVES = consumable("10", default="500m", min="500m", max="4", step="500m")
+MIXED = consumable("10", min="0.0001", max="4", step="1")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "requested", "in_whole_units", "in_thousandths"),
+    [
+        pytest.param(HALVES, "1200m", "2", "1500m", id="rounded up to a step"),
+        pytest.param(HALVES, "1500m", "2", "1500m", id="a step"),
+        pytest.param(HALVES, "1999m", "2", "2", id="a step that is whole"),
+        pytest.param(HALVES, "1", "1", "1", id="a whole number"),
+        pytest.param(HALVES, "3600m", "4", "4", id="the most"),
+        pytest.param(HALVES, "4100m", None, None, id="more than the most"),
+        pytest.param(HALVES, None, "500m", "500m", id="nothing asked for: the default"),
+        pytest.param(MIXED, "1001m", "2", "1001m", id="fractions of a thousandth count as one"),
+        pytest.param(MIXED, "1002m", "2", "2001m", id="and the next step is one more"),
+        pytest.param(STEPS, "1500Mi", "2Gi", "2Gi", id="a range of whole numbers"),
+        pytest.param(
+            consumable("9E", min="500m", step="1"),
+            "10P",
+            "9765625000000Ki",
+            None,
+            id="too many thousandths for int64",
+        ),
+    ],
+)
+def test_ranges_with_fractions(
+    capacity: DeviceCapacity,
+    requested: Quantity | None,
+    in_whole_units: str | None,
+    in_thousandths: str | None,
+) -> None:
+    """With DRAFractionalCapacityRange (1.37 spec N4.7)."""
+    wanted: dict[str, Quantity] = {} if requested is None else {"memory": requested}
+    for is_on, want in ((False, in_whole_units), (True, in_thousandths)):
+        features = Features(fractional_capacity=is_on)
+        share = share_of({"memory": capacity}, requested=wanted, taken={}, features=features)
+        assert (share and canonical(share["memory"])) == want
+
+
+@pytest.mark.parametrize(
+    ("version", "want"),
+    [
+        pytest.param(EffectiveVersion.of("1.36"), False, id="1.36"),
+        pytest.param(EffectiveVersion.of("1.37"), False, id="1.37"),
+        pytest.param(EffectiveVersion.of("1.37", "1.37"), True, id="1.37 and nothing older"),
+    ],
+)
+def test_fractions_count_when_no_older_release_has_to_be_compatible(
+    version: EffectiveVersion, want: bool
+) -> None:
+    assert Features.of(enabled_features({}, version)).fractional_capacity is want
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 """Constraints over attributes that are lists (spec G15.2), against a brute search."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
-from berth_plugins.dynamic_resources.constraints import RequestName, constraint_of
+from berth.kube.objects.devices import Device, DeviceAttribute, DeviceConstraint
+from berth_plugins.dynamic_resources.constraints import RequestName, attribute_of, constraint_of
 from berth_plugins.dynamic_resources.features import Features
 from tests.device_builders import DRIVER, claim, device, distinct, exactly, resource_slice, same
 from tests.plugins.dynamic_resources.searching import found
@@ -116,11 +117,11 @@ def test_it_finds_devices_if_there_are_any(
 
 @pytest.mark.parametrize("constraint", [same(LINK), distinct(LINK)], ids=["same", "distinct"])
 def test_a_refused_device_changes_nothing(constraint: DeviceConstraint) -> None:
-    made = constraint_of(constraint, has_lists=True)
+    made = constraint_of(constraint, ON)
     assert made is not None
-    request, id_ = RequestName(("r0", "")), DeviceId(DRIVER, "n1", "a")
-    assert made.add(request, id_, links("a", "x", "y"))
-    refused = links("b", "z") if constraint.match_attribute else links("b", "x")
-    assert not made.add(request, id_, refused)
+    request = RequestName(("r0", ""))
+    chosen, refused = links("a", "x", "y"), links("b", "z" if constraint.match_attribute else "x")
+    assert made.add(request, partial(attribute_of, chosen, DRIVER))
+    assert not made.add(request, partial(attribute_of, refused, DRIVER))
     made.remove(request)
-    assert made.add(request, id_, refused)
+    assert made.add(request, partial(attribute_of, refused, DRIVER))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from berth.kube.objects.devices import ResourceClaim, ResourceSlice
+from berth.kube.objects.devices import DeviceAttribute, ResourceClaim, ResourceSlice
 from berth.kube.objects.node import Taint
+from berth.scheduler.config.feature_gates import enabled_features
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.requests import AllocationError, UnknownRequestError
 from tests.device_builders import (
@@ -19,8 +20,9 @@ from tests.device_builders import (
     first_available,
     got,
     resource_slice,
+    same,
 )
-from tests.plugins.dynamic_resources.searching import found
+from tests.plugins.dynamic_resources.searching import AS_1_36, found
 
 A = device("a")
 TAINTED = device("a", taints=[Taint(key="broken", effect="NoSchedule")])
@@ -163,14 +165,27 @@ def test_selectors_do_not_know_shared_devices_without_consumable_capacity() -> N
 
 def test_gates() -> None:
     """Two gates have to be on for devices that get ready; others are on their own."""
-    on = {
-        "DRAConsumableCapacity",
-        "DRADeviceBindingConditions",
-        "DRADeviceTaints",
-        "DRAPartitionableDevices",
-        "DRAPrioritizedList",
-        "DRAResourceClaimDeviceStatus",
-    }
+    on = enabled_features({})
     assert Features.of(on) == DEFAULT
     for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"):
-        assert not Features.of(on - {gate}).binding_conditions
+        assert not Features.of(on.gates - {gate}).binding_conditions
+
+
+LINKS = device("l", attributes={"links": DeviceAttribute(strings=("nv0", "nv1"))})
+
+
+def test_selectors_that_are_stored_may_ask_for_lists() -> None:
+    """Whatever the gate DRAListTypeAttributes says, from 1.37 on (1.37 spec N4.4)."""
+    links = f'device.attributes["{DRIVER}"].links'
+    wanted = claim("c", exactly(where=[f'{links}.includes("nv1")']))
+    assert found(wanted, on_n1(LINKS)) == ["r0=l"]
+    with pytest.raises(AllocationError, match="selector #0: CEL compile error"):
+        found(wanted, on_n1(LINKS), features=AS_1_36)
+    with pytest.raises(AllocationError, match="attribute links: unsupported attribute value"):
+        found(claim("c", exactly(where=["true"])), on_n1(LINKS), features=AS_1_36)
+
+
+def test_lists_are_compared_with_the_gate_only() -> None:
+    wanted = claim("c", exactly(), constraints=[same(f"{DRIVER}/links")])
+    assert found(wanted, on_n1(LINKS)) is None
+    assert found(wanted, on_n1(LINKS), features=Features(list_type_attributes=True)) == ["r0=l"]

@@ -75,7 +75,10 @@ def takes(a_pod: Pod, claim: str, **amounts: str) -> Pod:
 
 
 def world(
-    *devices: Device, nodes: tuple[Node, ...] = (), gates: tuple[str, ...] = (GATE,)
+    *devices: Device,
+    nodes: tuple[Node, ...] = (),
+    gates: tuple[str, ...] = (GATE,),
+    release: str = "1.36",
 ) -> Harness:
     """Make nodes of 4 cpus, n1 by default, each with the devices."""
     harness = Harness(
@@ -83,6 +86,7 @@ def world(
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "featureGates": dict.fromkeys(gates, True),
+            "emulatedVersion": release,
         }
     )
     harness.put(device_class())

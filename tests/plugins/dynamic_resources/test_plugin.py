@@ -155,7 +155,8 @@ INVALID = Status.unresolvable("invalid resource pools were encountered")
             [claim("c", exactly(where=["1 / 0 == 1"])), *SLICES],
             {
                 name: Status.error(
-                    "claim default/c: selector #0: CEL runtime error: divide by zero"
+                    f"claim default/c: selector #0 on device gpu.example.com/{name}/a:"
+                    " CEL runtime error: divide by zero"
                 )
                 for name in ("n1", "n2")
             }

@@ -136,14 +136,17 @@ def _told(pool: Pool) -> list[str] | str:
                 resource_slice("c2", pool="a", node="a", count=2, counters={"set": {"m": "4"}}),
             ],
             {"a": "invalid"},
-            {"a": "invalid"},
-            id="a counter set is there twice, which is seen everywhere",
+            {},
+            id="a counter set is there twice",
         ),
         pytest.param(
-            [resource_slice("c", pool="a", node="a", count=2, counters={"set": {"m": "4"}})],
-            {"a": "incomplete"},
-            {"a": "incomplete"},
-            id="a pool with counters that is being updated is seen everywhere",
+            [
+                resource_slice("c", pool="a", node="b", count=2, counters={"set": {"m": "4"}}),
+                resource_slice("s", device("d", consumes={"m": "1"}), node="a", count=2),
+            ],
+            {"a": ["d"]},
+            {"a": []},
+            id="counters are in a slice for another node",
         ),
     ],
 )
@@ -152,6 +155,50 @@ def test_what_nodes_see(
     by_a: dict[str, list[str] | str],
     by_b: dict[str, list[str] | str],
 ) -> None:
+    known = ResourcePools(listers(*slices))
+    assert (seen(known, A), seen(known, B)) == (by_a, by_b)
+
+
+@pytest.mark.parametrize(
+    ("slices", "by_a", "by_b_in_1_36", "by_b"),
+    [
+        pytest.param(
+            [
+                resource_slice("c1", pool="a", node="a", count=2, counters={"set": {"m": "4"}}),
+                resource_slice("c2", pool="a", node="a", count=2, counters={"set": {"m": "4"}}),
+            ],
+            {"a": "invalid"},
+            {"a": "invalid"},
+            {},
+            id="a counter set is there twice",
+        ),
+        pytest.param(
+            [resource_slice("c", pool="a", node="a", count=2, counters={"set": {"m": "4"}})],
+            {"a": "incomplete"},
+            {"a": "incomplete"},
+            {},
+            id="a pool with counters is being updated",
+        ),
+        pytest.param(
+            [
+                resource_slice("c", pool="p", node="b", count=2, counters={"set": {"m": "4"}}),
+                resource_slice("s", device("d", consumes={"m": "1"}), pool="p", node="a", count=2),
+            ],
+            {"p": ["d"]},
+            {"p": []},
+            {"p": []},
+            id="only the counters are for the node",
+        ),
+    ],
+)
+def test_in_1_36_slices_with_counters_matter_everywhere(
+    slices: Sequence[ResourceSlice],
+    by_a: dict[str, list[str] | str],
+    by_b_in_1_36: dict[str, list[str] | str],
+    by_b: dict[str, list[str] | str],
+) -> None:
+    known = ResourcePools(listers(*slices), counters_by_node=False)
+    assert (seen(known, A), seen(known, B)) == (by_a, by_b_in_1_36)
     known = ResourcePools(listers(*slices))
     assert (seen(known, A), seen(known, B)) == (by_a, by_b)
 

@@ -15,6 +15,7 @@ from berth.kube.objects.devices import (
     ResourceSlice,
 )
 from berth.kube.objects.node import Node
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.requests import requests_of
 from berth_plugins.dynamic_resources.results import allocation_of
 from berth_plugins.shared.device_classes import DeviceClassResolver
@@ -28,7 +29,7 @@ from tests.device_builders import (
     listers,
     resource_slice,
 )
-from tests.plugins.dynamic_resources.searching import N1, picks
+from tests.plugins.dynamic_resources.searching import AS_1_36, N1, picks
 
 IN_Z1 = term(requirement("zone", "In", "z1"))
 SSD = term(requirement("disk", "In", "ssd"))
@@ -39,6 +40,7 @@ def allocated(
     *slices: ResourceSlice,
     classes: Sequence[DeviceClass] = (device_class(),),
     on: Node = N1,
+    features: Features = DEFAULT,
 ) -> AllocationResult:
     (found,) = picks([wanted], slices, classes=classes, on=on) or ()
     return allocation_of(
@@ -47,6 +49,7 @@ def allocated(
         node_name=on.name,
         rng=random.Random(7),
         timestamp="2026-01-01T00:00:00Z",
+        features=features,
     )
 
 
@@ -165,8 +168,8 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
         ),
         pytest.param(
             claim("c", exactly(), exactly()),
-            [{**config("gpu"), "source": "FromClass", "requests": ["r0", "r1"]}],
-            id="for all requests: each is named",
+            [{**config("gpu"), "source": "FromClass"}],
+            id="of the class of all requests",
         ),
         pytest.param(
             claim("c", first_available("r", x=exactly(9), y=exactly(of="nic")), exactly()),
@@ -184,7 +187,7 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
                 config=[config("own"), {**config("first"), "requests": ["r0"]}],
             ),
             [
-                {**config("gpu"), "source": "FromClass", "requests": ["r0", "r1"]},
+                {**config("gpu"), "source": "FromClass"},
                 {**config("own"), "source": "FromClaim"},
                 {**config("first"), "source": "FromClaim", "requests": ["r0"]},
             ],
@@ -201,7 +204,7 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
                 ],
             ),
             [
-                {**config("gpu"), "source": "FromClass", "requests": ["r/y", "r1"]},
+                {**config("gpu"), "source": "FromClass"},
                 {**config("y"), "source": "FromClaim", "requests": ["r/y"]},
             ],
             id="but not those for alternatives that were not chosen",
@@ -209,12 +212,75 @@ SLICE = resource_slice("s", *(device(f"d{i}") for i in range(4)), node="n1")
         pytest.param(
             claim("c", exactly(of="nic"), config=[{**config("own"), "requests": ["r0"]}]),
             [
-                {**config("nic"), "source": "FromClass", "requests": ["r0"]},
-                {**config("own"), "source": "FromClaim", "requests": ["r0"]},
+                {**config("nic"), "source": "FromClass"},
+                {**config("own"), "source": "FromClaim"},
             ],
-            id="for the only request, which is named",
+            id="for the only request",
         ),
     ],
 )
 def test_parameters_for_drivers(wanted: ResourceClaim, want: list[dict[str, Any]]) -> None:
     assert list(allocated(wanted, SLICE, classes=CLASSES).devices.config) == want
+
+
+@pytest.mark.parametrize(
+    ("wanted", "requests", "in_1_36", "in_1_37"),
+    [
+        pytest.param(
+            claim("c", exactly(), exactly(of="nic"), exactly(of="nic")),
+            ["r0", "r2"],
+            [["r0"], ["r1", "r2"], ["r0", "r2"], ["r0", "r2"]],
+            [["r0"], ["r1", "r2"], ["r0", "r2"]],
+            id="some requests: once instead of for each",
+        ),
+        pytest.param(
+            claim("c", exactly(), exactly()),
+            ["r0", "r1"],
+            [["r0", "r1"], ["r0", "r1"], ["r0", "r1"]],
+            [None, None],
+            id="all requests: none is named",
+        ),
+        pytest.param(
+            claim("c", exactly(), exactly()),
+            None,
+            [["r0", "r1"], None],
+            [None, None],
+            id="all requests, which were not named",
+        ),
+        pytest.param(
+            claim("c", first_available("r", x=exactly(9), y=exactly()), exactly()),
+            ["r", "r1"],
+            [["r/y", "r1"], ["r", "r1"], ["r", "r1"]],
+            [None, None],
+            id="a choice by its name",
+        ),
+        pytest.param(
+            claim("c", first_available("r", x=exactly(9), y=exactly()), exactly()),
+            ["r/x", "r/y", "r1"],
+            [["r/y", "r1"], ["r/x", "r/y", "r1"], ["r/x", "r/y", "r1"]],
+            [None, None],
+            id="a choice by the chosen alternative",
+        ),
+        pytest.param(
+            claim("c", first_available("r", x=exactly(9), y=exactly()), exactly()),
+            ["r/x", "r1"],
+            [["r/y", "r1"], ["r/x", "r1"]],
+            [None, ["r/x", "r1"]],
+            id="a choice by another alternative",
+        ),
+    ],
+)
+def test_for_which_requests_parameters_are(
+    wanted: ResourceClaim,
+    requests: list[str] | None,
+    in_1_36: list[list[str] | None],
+    in_1_37: list[list[str] | None],
+) -> None:
+    own = config("own") if requests is None else {**config("own"), "requests": requests}
+    devices = msgspec.structs.replace(wanted.spec.devices, config=(own,))
+    spec = msgspec.structs.replace(wanted.spec, devices=devices)
+    wanted = msgspec.structs.replace(wanted, spec=spec)
+
+    for features, want in ((AS_1_36, in_1_36), (DEFAULT, in_1_37)):
+        written = allocated(wanted, SLICE, classes=CLASSES, features=features).devices.config
+        assert [one.get("requests") for one in written] == want

@@ -17,7 +17,8 @@ from berth.kube.objects.devices import (
 from berth_plugins.dynamic_resources import usable_devices
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.allocator import allocate
-from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
+from berth_plugins.dynamic_resources.pools import Pool, shared_pools
 from berth_plugins.dynamic_resources.requests import AllocationError, requests_of
 from berth_plugins.dynamic_resources.results import allocation_of
 from berth_plugins.dynamic_resources.search_result import InvalidPoolsError
@@ -36,8 +37,10 @@ from tests.device_builders import (
     resource_slice,
     same,
 )
+from tests.plugins.dynamic_resources.searching import AS_1_36
 
 N1 = node("n1")
+ALPHA = Features(compatibility_groups=True, derived_attributes=True)
 CLASSES = DeviceClassResolver(listers(device_class()))
 HAS_SIZE = 'has(device.attributes["gpu.example.com"].size)'
 SMALL = f'{HAS_SIZE} && device.attributes["gpu.example.com"].size == 1'
@@ -56,8 +59,15 @@ Found = list[tuple[str, str, object]] | str | None
 class Searches:
     """Searches on one node, one after the other, each with what is allocated until then."""
 
-    def __init__(self, slices: Sequence[ResourceSlice], *, remembers: bool = True) -> None:
-        self.pools: tuple[Pool, ...] = ResourcePools(listers(*slices)).pools_of(N1)
+    def __init__(
+        self,
+        slices: Sequence[ResourceSlice],
+        *,
+        remembers: bool = True,
+        features: Features = DEFAULT,
+    ) -> None:
+        self.features = features
+        self.pools: tuple[Pool, ...] = shared_pools(listers(*slices), features).pools_of(N1)
         self.in_use = AllocatedDevices()
         self.known = (KnownDevices if remembers else NothingKnown)(self.in_use)
         self.allocations: list[AllocationResult] = []
@@ -66,11 +76,17 @@ class Searches:
 
     def find(self, wanted: Sequence[ResourceClaim]) -> Found:
         """Search devices for the claims, and allocate what is found."""
-        ready = [requests_of(each, CLASSES) for each in wanted]
+        ready = [requests_of(each, CLASSES, self.features) for each in wanted]
         self.looks = 0
         try:
             picks = allocate(
-                ready, N1, self.pools, self.in_use, is_late=self._is_late, known=self.known
+                ready,
+                N1,
+                self.pools,
+                self.in_use,
+                is_late=self._is_late,
+                known=self.known,
+                features=self.features,
             )
         except (AllocationError, InvalidPoolsError) as exc:
             return repr(exc)
@@ -136,23 +152,34 @@ some_claims = st.lists(st.tuples(some_requests, constraints), min_size=1, max_si
 
 partitions_of_hardware = st.lists(
     st.builds(
-        lambda rack, memory, shared: {
+        lambda rack, memory, shared, groups: {
             "attributes": {"rack": rack, "size": memory},
             "consumes": {"memory": memory},
             "shared": shared,
+            "groups": groups,
         },
         st.sampled_from([1, 2, 3]),
         st.sampled_from([1, 2]),
         st.sampled_from([False, False, False, True]),
+        st.sampled_from([(), ("x",), ("y",), ("x", "y")]),
     ),
     min_size=1,
     max_size=3,
 )
 """Devices of which constraints refuse many, so that counters stay set aside (see _take)."""
+SIZE_OF = 'device.attributes["gpu.example.com"].size'
 RACK, SIZE = "gpu.example.com/rack", "gpu.example.com/size"
 claims_for_partitions = st.lists(
     st.tuples(
-        st.lists(st.builds(exactly, st.sampled_from([1, 2, 2, 3])), min_size=1, max_size=2),
+        st.lists(
+            st.builds(
+                exactly,
+                st.sampled_from([1, 2, 2, 3]),
+                derived=st.sampled_from([{}, {}, {RACK: "1"}, {RACK: SIZE_OF}]),
+            ),
+            min_size=1,
+            max_size=2,
+        ),
         st.sampled_from(
             [
                 [same(RACK)],
@@ -178,10 +205,13 @@ def claims_of(drawn: list[tuple[list[object], list[DeviceConstraint]]]) -> list[
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(some_devices, some_claims), (partitions_of_hardware, claims_for_partitions)]),
+    st.sampled_from([AS_1_36, DEFAULT, ALPHA, ALPHA]),
     st.data(),
 )
 def test_what_is_remembered_decides_nothing(
-    kind: tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]], data: st.DataObject
+    kind: tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]],
+    features: Features,
+    data: st.DataObject,
 ) -> None:
     devices_of_pool, claims = kind
     slices = []
@@ -192,7 +222,8 @@ def test_what_is_remembered_decides_nothing(
             resource_slice(f"s{p}", *of_pool, pool=f"p{p}", node="n1", count=2),
             resource_slice(f"t{p}", pool=f"p{p}", node="n1", count=2, counters=counters),
         ]
-    one, plain = Searches(slices), Searches(slices, remembers=False)
+    one = Searches(slices, features=features)
+    plain = Searches(slices, remembers=False, features=features)
     questions = [claims_of(each) for each in data.draw(st.lists(claims, min_size=1, max_size=3))]
     for asked in data.draw(st.lists(st.sampled_from(questions), min_size=2, max_size=8)):
         assert one.find(asked) == plain.find(asked)
@@ -202,7 +233,7 @@ def test_what_is_remembered_decides_nothing(
             plain.free(index)
 
 
-def test_what_a_refused_device_takes_stays_set_aside() -> None:
+def test_in_1_36_what_a_refused_device_takes_stays_set_aside() -> None:
     """The second pool has two devices for the claim, but the first one's partner was sought there.
 
     That has taken its counters.
@@ -211,9 +242,10 @@ def test_what_a_refused_device_takes_stays_set_aside() -> None:
         resource_slice("s0", device("a", attributes={"rack": 0}), pool="p0", node="n1"),
         *partitions(1),
     ]
-    one = Searches(slices)
     wanted = [claim("c", exactly(2), constraints=[same(RACK)])]
+    one = Searches(slices, features=AS_1_36)
     assert [one.find(wanted) for _ in range(3)] == [None] * 3
+    assert Searches(slices).find(wanted) is not None
 
 
 def of_rack(rack: int, size: int = 1, memory: int = 0) -> dict[str, Any]:
@@ -260,11 +292,24 @@ def pool_of(n: int, *devices: dict[str, Any], memory: int = 0) -> list[ResourceS
 def test_refused_pools_that_have_to_be_gone_through(
     slices: Sequence[ResourceSlice], wanted: ResourceClaim, expected: list[str]
 ) -> None:
-    one = Searches(slices)
+    one = Searches(slices, features=AS_1_36)
     assert one.find([claim("too-many", exactly(9))]) is None
-    found = one.find([wanted])
+    assert _devices(one.find([wanted])) == expected
+
+
+def test_a_device_that_is_not_compatible_with_one_of_the_search_may_serve_the_next() -> None:
+    offered = [{**of_rack(1, 1, memory=1), "groups": ["x"]}, {**of_rack(1, 2, 1), "groups": ["y"]}]
+    slices = [*pool_of(0, *offered, memory=9), *pool_of(1, of_rack(1, size=2))]
+    small, large = exactly(where=[SMALL]), exactly(where=[LARGE])
+    one = Searches(slices, features=ALPHA)
+    assert _devices(one.find([claim("c", small, large)])) == ["p0/d0", "p1/d0"]
+    one.free(0)
+    assert _devices(one.find([claim("d", large)])) == ["p0/d1"]
+
+
+def _devices(found: Found) -> list[str]:
     assert isinstance(found, list)
-    assert [id_.partition("/")[2] for _, id_, _ in found] == expected
+    return [id_.partition("/")[2] for _, id_, _ in found]
 
 
 def shared_device(n: int) -> ResourceSlice:

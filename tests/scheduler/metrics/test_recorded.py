@@ -116,6 +116,9 @@ NEW_IN_1_37 = {
     "dynamic_resource_allocation_resourceclaim_creates_total": Shape(
         "counter", "ALPHA", ("admin_access", "owner_api_group", "owner_api_kind", "status")
     ),
+    "scheduler_pre_queueing_hint_evaluations_total": Shape(
+        "counter", "ALPHA", ("plugin", "result")
+    ),
     "scheduler_queued_entities": Shape("gauge", "ALPHA", ("queue", "type")),
     "scheduler_queue_incoming_entities_total": Shape(
         "counter", "ALPHA", ("event", "queue", "type")

@@ -13,6 +13,7 @@ CONFIG: Final[Object] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
     "featureGates": {"DRANodeAllocatableResources": True},
+    "emulatedVersion": "1.36",
 }
 
 

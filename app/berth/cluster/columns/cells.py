@@ -87,7 +87,7 @@ def length(path: str) -> Cell:
 
 
 COMMON: Cells = {
-    "Name": lambda obj: obj["metadata"]["name"],
+    "Name": lambda obj: obj["metadata"].get("name") or "",
     "Age": lambda obj: Since(obj["metadata"].get("creationTimestamp")),
     "Created At": lambda obj: obj["metadata"].get("creationTimestamp") or "",
 }

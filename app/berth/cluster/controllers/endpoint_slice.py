@@ -95,24 +95,24 @@ class EndpointSliceController:
         present.sort(key=lambda each: each.metadata.name)
         by_ports: dict[Ports, list[EndpointSliceView]] = {}
         for each in present:
-            by_ports.setdefault(_ports(each.ports or ()), []).append(each)
+            by_ports.setdefault(ports_in(each.ports or ()), []).append(each)
         if not wanted:
             # One that says that there is nothing.
             kept = next(iter(by_ports), ())
             wanted = {kept: {}}
         labels = labels_of(service, **{SERVICE_NAME: service.metadata.name, MANAGER: OURS})
-        change = _Change(labels)
+        change = SliceChange(labels)
         for ports, endpoints in wanted.items():
-            _reconcile(change, ports, endpoints, by_ports.pop(ports, []))
+            reconcile(change, ports, endpoints, by_ports.pop(ports, []))
         for gone in by_ports.values():
             change.surplus += gone
         actions = change.updates
         # A slice that is not needed takes the place of one that is missing.
         for each in change.surplus:
             if change.missing:
-                actions.append(_patch(each, labels, *change.missing.pop()))
+                actions.append(slice_patch(each, labels, *change.missing.pop()))
             else:
-                actions.append(_delete(each))
+                actions.append(slice_deletion(each))
         actions += [self._create(key, service, labels, *each) for each in change.missing]
         return Plan(actions, again=self._expectations.wait(key))
 
@@ -178,7 +178,7 @@ class EndpointSliceController:
             },
             "addressType": "IPv4",
             "endpoints": endpoints,
-            "ports": _as_objects(ports),
+            "ports": as_objects(ports),
         }
         return Create(SLICES.collection_path(meta.namespace), body)
 
@@ -195,7 +195,7 @@ def new_controller(context: ControllerContext) -> EndpointSliceController:
 
 
 @dataclass(slots=True)
-class _Change:
+class SliceChange:
     """What makes the slices of a Service say what they should."""
 
     labels: dict[str, str]
@@ -206,8 +206,8 @@ class _Change:
     """The ports and endpoints of slices that are not there."""
 
 
-def _reconcile(
-    change: _Change,
+def reconcile(
+    change: SliceChange,
     ports: Ports,
     endpoints: dict[str, Object],
     slices: Sequence[EndpointSliceView],
@@ -216,8 +216,8 @@ def _reconcile(
     left = dict(endpoints)
     contents: list[list[Object]] = []
     for each in slices:
-        uids = [_uid(endpoint) for endpoint in each.endpoints or ()]
-        contents.append([left.pop(uid) for uid in uids if uid in left])
+        keys = [key_of(endpoint) for endpoint in each.endpoints or ()]
+        contents.append([left.pop(key) for key in keys if key in left])
     rest = list(left.values())
     for content in contents:
         room = MOST_ENDPOINTS - len(content)
@@ -230,7 +230,7 @@ def _reconcile(
             continue
         kept += 1
         if (each.endpoints or []) != content or (each.metadata.labels or {}) != change.labels:
-            change.updates.append(_patch(each, change.labels, ports, content))
+            change.updates.append(slice_patch(each, change.labels, ports, content))
     if not kept and not rest:
         change.missing.append((ports, []))
     while rest:
@@ -238,23 +238,25 @@ def _reconcile(
         rest = rest[MOST_ENDPOINTS:]
 
 
-def _ports(ports: Iterable[Object]) -> Ports:
+def ports_in(ports: Iterable[Object]) -> Ports:
     return tuple(sorted(map(port_of, ports)))
 
 
-def _uid(endpoint: Object) -> str:
-    return str((endpoint.get("targetRef") or {}).get("uid") or "")
+def key_of(endpoint: Object) -> str:
+    """Return what an endpoint is told from others by: its pod, or else its address."""
+    uid = (endpoint.get("targetRef") or {}).get("uid")
+    return str(uid or next(iter(endpoint.get("addresses") or ()), ""))
 
 
 def _path(each: EndpointSliceView) -> str:
     return SLICES.path_of(each.metadata.namespace, each.metadata.name)
 
 
-def _delete(each: EndpointSliceView) -> Delete:
+def slice_deletion(each: EndpointSliceView) -> Delete:
     return Delete(_path(each), each.metadata.uid)
 
 
-def _patch(
+def slice_patch(
     each: EndpointSliceView, labels: dict[str, str], ports: Ports, endpoints: list[Object]
 ) -> Patch:
     meta = each.metadata
@@ -265,10 +267,10 @@ def _patch(
         "labels": {**labels, **dropped},
     }
     body: Object = {"metadata": metadata, "endpoints": endpoints}
-    if _ports(each.ports or ()) != ports:
-        body["ports"] = _as_objects(ports)
+    if ports_in(each.ports or ()) != ports:
+        body["ports"] = as_objects(ports)
     return Patch(_path(each), body)
 
 
-def _as_objects(ports: Ports) -> list[Object]:
+def as_objects(ports: Ports) -> list[Object]:
     return [port.as_object() | {"name": port.name} for port in ports]

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.revisions import template_hash
@@ -32,8 +34,13 @@ class Present:
 
 
 def data_of(template: Object) -> Object:
-    """Return *template* as a patch that ``kubectl rollout undo`` can apply."""
-    return {"spec": {"template": {**template, "$patch": "replace"}}}
+    """Return *template* as a patch that ``kubectl rollout undo`` can apply.
+
+    Its keys are sorted, as clients compare the bytes of revisions.
+    """
+    data = {"spec": {"template": {**template, "$patch": "replace"}}}
+    ordered: Object = msgspec.json.decode(msgspec.json.encode(data, order="sorted"))
+    return ordered
 
 
 def template_of(revision: RevisionView) -> Object:

@@ -1,7 +1,7 @@
 """Resource quotas: how much of each is used, counted when something is used no longer.
 
-What is created is charged by admission, which is sooner; so only deletions, pods that finish and
-changes of a quota are reasons to count.
+What is created is charged by admission, which is sooner; so only deletions, pods that finish or
+leave a scope, and changes of a quota are reasons to count.
 """
 
 import logging
@@ -194,7 +194,7 @@ class ResourceQuotaController:
         shrinks = resource.storage_key in CHANGED
 
         def changed(old: ObjectView | None, new: ObjectView | None) -> None:
-            if old is None or not (new is None or shrinks or _has_finished(old, new)):
+            if old is None or not (new is None or shrinks or _gives_back(old, new)):
                 return
             for quota in self._quotas.in_namespace(old.metadata.namespace):
                 if any(evaluator.counts(name) for name in quota.spec.get("hard") or ()):
@@ -220,13 +220,12 @@ def _used_before(quota: ResourceView) -> Amounts:
         return {}
 
 
-def _has_finished(old: ObjectView, new: ObjectView) -> bool:
-    return (
-        isinstance(old, PodView)
-        and isinstance(new, PodView)
-        and new.is_finished
-        and not old.is_finished
-    )
+def _gives_back(old: ObjectView, new: ObjectView) -> bool:
+    """Whether a pod may use less: it has finished, or a deadline changes the scopes it is in."""
+    if not (isinstance(old, PodView) and isinstance(new, PodView)):
+        return False
+    had, has = (pod.spec.active_deadline_seconds is not None for pod in (old, new))
+    return (new.is_finished and not old.is_finished) or had is not has
 
 
 def _report(quota: ResourceView, version: str, status: Object) -> Patch:

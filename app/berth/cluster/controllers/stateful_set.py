@@ -1,6 +1,6 @@
 """StatefulSets: pods with names and volumes of their own, one after the other or all at once."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -234,7 +234,7 @@ class StatefulSetController:
         if surplus and parallel:
             leaving = [pod for pod in surplus if pod.is_active]
             actions += self._let_go(stateful_set, leaving)[:BURST]
-        elif surplus and surplus[-1].is_active:
+        elif surplus and _may_go(surplus, members):
             actions += self._let_go(stateful_set, surplus[-1:])
         if parallel or not (actions or surplus):
             gone = {action.path for action in actions if isinstance(action, Delete)}
@@ -336,6 +336,16 @@ class StatefulSetController:
             message=f"StatefulSet {stateful_set.metadata.key} is recreating {what} Pod "
             f"{pod.metadata.name}",
         )
+
+
+def _may_go(surplus: Sequence[PodView], members: Members) -> bool:
+    """Whether the last of pods that are too many may go, one after the other.
+
+    One that is not healthy must become so first, unless it is the only such one.
+    """
+    last = surplus[-1]
+    unhealthy = [pod for pod in surplus if not members.is_healthy(pod)]
+    return last.is_active and unhealthy in ([], [last])
 
 
 def new_controller(context: ControllerContext) -> StatefulSetController:

@@ -139,6 +139,7 @@ class PodSpecView(View, frozen=True):
     subdomain: str | None = None
     containers: list[ContainerView] | None = None
     scheduling_group: SchedulingGroupView | None = None
+    active_deadline_seconds: int | None = None
 
 
 class PodResourceClaimStatus(View, frozen=True):
@@ -471,5 +472,6 @@ class EndpointsView(ObjectView, frozen=True):
 
 
 class EndpointSliceView(ObjectView, frozen=True):
+    address_type: str = ""
     endpoints: list[dict[str, Any]] | None = None
     ports: list[dict[str, Any]] | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from berth.cluster.custom import cel_values
+from berth.cluster.custom.rule_cost import Cardinality, RuleCosts, cardinality_within
 from berth.cluster.custom.rules import RuleError, compiled
 from berth.cluster.custom.walk import (
     EMBEDDED,
@@ -13,7 +14,6 @@ from berth.cluster.custom.walk import (
     field_of,
     items,
     properties,
-    size_of,
     values,
 )
 from berth.cluster.json_path import simple_steps
@@ -36,16 +36,17 @@ REASONS: Final = (
 
 
 def _validate(
-    schema: Schema, path: str, *, uncorrelatable: str, cardinality: int, is_object: bool
+    schema: Schema, path: str, *, uncorrelatable: str, cardinality: Cardinality, is_object: bool
 ) -> Iterator[FieldError]:
     whole = cel_values.with_object_fields(schema) if is_object else schema
+    costs = RuleCosts(whole, cardinality)
     for index, rule in enumerate(schema.get(RULES) or ()):
         yield from _check_rule(
             whole,
             rule,
             f"{path}.{RULES}[{index}]",
             uncorrelatable=uncorrelatable,
-            cardinality=cardinality,
+            costs=costs,
         )
     for key, below in properties(schema).items():
         yield from _validate(
@@ -61,7 +62,7 @@ def _validate(
             others,
             f"{path}.additionalProperties",
             uncorrelatable=uncorrelatable,
-            cardinality=cardinality * size_of(schema),
+            cardinality=cardinality_within(schema, cardinality),
             is_object=others.get(EMBEDDED) is True,
         )
     if item is not None:
@@ -71,13 +72,13 @@ def _validate(
             item,
             here,
             uncorrelatable=uncorrelatable if is_keyed else uncorrelatable or here,
-            cardinality=cardinality * size_of(schema),
+            cardinality=cardinality_within(schema, cardinality),
             is_object=item.get(EMBEDDED) is True,
         )
 
 
 def _check_rule(
-    schema: Schema, rule: Object, path: str, *, uncorrelatable: str, cardinality: int
+    schema: Schema, rule: Object, path: str, *, uncorrelatable: str, costs: RuleCosts
 ) -> Iterator[FieldError]:
     source = (rule.get("rule") or "").strip()
     if not source:
@@ -115,7 +116,8 @@ def _check_rule(
         except RuleError as exc:
             yield field_errors.invalid(f"{path}.{key}", rule[key], str(exc))
             continue
-        if complaint := program.too_costly(schema, cardinality):
+        serialized, is_message = program.expression.serialize(), key == "messageExpression"
+        if complaint := costs.exceeded(serialized, program.variables, is_message=is_message):
             yield field_errors.forbidden(f"{path}.{key}", complaint)
         if key == "rule" and program.uses_old and uncorrelatable:
             yield field_errors.invalid(

@@ -21,7 +21,6 @@ from berth.cluster.custom.walk import (
     child,
     items,
     properties,
-    size_of,
     values,
 )
 from berth.cluster.json_path import simple_steps
@@ -73,14 +72,6 @@ class Program:
             return self.expression.evaluate(self.environment.bind(bindings))
         except EvaluationError as exc:
             raise EvaluationError(self._worded(str(exc))) from exc
-
-    def too_costly(self, schema: Schema, cardinality: int) -> str:
-        """Return what is said if it costs too much, asked so often; empty when it does not."""
-        from berth.cluster.custom.rule_cost import exceeded
-
-        sizes = {variable.name: size_of(variable.schema) for variable in self.variables}
-        sizes |= dict.fromkeys(("self", "oldSelf"), size_of(schema))
-        return exceeded(self.expression.serialize(), sizes, cardinality)
 
     def _worded(self, failure: str) -> str:
         if failure.startswith("No value with name"):
@@ -196,6 +187,12 @@ def _compiled_rule(schema: Schema, said: Object) -> _Rule:
     text = said.get("messageExpression")
     message = compiled(schema, text, "string", optional_old=optional_old) if text else None
     return _Rule(said, program, message)
+
+
+def exist(schema: Schema) -> bool:
+    """Tell whether *schema* has rules, anywhere."""
+    below = [*properties(schema).values(), values(schema), items(schema)]
+    return bool(schema.get(RULES)) or any(each is not None and exist(each) for each in below)
 
 
 def evaluator(schema: Schema) -> Evaluate:

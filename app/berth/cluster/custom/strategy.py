@@ -62,7 +62,7 @@ def strategy_of(
         errors += validate_embedded(schema, new)
         errors += list_types.duplicates(schema, new, before)
         if any(error.reason in BLOCKING for error in errors):
-            return [*errors, UNCHECKED]
+            return [*errors, UNCHECKED] if rules.exist(schema) else errors
         return errors + ask_rules(new, old)
 
     def prepare(new: Object, old: Object | None) -> None:

@@ -1,6 +1,6 @@
 """Ways through a structural schema and a value side by side."""
 
-from typing import Any, Final
+from typing import Any
 
 Schema = dict[str, Any]
 """``JSONSchemaProps`` as JSON."""
@@ -17,9 +17,6 @@ OF_EVERY_OBJECT = frozenset({"apiVersion", "kind", "metadata"})
 """What an object has whether or not its schema says so."""
 
 NOTHING: Schema = {}
-
-UNLIMITED: Final = 100_000
-"""Items of a list, or entries of a map, that says no limit."""
 
 
 def properties(schema: Schema) -> dict[str, Schema]:
@@ -49,9 +46,3 @@ def field_of(schema: Schema, key: str) -> Schema | None:
 def child(path: str, key: str) -> str:
     """Return the path of a field."""
     return f"{path}.{key}" if path else key
-
-
-def size_of(schema: Schema) -> int:
-    """Return how many items or entries a value of *schema* has at most."""
-    limit = schema.get("maxProperties" if schema.get("type") == "object" else "maxItems")
-    return UNLIMITED if limit is None else int(limit)

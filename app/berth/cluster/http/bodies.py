@@ -5,6 +5,7 @@ and has every field that its kind knows in the right JSON type, and no other: th
 talked about if the client wants that.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import MergeError, strategic_merge
+from berth.kube import documents
 from berth.kube.documents import DEPTH_LIMIT, depth_of
 
 JSON_PATCH = "application/json-patch+json"
@@ -120,12 +122,20 @@ class Bodies:
     """Reads the objects of one request, evaluated as its ``fieldValidation`` wants."""
 
     def __init__(
-        self, resource: ResourceType, validation: FieldValidation, warnings: list[str]
+        self,
+        resource: ResourceType,
+        validation: FieldValidation,
+        warnings: list[str],
+        repeated_keys: Sequence[str] = (),
     ) -> None:
-        """To *warnings* goes what is to be said of unknown and repeated fields."""
+        """To *warnings* goes what is to be said of unknown and repeated fields.
+
+        *repeated_keys* is what was said of a body that was YAML.
+        """
         self._resource = resource
         self._validation = validation
         self._warnings = warnings
+        self._repeated_keys = repeated_keys
 
     def read(self, content: bytes, content_type: str) -> Object:
         """Decode an object; 400 when it is none of the kind, or has fields that it should not."""
@@ -146,9 +156,12 @@ class Bodies:
             room = checks.MOST_UNKNOWN - len(found)
             repeated = dict.fromkeys(negotiation.duplicates(json))
             found += [f"duplicate field {quoted(path)}" for path in list(repeated)[:room]]
-        if found and self._validation is FieldValidation.STRICT:
-            raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
-        self._warnings += found
+        in_yaml = self._repeated_keys[: checks.MOST_UNKNOWN]
+        if (found or in_yaml) and self._validation is FieldValidation.STRICT:
+            said = [f"yaml: {_unmarshalled(in_yaml)}"] if in_yaml else []
+            why = f"strict decoding error: {', '.join([*said, *found])}"
+            raise _cannot_be_handled(resource, why)
+        self._warnings += [*in_yaml, *found]
         self._write_canonically(obj)
         return obj
 
@@ -161,10 +174,13 @@ class Bodies:
         if not isinstance(body, dict):
             raise errors.bad_request("error decoding YAML: the body must be an object")
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
-            repeated = dict.fromkeys(negotiation.duplicates(content))
-            found = [f"key {quoted(path)} already set in map" for path in repeated]
+            found = self._repeated_keys
+            if not found and negotiation.duplicates(content):
+                found = documents.repeated_keys(content)  # what is applied is read as YAML
+            found = found[: checks.MOST_UNKNOWN]
             if found and self._validation is FieldValidation.STRICT:
-                raise errors.bad_request(f"error strict decoding YAML: {', '.join(found)}")
+                why = f"error converting YAML to JSON: yaml: {_unmarshalled(found)}"
+                raise errors.bad_request(f"error strict decoding YAML: {why}")
             self._warnings += found
         return body
 
@@ -236,6 +252,11 @@ def _correct(schema: Schema, obj: Object) -> list[str]:
         unknown = checks.prune(schema, obj)
     complete(schema, obj)
     return unknown
+
+
+def _unmarshalled(complaints: Sequence[str]) -> str:
+    """Return what go-yaml says of all it has to complain about."""
+    return "\n".join(["unmarshal errors:", *(f"  {each}" for each in complaints)])
 
 
 def _shown(patch: Patch, obj: Object) -> str:

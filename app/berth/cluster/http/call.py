@@ -101,7 +101,8 @@ class Call:
             request.query, request.user_agent, kind=OPTIONS[request.method], applies=applies
         )
         context = WriteContext(request.user, asked.field_manager, asked.dry_run, self.warnings)
-        return context, Bodies(resource, asked.field_validation, self.warnings)
+        repeated = request.repeated_keys
+        return context, Bodies(resource, asked.field_validation, self.warnings, repeated)
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""

@@ -15,6 +15,7 @@ from berth.cluster.errors import StatusError
 from berth.cluster.fair_queue import QueueFullError
 from berth.cluster.http.call import Call, Services
 from berth.cluster.http.chunks import SlowClientError
+from berth.cluster.http.flow_schemas import FLOW, FlowControl
 from berth.cluster.http.handlers import handler_of
 from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.intake import (
@@ -51,12 +52,15 @@ patched meanwhile."""
 class Endpoints:
     """Everything below the URL of a group and version."""
 
-    def __init__(self, paths: Paths, services: Services, in_flight: InFlight) -> None:
+    def __init__(
+        self, paths: Paths, services: Services, in_flight: InFlight, flow_control: FlowControl
+    ) -> None:
         self._paths = paths
         self._services = services
         self._clock = services.clock
         self._shares = services.shares
         self._in_flight = in_flight
+        self._flow_control = flow_control
         self._intake = Intake(services.clock)
         self._long_work = LongWork()
 
@@ -105,6 +109,7 @@ class Endpoints:
             self._intake.end(exchange.body)
             if exchange.kind:
                 self._in_flight.leave(exchange.kind, exchange.body.user)
+                self._flow_control.leave(scope[FLOW])
             if exchange.is_lasting and exchange.series is not None:
                 self._in_flight.leave_lasting(exchange.body.user)
                 exchange.series.running -= 1
@@ -119,6 +124,7 @@ class Endpoints:
                 scope,
                 partial(self._intake.receive, exchange.body, receive),
                 partial(self._long_work.yaml_as_json, user=user),
+                partial(self._long_work.repeated_keys, user=user),
             )
         except StatusError as exc:
             return refusal(exc)
@@ -157,7 +163,9 @@ class Endpoints:
                 if not series.is_long_running and not exchange.kind:
                     exchange.kind = self._in_flight.enter(request.method, request.user)
                     if not exchange.kind:
+                        self._flow_control.reject(request.flow)
                         return too_many_requests()
+                    self._flow_control.enter(request.flow)
                 call = Call(request, target, self._services)
                 warned = call.warnings
                 try:

@@ -17,6 +17,7 @@ from berth.cluster.work_process import (
     WorkProcess,
     WorkRefusedError,
 )
+from berth.kube import documents
 from berth.kube.cel.selector_error import CompileError
 
 QUICK_YAML: Final = 4 * 1024
@@ -47,6 +48,17 @@ class LongWork:
             raise errors.bad_request(f"error converting YAML to JSON: yaml: {exc}") from exc
         except WorkError as exc:
             raise errors.internal(f"converting YAML to JSON: {exc}") from exc
+
+    async def repeated_keys(self, content: bytes, user: User) -> list[str]:
+        """Return what is said of keys that objects have twice in a body that was YAML."""
+        if len(content) <= QUICK_YAML:
+            return documents.repeated_keys(content)
+        process = self._soon if len(content) <= SHORT_YAML else self._later
+        try:
+            answer = await process.do(Job.REPEATED_KEYS, content, user)
+        except WorkError as exc:
+            raise errors.internal(f"reading YAML: {exc}") from exc
+        return msgspec.json.decode(answer, type=list[str])
 
     async def compile(self, unchecked: Sequence[Unchecked], user: User) -> None:
         """Compile selectors, and keep what comes of it."""

@@ -1,17 +1,22 @@
 """Metrics of the API server: families of kube-apiserver 1.36, and what records them.
 
 Everything runs on one event loop, so observations go to plain numbers, found once per kind of
-request; prometheus-client only words them for a scrape.
+request; prometheus-client only words them for a scrape, in a thread of its own and from a copy.
+
+There are as many series as there are kinds that are served, times what may be asked of them: those
+of a custom resource go with its definition.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from berth.cluster.http.flow_schemas import FlowControl
 from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.negotiation import APPLY_PATCH, media_type
 from berth.cluster.http.paths import Target
@@ -165,6 +170,14 @@ class Series:
     def verb(self) -> str:
         return self.labels[0]
 
+    def copy(self) -> "Series":
+        """Return the numbers as they are now."""
+        found = Series(self.labels)
+        found.codes = self.codes.copy()
+        found.durations, found.sizes = self.durations.copy(), self.sizes.copy()
+        found.running = self.running
+        return found
+
     def answered(self, code: int, seconds: float, size: int) -> None:
         """Count an answer that was sent."""
         codes = self.codes
@@ -186,6 +199,16 @@ class WatchSeries:
         self.events = 0
         self.terminated = 0
 
+    def copy(self) -> "WatchSeries":
+        """Return the numbers as they are now."""
+        found = WatchSeries(self.labels)
+        found.sizes, found.events, found.terminated = (
+            self.sizes.copy(),
+            self.events,
+            self.terminated,
+        )
+        return found
+
     def sent(self, size: int) -> None:
         """Count an event."""
         self.events += 1
@@ -197,14 +220,18 @@ def _observe(distribution: Distribution, value: float) -> None:
     distribution.total += value
 
 
-class ApiMetrics(Collector):
+class ApiMetrics:
     """Everything that is measured of one API server."""
 
     def __init__(
-        self, in_flight: InFlight, count_objects: Callable[[], Mapping[tuple[str, str], int]]
+        self,
+        in_flight: InFlight,
+        flow_control: FlowControl,
+        count_objects: Callable[[], Mapping[tuple[str, str], int]],
     ) -> None:
         """*count_objects* returns how many there are, by group and plural."""
         self._in_flight = in_flight
+        self._flow_control = flow_control
         self._count_objects = count_objects
         self._series: dict[tuple[str, ...], Series] = {}
         self._watches: dict[tuple[str, str, str], WatchSeries] = {}
@@ -242,35 +269,70 @@ class ApiMetrics(Collector):
         self._fetched.add(*labels, "", amount=fetched)
         self._returned.add(*labels, amount=returned)
 
+    def keep(self, resources: Iterable[ResourceType]) -> None:
+        """Forget the kinds that are not among *resources*."""
+        kinds = {(each.group, each.version, each.plural) for each in resources}
+        self._series = {key: each for key, each in self._series.items() if key[2:5] in kinds}
+        self._watches = {key: each for key, each in self._watches.items() if key in kinds}
+        stored = {(group, plural) for group, _, plural in kinds}
+        for counters in self._counters:
+            counters.keep(lambda labels: labels[:2] in stored)
+
+    def scrape(self) -> Collector:
+        """Return what is measured now, to be worded anywhere."""
+        return _Scrape(
+            series=[each.copy() for each in self._series.values()],
+            watches=[each.copy() for each in self._watches.values()],
+            peaks=self._in_flight.peaks(),
+            flows=self._flow_control.measured(),
+            counters=[each.copy() for each in self._counters],
+            objects=self._count_objects(),
+        )
+
+    @property
+    def _counters(self) -> tuple[Counters, ...]:
+        return self._lists, self._fetched, self._returned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Scrape(Collector):
+    """What was measured up to a moment."""
+
+    series: Sequence[Series]
+    watches: Sequence[WatchSeries]
+    peaks: Mapping[str, int]
+    flows: Sequence[tuple[Family, Mapping[tuple[str, ...], float]]]
+    counters: Sequence[Counters]
+    objects: Mapping[tuple[str, str], int]
+
     def collect(self) -> Iterator[Metric]:
-        every = [*self._series.values()]
-        codes = {(*s.labels, str(code)): n for s in every for code, n in s.codes.items()}
+        codes = {(*s.labels, str(code)): n for s in self.series for code, n in s.codes.items()}
         yield numbers(REQUESTS, codes)
         # A kind of request of which none is answered has no distribution yet.
-        done = [each for each in every if each.codes]
+        done = [each for each in self.series if each.codes]
         yield _histogram(DURATIONS, ((s.labels, s.durations) for s in done))
         short = [each for each in done if not (each.is_long_running or each.labels[1])]
         yield _histogram(SLI_DURATIONS, (((s.verb, *s.labels[2:]), s.durations) for s in short))
         sized = [each for each in short if each.verb in MEASURED_SIZES]
         yield _histogram(SIZES, (((s.verb, *s.labels[2:]), s.sizes) for s in sized))
-        long = [each for each in every if each.is_long_running]
+        long = [each for each in self.series if each.is_long_running]
         yield numbers(LONG_RUNNING, {(s.verb, *s.labels[2:]): s.running for s in long})
         old = {(*s.labels[2:6], ""): 1 for s in done if s.labels[2:5] in DEPRECATED}
         yield numbers(DEPRECATED_APIS, old)
-        yield numbers(IN_FLIGHT, {(kind,): n for kind, n in self._in_flight.peaks().items()})
-        told = [*self._watches.values()]
-        yield numbers(WATCH_EVENTS, {each.labels: each.events for each in told})
-        yield _histogram(WATCH_EVENT_SIZES, ((each.labels, each.sizes) for each in told))
+        yield numbers(IN_FLIGHT, {(kind,): n for kind, n in self.peaks.items()})
+        for family, by_labels in self.flows:
+            yield numbers(family, by_labels)
+        yield numbers(WATCH_EVENTS, {each.labels: each.events for each in self.watches})
+        yield _histogram(WATCH_EVENT_SIZES, ((each.labels, each.sizes) for each in self.watches))
         slow: dict[tuple[str, ...], float] = {}
-        for each in told:
+        for each in self.watches:
             labels = each.labels[0], each.labels[2]
             slow[labels] = slow.get(labels, 0) + each.terminated
         yield numbers(TERMINATED_WATCHERS, slow)
-        for counters in (self._lists, self._fetched, self._returned):
+        for counters in self.counters:
             yield counters.collect()
-        counts = self._count_objects()
-        yield numbers(OBJECTS, counts)
-        qualified = {(f"{p}.{g}" if g else p,): count for (g, p), count in counts.items()}
+        yield numbers(OBJECTS, self.objects)
+        qualified = {(f"{p}.{g}" if g else p,): n for (g, p), n in self.objects.items()}
         yield numbers(STORAGE_OBJECTS, qualified)
 
 

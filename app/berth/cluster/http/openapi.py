@@ -2,11 +2,11 @@
 
 One document per group and version (``/openapi/v3``), and all in one in the older form
 (``/openapi/v2``), which is derived from the same. kubectl reads from them which fields there are,
-how lists merge, and that the server validates fields itself. JSON, but for an empty document in
-protobuf (see :mod:`berth.cluster.http.swagger`); else 406.
+how lists merge, and that the server validates fields itself. JSON, and the older form in protobuf,
+too; else 406.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from berth.cluster import errors
-from berth.cluster.http import custom_openapi, swagger
+from berth.cluster.http import custom_openapi, swagger, swagger_protobuf
 from berth.cluster.http.bodies import PATCH_TYPES, PATCH_TYPES_OF_CUSTOM_RESOURCES
 from berth.cluster.http.discovery import cacheable, content_hash
 from berth.cluster.kinds.registry import by_path
@@ -105,11 +105,16 @@ class Document(NamedTuple):
 class Documents:
     """The documents of groups and versions, each made once for the kinds that it describes.
 
-    They outlive the routes, which are made anew whenever a kind comes or goes.
+    They outlive the routes, which are made anew whenever a kind comes or goes; those of a group and
+    version without kinds go with the last of them.
     """
 
     def __init__(self) -> None:
         self._made: dict[str, Document] = {}
+
+    def keep(self, paths: Collection[str]) -> None:
+        """Forget the documents of other paths."""
+        self._made = {path: made for path, made in self._made.items() if path in paths}
 
     def of(self, path: str, resources: Sequence[ResourceType]) -> Document:
         """Return the document of these kinds, which are all below *path*."""
@@ -123,6 +128,7 @@ class Documents:
 def routes(resources: Sequence[ResourceType], documents: Documents) -> list[Route]:
     """Return the routes of both OpenAPI forms for these kinds."""
     paths = by_path(resources)
+    documents.keep(paths)
 
     def body(path: str) -> bytes:
         return documents.of(path, paths[path]).body
@@ -141,8 +147,12 @@ def routes(resources: Sequence[ResourceType], documents: Documents) -> list[Rout
     def whole() -> bytes:
         return msgspec.json.encode(swagger.from_v3(document(resources, v2=True)))
 
+    @cache
+    def whole_as_protobuf() -> bytes:
+        return swagger_protobuf.as_protobuf(msgspec.json.decode(whole()))
+
     return [
-        _route("/openapi/v2", whole, protobuf=swagger.empty_protobuf(INFO)),
+        _route("/openapi/v2", whole, protobuf=whole_as_protobuf),
         _route("/openapi/v3", index, content_type=INDEX_TYPE),
         *(_route(_url(path), partial(body, path)) for path in paths),
     ]
@@ -184,32 +194,22 @@ def paths_of(resource: ResourceType) -> Object:
     collection = f"{resource.path}{scope}/{resource.plural}"
     item = f"{collection}/{{name}}"
     placeholders = ["namespace"] if resource.namespaced else []
+    of_all, of_one = _in_path(placeholders), _in_path([*placeholders, "name"])
     if resource.is_measured:
         return {
-            collection: {
-                "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
-                "get": _list_operation(resource),
-            },
-            item: {
-                "parameters": [_path_parameter(each) for each in (*placeholders, "name")],
-                "get": _operation(resource, "get"),
-            },
+            collection: {**of_all, "get": _list_operation(resource)},
+            item: {**of_one, "get": _operation(resource, "get")},
         }
     if not resource.is_stored:
-        return {
-            collection: {
-                "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
-                "post": _operation(resource, "post", body=True),
-            }
-        }
+        return {collection: {**of_all, "post": _operation(resource, "post", body=True)}}
     paths = {
         collection: {
-            "parameters": [_path_parameter(placeholder) for placeholder in placeholders],
+            **of_all,
             "get": _list_operation(resource),
             "post": _operation(resource, "post", body=True),
         },
         item: {
-            "parameters": [_path_parameter(each) for each in (*placeholders, "name")],
+            **of_one,
             "get": _operation(resource, "get"),
             "put": _operation(resource, "put", body=True),
             "patch": _patch_operation(resource),
@@ -218,7 +218,7 @@ def paths_of(resource: ResourceType) -> Object:
     }
     if "status" in resource.subresources:
         paths[f"{item}/status"] = {
-            "parameters": [_path_parameter(each) for each in (*placeholders, "name")],
+            **of_one,
             "get": _operation(resource, "get"),
             "put": _operation(resource, "put", body=True),
             "patch": _patch_operation(resource),
@@ -261,8 +261,13 @@ def _query_parameter(name: str, about: str, type_: str = "string") -> Object:
     return {"name": name, "in": "query", "description": about, "schema": {"type": type_}}
 
 
-def _path_parameter(name: str) -> Object:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+def _in_path(names: Sequence[str]) -> Object:
+    """Return the parameters of a path; nothing where it has none."""
+    said = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in names
+    ]
+    return {"parameters": said} if said else {}
 
 
 def _gvk(resource: ResourceType) -> Object:
@@ -329,13 +334,13 @@ def _route(
     make: Callable[[], bytes],
     *,
     content_type: str = "application/json",
-    protobuf: bytes | None = None,
+    protobuf: Callable[[], bytes] | None = None,
 ) -> Route:
     """Serve a document, made when it is asked for.
 
     It is good for ever to those who ask for it by its hash, as the index says.
 
-    *protobuf* is for those who take :data:`berth.cluster.http.swagger.PROTOBUF_TYPES` only.
+    *protobuf* makes it for those who take :data:`berth.cluster.http.swagger.PROTOBUF_TYPES` only.
     """
 
     async def answer(request: Request) -> Response:
@@ -343,7 +348,7 @@ def _route(
         offers = {media_range.type for media_range in accepted(accept)}
         if offers.isdisjoint(JSON_TYPES):
             if protobuf is not None and not offers.isdisjoint(swagger.PROTOBUF_TYPES):
-                return cacheable(request, protobuf, swagger.PROTOBUF_TYPES[0])
+                return cacheable(request, protobuf(), swagger.PROTOBUF_TYPES[0])
             refusal = msgspec.json.encode(errors.not_acceptable(JSON_TYPES[:1]).status())
             return Response(refusal, 406, media_type="application/json")
         body = make()

@@ -1,5 +1,6 @@
 """Paths below no group and version: discovery, OpenAPI, the version, health and metrics."""
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -82,14 +83,20 @@ class Pages:
 
 
 def metrics_route(metrics: ApiMetrics) -> Route:
-    """Return what Prometheus scrapes: *metrics*, and those of the process."""
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
+    """Return what Prometheus scrapes: *metrics*, and those of the process.
+
+    Millions of characters take as long as thousands of requests, so they are written in a thread.
+    """
+    one_at_a_time = asyncio.Lock()
 
     async def answer(request: Request) -> Response:
-        content, content_type = metrics_text(registry, request.headers.get("accept", ""))
+        async with one_at_a_time:
+            registry = CollectorRegistry()
+            registry.register(metrics.scrape())
+            ProcessCollector(registry=registry)
+            GCCollector(registry=registry)
+            accept = request.headers.get("accept", "")
+            content, content_type = await asyncio.to_thread(metrics_text, registry, accept)
         return Response(content, headers={"Content-Type": content_type})
 
     return Route("/metrics", answer)

@@ -7,6 +7,7 @@ the streams of watches.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -16,9 +17,11 @@ from berth.cluster import errors, warnings
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
+from berth.cluster.http.flow_schemas import FLOW, NO_FLOW, Flow
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.options import read_query
 from berth.cluster.schemas import builtin
+from berth.kube import documents
 from berth.runtime.connection_limit import Seat
 from berth.runtime.http_server import SEAT
 
@@ -31,6 +34,10 @@ LENGTH_DIGITS = 18
 WITH_BODY = frozenset({"DELETE", "PATCH", "POST", "PUT"})
 
 AsJson = Callable[[bytes], Awaitable[bytes]]
+RepeatedKeys = Callable[[bytes], Awaitable[list[str]]]
+
+LOOKS_FOR_REPEATED_KEYS: Final = frozenset({"Strict", "Warn"})
+"""Values of ``fieldValidation``."""
 
 READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 """User agents that get JSON with line breaks, as from the API server."""
@@ -50,21 +57,36 @@ class Request:
         "_content",
         "_length",
         "_receive",
+        "_repeated_keys",
         "accept",
         "content_type",
+        "flow",
         "has_ended",
         "method",
         "path",
         "query",
+        "repeated_keys",
         "seat",
         "user",
         "user_agent",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, as_json: AsJson | None = None) -> None:
-        """*as_json* returns the JSON of a body that is YAML, which may be long."""
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        as_json: AsJson | None = None,
+        repeated_keys: RepeatedKeys | None = None,
+    ) -> None:
+        """*as_json* returns the JSON of a body that is YAML, which may be long.
+
+        *repeated_keys* returns what is said of keys that its objects have twice.
+        """
         self._receive = receive
         self._as_json = as_json or _at_once
+        self._repeated_keys = repeated_keys or _repeated_at_once
+        self.repeated_keys: list[str] = []
+        """What is to be said of keys in a body that was YAML."""
         self.has_ended = scope["method"] not in WITH_BODY
         """Whether the client has sent all of it."""
         self._content: bytes | None = None
@@ -72,6 +94,7 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.user: User = scope["user"]
+        self.flow: Flow = scope.get(FLOW, NO_FLOW)
         self.seat: Seat | None = scope["state"].get(SEAT) if "state" in scope else None
         """The connection that it came by, if it came by one."""
         self.query = read_query(scope["query_string"])
@@ -102,12 +125,18 @@ class Request:
             content = await self._read()
             match negotiation.media_type(self.content_type):
                 case negotiation.YAML:
-                    content = await self._as_json(content)
+                    content = await self._from_yaml(content)
                     self.content_type = JSON
                 case negotiation.APPLY_PATCH if not _is_json(content):
-                    content = await self._as_json(content)
+                    content = await self._from_yaml(content)
             self._content = content
         return self._content
+
+    async def _from_yaml(self, content: bytes) -> bytes:
+        json = await self._as_json(content)
+        if self.query.get("fieldValidation") in LOOKS_FOR_REPEATED_KEYS:
+            self.repeated_keys = await self._repeated_keys(content)
+        return json
 
     async def _read(self) -> bytes:
         if self._length > BODY_LIMIT:
@@ -128,6 +157,10 @@ class Request:
 
 async def _at_once(content: bytes) -> bytes:
     return negotiation.as_json(content, negotiation.YAML)
+
+
+async def _repeated_at_once(content: bytes) -> list[str]:
+    return documents.repeated_keys(content)
 
 
 def _is_json(content: bytes) -> bool:

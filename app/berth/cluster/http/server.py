@@ -6,10 +6,10 @@ import ssl
 from collections.abc import Collection
 from functools import partial
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from berth.cluster.access.authentication import TokenAuthenticator
-from berth.cluster.access.gate import Gate
+from berth.cluster.access.gate import USER, Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.access.service_account_tokens import ServiceAccountTokens
@@ -25,6 +25,7 @@ from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http import health, openid
 from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
+from berth.cluster.http.flow_schemas import FLOW, NO_FLOW, Flow, FlowControl
 from berth.cluster.http.in_flight import DEFAULT, InFlight, InFlightLimits
 from berth.cluster.http.metrics import ApiMetrics
 from berth.cluster.http.pages import Pages, metrics_route
@@ -126,7 +127,11 @@ class ApiServer:
             Token(store, requests),
         )
         in_flight = InFlight(limits)
-        metrics = ApiMetrics(in_flight, partial(_count_objects, registry, store))
+        self._flow_control = FlowControl(store, seats=limits.read_only + limits.mutating)
+        metrics = ApiMetrics(
+            in_flight, self._flow_control, partial(_count_objects, registry, store)
+        )
+        registry.listen(partial(metrics.keep, registry))
         services = Services(
             store,
             self.writes,
@@ -139,13 +144,17 @@ class ApiServer:
         )
         self.containers = services.containers
         """Those of kubelets in this process, which add them."""
-        self._endpoints = Endpoints(Paths(registry), services, in_flight)
+        self._endpoints = Endpoints(Paths(registry), services, in_flight, self._flow_control)
         probes = health.api_server_probes(
-            etcd=lambda: store.problem, is_open=lambda: services.is_open
+            etcd=lambda: store.problem,
+            is_open=lambda: services.is_open,
+            is_starting=lambda: self.is_starting,
         )
         self._pages = Pages(
             registry, [*openid.routes(key), *health.routes(probes), metrics_route(metrics)]
         )
+        self.is_starting = False
+        """Whether what a cluster has from the start is being created; probes say so."""
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
@@ -157,10 +166,14 @@ class ApiServer:
             accept = next((value for name, value in scope["headers"] if name == b"accept"), b"")
             await refusal(exc, accept.decode("latin-1"))(scope, receive, send)
             return
+        flow = scope[FLOW] = self._flow_control.flow_of(
+            scope[USER], scope["method"], scope["path"], scope["query_string"]
+        )
+        told = partial(_tell, flow, send)
         if is_below_version(scope["path"]):
-            await self._endpoints.serve(scope, receive, send)
+            await self._endpoints.serve(scope, receive, told)
         else:
-            await self._pages(scope, receive, send)
+            await self._pages(scope, receive, told)
 
     def open(self) -> None:
         """Serve the kinds that are defined in the store, and follow what becomes of them.
@@ -221,6 +234,13 @@ class ApiServer:
             self._endpoints.tick()
             self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()
+
+
+async def _tell(flow: Flow, send: Send, message: Message) -> None:
+    """Send a message of an answer, which says what its request belonged to."""
+    if message["type"] == "http.response.start" and flow is not NO_FLOW:
+        message = {**message, "headers": [*message["headers"], *flow.headers]}
+    await send(message)
 
 
 def _same(rng: random.Random) -> random.Random:

@@ -1,10 +1,5 @@
-"""OpenAPI 3.0 documents in the older form, Swagger 2.0: as JSON whole, as protobuf an empty one.
+"""OpenAPI 3.0 documents in the older form, Swagger 2.0."""
 
-Of clients that take it as protobuf only, the one that matters is kubectl, about kinds that the
-newer documents do not have. It wants a document; that the kind is not in it either is the answer.
-"""
-
-from collections.abc import Mapping
 from typing import Any
 
 from berth.cluster.resources import Object
@@ -15,17 +10,6 @@ PROTOBUF_TYPES = (
 )
 """Two names for the same. kubectl asks by the second, which is not a valid media type, and can read
 an answer only under the first."""
-
-
-def empty_protobuf(info: Mapping[str, str]) -> bytes:
-    """Return a Document of ``openapi.v2`` (gnostic's proto) that has no paths."""
-    title_and_version = _field(1, info["title"].encode()) + _field(2, info["version"].encode())
-    return _field(1, b"2.0") + _field(2, title_and_version) + _field(8, b"")
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """Encode a field of less than 128 bytes."""
-    return bytes((number << 3 | 2, len(content))) + content
 
 
 def from_v3(document: Object) -> Object:
@@ -73,10 +57,14 @@ def _schema(value: Any) -> Any:
         return [_schema(each) for each in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _schema(each) for key, each in value.items() if key != "allOf"}
+    combined = {key for key in ("allOf", "oneOf") if isinstance(value.get(key), list)}
+    found = {key: _schema(each) for key, each in value.items() if key not in combined}
     reference = value.get("$ref")
     if isinstance(reference, str):
         found["$ref"] = reference.replace("#/components/schemas/", "#/definitions/")
-    for each in value["allOf"] if isinstance(value.get("allOf"), list) else ():
-        found |= _schema(each)
+    if "allOf" in combined:
+        for each in value["allOf"]:
+            found |= _schema(each)
+    if "oneOf" in combined:
+        found["type"] = "string"  # quantities, and ports that have a name or a number
     return found

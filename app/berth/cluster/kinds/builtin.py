@@ -318,10 +318,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
         immutable=("spec",), generation=True
     ),
-    "certificates.k8s.io/v1/certificatesigningrequests": ruled(
-        prepare=certificates.prepare,
-        check=certificates.check,
-        check_status=certificates.check_status,
+    "certificates.k8s.io/v1/certificatesigningrequests": Behaviour(
+        selectable_fields=selectable_fields.CERTIFICATE_SIGNING_REQUEST,
+        rules={
+            "prepare": certificates.prepare,
+            "check": certificates.check,
+            "check_status": certificates.check_status,
+        },
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice,

@@ -187,8 +187,9 @@ class PodLife:
                     self._events.unhealthy(self.pod, container, "Readiness")
 
     def follow(self, pod: KubeletPod, now: float) -> None:
-        """Take in another spec; a container whose image has changed is started anew."""
+        """Take in another spec: its deadline, and images, whose containers are started anew."""
         self.pod = pod
+        self._set_deadline()
         containers = {each.name: each for each in (*pod.spec.init_containers, *pod.spec.containers)}
         for container in self.containers:
             before, container.container = container.container, containers[container.container.name]
@@ -254,12 +255,16 @@ class PodLife:
         self._begins_at = inf
         if self.start_time is None:
             self.start_time = now
-        if self.pod.spec.active_deadline_seconds is not None:
-            self._deadline = self.start_time + self.pod.spec.active_deadline_seconds
+        self._set_deadline()
         self.version += 1
         self._start_next(now)
         if self.containers[-1].doing is Doing.ENDED:  # from before we were started
             self._check_mains(now)
+
+    def _set_deadline(self) -> None:
+        seconds = self.pod.spec.active_deadline_seconds
+        if seconds is not None and self.start_time is not None and not self.is_stopping:
+            self._deadline = self.start_time + seconds
 
     def _start_next(self, now: float) -> None:
         """Start whose turn it is: the next init container, or after them all others."""

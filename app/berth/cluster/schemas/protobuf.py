@@ -187,8 +187,8 @@ def _read_time(value: Any, *, micro: bool = False) -> str | None:
         moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
     except (ValueError, OSError) as exc:
         raise ProtobufError(f"{seconds} is not a time") from exc
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S" + (".%f" if micro else ""))
-    return f"{text:0>19}Z"
+    text = moment.replace(tzinfo=None).isoformat(timespec="microseconds" if micro else "seconds")
+    return f"{text}Z"
 
 
 def _read_int_or_string(value: Any) -> int | str:

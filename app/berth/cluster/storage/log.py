@@ -86,6 +86,11 @@ class Log:
         if len(self._changes) > 1:
             self._forget(len(self._changes) // 2)
 
+    def clear(self) -> None:
+        """Forget all changes."""
+        if self._changes:
+            self._forget(len(self._changes))
+
     def append(self, change: Change) -> None:
         self._changes.append(change)
         self._versions.append(change.stored.version)

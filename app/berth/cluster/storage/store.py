@@ -388,6 +388,13 @@ class Store:
             largest.halve()
             self._logs_size += largest.size - before
 
+    def compact(self, storage_key: str) -> None:
+        """Forget the changes of one storage key: nobody can watch from before any more."""
+        collection = self._collections.get(storage_key)
+        if collection is not None:
+            self._logs_size -= collection.log.size
+            collection.log.clear()
+
 
 def _current(collection: _Collection, key: Key, expected: int | None) -> Stored:
     """Return the object that is to be replaced, if it is at version *expected*."""

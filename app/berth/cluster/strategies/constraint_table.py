@@ -46,6 +46,10 @@ HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
+SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+SYSCTL_LENGTH: Final = 253
+IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""How the names of those begin that belong to the namespace of interprocess communication."""
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_SOURCES: Final = (
     "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd",
@@ -123,6 +127,52 @@ def _operating_system(os: Object | None, path: str) -> Errors:
         yield field_errors.required(f"{path}.name", "cannot be empty")
     elif name not in ("linux", "windows"):
         yield field_errors.not_supported(path, name, ("linux", "windows"))
+
+
+def _sysctls(sysctls: list[Object] | None, path: str) -> Errors:
+    names: set[str] = set()
+    for index, each in enumerate(sysctls or ()):
+        name, at = each.get("name") or "", f"{path}[{index}].name"
+        if not name:
+            yield field_errors.required(at)
+        elif len(name) > SYSCTL_LENGTH or SYSCTL.fullmatch(name) is None:
+            detail = f"must have at most {SYSCTL_LENGTH} characters and match regex "
+            yield field_errors.invalid(at, name, detail + SYSCTL.pattern)
+        elif name in names:
+            yield field_errors.duplicate(at, name)
+        names.add(name)
+
+
+def _sysctls_of_host(spec: Object, path: str) -> Errors:
+    """Refuse kernel parameters of a namespace that the pod shares with its host."""
+    for index, each in enumerate((spec.get("securityContext") or {}).get("sysctls") or ()):
+        name = each.get("name") or ""
+        dotted = name.replace("/", ".")
+        at = f"{path}.securityContext.sysctls[{index}].name"
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            yield field_errors.invalid(at, name, "may not be specified when 'hostNetwork' is true")
+        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
+            yield field_errors.invalid(at, name, "may not be specified when 'hostIPC' is true")
+
+
+def _sub_path(mount: Object, path: str) -> Errors:
+    mounts = path.rpartition("[")[0]  # upstream does not say which of them
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    if sub_path:
+        yield from _descending(sub_path, f"{mounts}.subPath")
+    if expression:
+        if sub_path:
+            detail = "subPathExpr and subPath are mutually exclusive"
+            yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
+        yield from _descending(expression, f"{mounts}.subPathExpr")
+
+
+def _descending(value: str, path: str) -> Errors:
+    """Refuse a path that is not below where it begins."""
+    if value.startswith("/"):
+        yield field_errors.invalid(path, value, "must be a relative path")
+    if ".." in value.split("/"):
+        yield field_errors.invalid(path, value, "must not contain '..'")
 
 
 def _one_volume_source(volume: Object, path: str) -> Errors:
@@ -535,7 +585,7 @@ TABLE: Final[Table] = {
         "hostname": (text(syntax.dns1123_label),),
         "subdomain": (text(syntax.dns1123_label),),
         "hostAliases": (),
-        ITSELF: (_dns_policy,),
+        ITSELF: (_dns_policy, _sysctls_of_host),
         "runtimeClassName": (said(syntax.dns1123_subdomain),),
         "os": (_operating_system,),
     },
@@ -569,7 +619,9 @@ TABLE: Final[Table] = {
         "runAsGroup": (_IDENTITY,),
         "fsGroup": (_IDENTITY,),
         "supplementalGroups": (of_each(_IDENTITY),),
+        "sysctls": (_sysctls,),
     },
+    "core.v1.VolumeMount": {ITSELF: (_sub_path,)},
     "core.v1.SecurityContext": {"runAsUser": (_IDENTITY,), "runAsGroup": (_IDENTITY,)},
     "core.v1.VolumeNodeAffinity": {
         "required": (required("must specify required node constraints"),)

@@ -36,15 +36,18 @@ SCOPES = (
     "NotTerminating",
     "PriorityClass",
     "Terminating",
+    "VolumeAttributesClass",
 )
 OPPOSITES = (("BestEffort", "NotBestEffort"), ("NotTerminating", "Terminating"))
-EXISTENTIAL = tuple(each for each in SCOPES if each != "PriorityClass")
+CLASSES = ("PriorityClass", "VolumeAttributesClass")
+EXISTENTIAL = tuple(each for each in SCOPES if each not in CLASSES)
 """A pod is in them or not: there is nothing to compare."""
 
 OF_PODS = frozenset({"pods"})
 OF_RUNNING_PODS = OF_PODS | {
     f"{prefix}{name}" for prefix in ("", "limits.", "requests.") for name in ("cpu", "memory")
 }
+OF_CLAIMS = frozenset({"persistentvolumeclaims", "requests.storage"})
 """Of the standard resources, those that a scope leaves a part of; ``BestEffort`` only pods."""
 
 OPERATORS = ("DoesNotExist", "Exists", "In", "NotIn")
@@ -86,7 +89,8 @@ def _out_of_scope(scope: str, limited: list[str]) -> list[str]:
     """Return the resources that cannot be limited within a scope."""
     if scope not in SCOPES:
         return []
-    known = OF_PODS if scope == "BestEffort" else OF_RUNNING_PODS
+    narrow = {"BestEffort": OF_PODS, "VolumeAttributesClass": OF_CLAIMS}
+    known = narrow.get(scope, OF_RUNNING_PODS)
     return [name for name in limited if name not in known]
 
 

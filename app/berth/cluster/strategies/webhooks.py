@@ -70,7 +70,7 @@ def check_rules(rules: list[Object], path: str) -> Iterator[FieldError]:
     """Evaluate the rules of a webhook or a policy; *path* is that of the list."""
     for index, rule in enumerate(rules):
         here = f"{path}[{index}]"
-        for key in ("operations", "apiGroups", "apiVersions", "resources"):
+        for key in ("operations", "apiGroups", "apiVersions"):
             values = rule.get(key) or []
             if not values:
                 yield field_errors.required(f"{here}.{key}")
@@ -85,12 +85,42 @@ def check_rules(rules: list[Object], path: str) -> Iterator[FieldError]:
         for number, version in enumerate(rule.get("apiVersions") or ()):
             if not version:
                 yield field_errors.required(f"{here}.apiVersions[{number}]")
-        for number, resource in enumerate(rule.get("resources") or ()):
-            if not resource:
-                yield field_errors.required(f"{here}.resources[{number}]")
+        yield from _check_resources(rule.get("resources") or [], f"{here}.resources")
         scope = rule.get("scope")
         if scope is not None and scope not in SCOPES:
             yield field_errors.not_supported(f"{here}.scope", scope, SCOPES)
+
+
+def _check_resources(resources: list[str], path: str) -> Iterator[FieldError]:
+    """Evaluate resources: ``pods``, ``pods/exec``, ``pods/*``, ``*/scale``, ``*``, ``*/*``."""
+    if not resources:
+        yield field_errors.required(path)
+    all_parts, all_resources = set[str](), set[str]()
+    whole = 0
+    for index, said in enumerate(resources):
+        at = f"{path}[{index}]"
+        if not said:
+            yield field_errors.required(at)
+        resource, slash, part = said.partition("/")
+        if not slash:
+            whole += 1
+            continue
+        if resource in all_parts:
+            detail = f"if '{resource}/*' is present, must not specify {said}"
+            yield field_errors.invalid(at, said, detail)
+        if part in all_resources:
+            detail = f"if '*/{part}' is present, must not specify {said}"
+            yield field_errors.invalid(at, said, detail)
+        if part == "*":
+            all_parts.add(resource)
+        if resource == "*":
+            all_resources.add(part)
+    if "*/*" in resources and len(resources) > 1:
+        detail = "if '*/*' is present, must not specify other resources"
+        yield field_errors.invalid(path, resources, detail)
+    if "*" in resources and whole > 1:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        yield field_errors.invalid(path, resources, detail)
 
 
 def _words(key: str) -> str:

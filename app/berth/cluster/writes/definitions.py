@@ -6,6 +6,7 @@ its definition is on its way. Sources: ``apiextensions-apiserver/pkg/controller`
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,9 @@ from berth.runtime.clock import Clock, rfc3339
 log = logging.getLogger(__name__)
 
 DEFINITIONS: Final = find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+MOST_GONE: Final = 8
+"""Kinds that are gone and whose changes are kept for those who watch them."""
 
 DELETING: Final = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
 DELETED: Final = ("InstanceDeletionCompleted", "removed all instances")
@@ -56,6 +60,8 @@ class Definitions:
         self._deletions = deletions
         self._clock = clock
         self._known: dict[str, _Known] = {}
+        self._removed: deque[str] = deque()
+        """Storage keys of kinds that are gone, the latest last."""
         self._watched: set[str] = set()
         """Storage keys whose last object somebody waited for, or waits."""
 
@@ -117,8 +123,17 @@ class Definitions:
     def _forget(self, name: str) -> None:
         known = self._known.pop(name, None)
         if known is not None:
+            self._removed += {each.storage_key: None for each in known.served}
             self._serve(known, [])
             self._retry(name)
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget the changes of kinds that are gone, but for the latest, which some still watch."""
+        while len(self._removed) > MOST_GONE:
+            storage_key = self._removed.popleft()
+            if all(each.storage_key != storage_key for each in self._registry):
+                self._store.compact(storage_key)
 
     def _retry(self, released: str) -> None:
         """Look again at those who wait for names that *released* may have had."""

@@ -1,11 +1,12 @@
 """Estimates of an expression's cost, in CEL's units (cel-go ``checker/cost.go``).
 
-Kubernetes refuses a selector whose worst case is above 1,000,000 units. The sizes of a device's
-parts are those of :mod:`~berth.kube.cel.device_type`. One unit is about 50 ns in Go. Least costs
-are left out, nothing asks for them.
+Kubernetes refuses a selector whose worst case is above 1,000,000 units, and a rule of a custom
+resource above 10,000,000. The sizes of the parts of variables are those that are declared
+(:mod:`~berth.kube.cel.device_type`). One unit is about 50 ns in Go. Least costs are left out,
+nothing asks for them.
 
 Where the library knows only that something is a map or of any type, the path that leads there from
-``device``, or the function that made it, tells the type that Kubernetes' checker would know.
+a variable, or the function that made it, tells the type that Kubernetes' checker would know.
 """
 
 from dataclasses import dataclass
@@ -27,8 +28,10 @@ from berth.kube.cel.device_type import (
     INDICES,
     ITEMS,
     KEYS,
+    OF_SELECTORS,
     VALUES,
     Path,
+    Variables,
     declared_size,
     declared_type,
 )
@@ -72,8 +75,9 @@ class _Local:
 class Coster:
     """Adds up the cost of one expression."""
 
-    def __init__(self, checked: CheckedExpr) -> None:
+    def __init__(self, checked: CheckedExpr, variables: Variables = OF_SELECTORS) -> None:
         self._checked = checked
+        self._variables = variables
         self._paths: dict[int, Path] = {}
         self._kinds: dict[int, str] = {}
         self._sizes: dict[int, Size] = {}
@@ -238,7 +242,9 @@ class Coster:
         element = None
         type_ = self._checked.type_of(node)
         if type_.kind == "list" and type_.parameters:
-            element = declared_size((*self._path(node), ITEMS)) or self._element_size(node)
+            element = declared_size(
+                (*self._path(node), ITEMS), self._variables
+            ) or self._element_size(node)
         return Argument(
             node,
             kind=self._kind(node),
@@ -258,7 +264,7 @@ class Coster:
         size = self._sizes.get(node.id) or _literal_size(node)
         if size is not None:
             return size
-        size = declared_size(self._path(node))
+        size = declared_size(self._path(node), self._variables)
         if size is not None:
             return size
         type_ = self._checked.type_of(node)
@@ -284,7 +290,7 @@ class Coster:
         known = self._kinds.get(node.id) if local is None else local.kind
         if known is not None:
             return known
-        declared = declared_type(self._path(node))
+        declared = declared_type(self._path(node), self._variables)
         return self._checked.type_of(node).kind if declared is None else declared.kind
 
     def _container(self, node: Expr) -> str:
@@ -326,7 +332,7 @@ class Coster:
         return _Local(container, path, kind, None if entries is None else entries.value, None)
 
     def _parameter(self, container: Expr, path: Path, position: int) -> str:
-        declared = declared_type(path)
+        declared = declared_type(path, self._variables)
         if declared is not None:
             return declared.kind
         parameters = self._checked.type_of(container).parameters

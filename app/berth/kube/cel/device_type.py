@@ -1,4 +1,7 @@
-"""The type of the variable ``device``, with the greatest sizes that the API lets through."""
+"""Types of variables that are declared, with the greatest sizes that the API lets through.
+
+Here is that of ``device``; those of custom resources follow from their schemas.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,24 +58,29 @@ DEVICE: Final = DeclaredType(
 )
 
 
-def declared_type(path: Path) -> DeclaredType | None:
-    """Return the type of what is found at *path*, None if that is not of a device."""
-    return _follow(path, any_name=True)
+Variables = Mapping[str, DeclaredType]
+
+OF_SELECTORS: Final[Variables] = {VARIABLE: DEVICE}
 
 
-def declared_size(path: Path) -> Size | None:
+def declared_type(path: Path, variables: Variables = OF_SELECTORS) -> DeclaredType | None:
+    """Return the type of what is found at *path*, None if that is of no variable."""
+    return _follow(path, variables, any_name=True)
+
+
+def declared_size(path: Path, variables: Variables = OF_SELECTORS) -> Size | None:
     """Return the size of what is found at *path*.
 
     As in 1.36 a capacity that is selected by name has none, and one that is looked up is 0.
     """
-    declared = _follow(path, any_name=False)
+    declared = _follow(path, variables, any_name=False)
     return None if declared is None else Size(0, declared.size)
 
 
-def _follow(path: Path, *, any_name: bool) -> DeclaredType | None:
-    if not path or path[0] != VARIABLE:
+def _follow(path: Path, variables: Variables, *, any_name: bool) -> DeclaredType | None:
+    if not path or path[0] not in variables:
         return None
-    here: DeclaredType | None = DEVICE
+    here: DeclaredType | None = variables[path[0]]
     for name in path[1:]:
         assert here is not None
         if name in (ITEMS, VALUES):

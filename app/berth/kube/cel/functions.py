@@ -32,6 +32,12 @@ def semver_value(written: str) -> Value:
     return {_SEMVER: str(parse_version(written))}
 
 
+def version_of(value: Any) -> str | None:
+    """Return the version that a value of CEL is; None if it is none."""
+    is_version = isinstance(value, Mapping) and value.keys() == {_SEMVER}
+    return value[_SEMVER] if is_version else None
+
+
 def _of_nanos(nanos: int) -> Value:
     return {_QUANTITY: str(nanos)}
 

@@ -7,7 +7,7 @@ devices.
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import yaml
@@ -29,6 +29,8 @@ MAX_LENGTH: Final = 10 * 1024
 
 MOST_KEPT: Final = 1024
 """Expressions that need not be compiled again."""
+MOST_DERIVED: Final = 256
+"""The same, of those of derived attributes."""
 
 _LEAST_WORK: Final = 20_000
 """What asking a device once counts at least, so that it is not asked more than 50 times."""
@@ -47,12 +49,14 @@ extensions:
 
 
 class Expression:
-    """A compiled selector."""
+    """A compiled selector, or what else is asked of a device."""
 
     __slots__ = ("cost", "features", "program", "source", "work")
 
-    def __init__(self, source: str, features: Features = DEFAULT) -> None:
-        """Raises CompileError when *source* is wrong or cannot give a yes or no."""
+    def __init__(
+        self, source: str, features: Features = DEFAULT, *, is_selector: bool = True
+    ) -> None:
+        """Raises CompileError when *source* is wrong or, as a selector, gives no yes or no."""
         self.source = source
         self.features = features
         try:
@@ -66,7 +70,7 @@ class Expression:
         except RuntimeError as exc:
             raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
         gives = program.return_type()
-        if gives not in (cel.Type.BOOL, cel.Type.DYN):
+        if is_selector and gives not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(
                 f"must evaluate to bool or the unknown type, not {gives.name().lower()}"
             )
@@ -95,7 +99,15 @@ class Expression:
         return self.cost > MAX_COST
 
     def matches(self, device: "DeviceView") -> bool:
-        """Say whether *device* will do; SelectorError when the expression fails on it.
+        """Say whether *device* will do; SelectorError when the expression fails on it."""
+        return _yes_or_no(self._evaluate(device))
+
+    def attribute(self, device: "DeviceView") -> DeviceAttribute:
+        """Return what the expression gives for *device*; SelectorError if that is no attribute."""
+        return _attribute(self._evaluate(device))
+
+    def _evaluate(self, device: "DeviceView") -> cel.Value:
+        """Return what it gives; SelectorError when it fails.
 
         An expression that may cost more than MAX_COST is not run. kube-scheduler runs it and stops
         when it has cost that much; the API server lets none through that could.
@@ -104,8 +116,8 @@ class Expression:
         while turns and not device.is_oversized:
             turns -= 1
             answer = self._ask(device)
-            if answer.type() != cel.Type.ERROR:
-                return _yes_or_no(answer)
+            if _kind(answer) != "error":
+                return answer
             missing = _MISSING_KEY.fullmatch(answer.value())
             if missing is None:
                 raise _failed(_worded(answer.value()))
@@ -196,6 +208,15 @@ def compile_expression(source: str, features: Features = DEFAULT) -> Expression 
     return kept
 
 
+@lru_cache(MOST_DERIVED)
+def compile_derived(source: str, features: Features = DEFAULT) -> Expression | CompileError:
+    """Compile what a derived attribute is to be, or say why that cannot be."""
+    try:
+        return Expression(source, features, is_selector=False)
+    except CompileError as exc:
+        return exc
+
+
 def keep(source: str, features: Features, compiled: Expression | CompileError) -> None:
     """Have :func:`compile_expression` return *compiled* for *source*, as long as there is room."""
     _kept[source, features] = compiled
@@ -267,13 +288,57 @@ def _by_domain(values: Mapping[str, Any], driver: str) -> dict[str, dict[str, An
     return grouped
 
 
+_OPTIONAL: Final = "optional_type"
+
+
+def _kind(answer: cel.Value) -> str:
+    """Return the type of an answer; ``error`` is a failure, which has a text.
+
+    The library says so of optional values as well, and has no value for them.
+    """
+    if answer.type() == cel.Type.ERROR:
+        try:
+            answer.value()
+        except TypeError:
+            return _OPTIONAL
+    return str(answer.type().name()).lower()
+
+
 def _yes_or_no(answer: cel.Value) -> bool:
     if answer.type() == cel.Type.BOOL:
         return bool(answer.value())
-    name = answer.type().name().lower()
+    name = _kind(answer)
     raise _failed(
         f"CEL result of type {name} could not be converted to bool:"
         f" unsupported native conversion from {name} to 'bool'"
+    )
+
+
+def _attribute(answer: cel.Value) -> DeviceAttribute:
+    kind = _kind(answer).partition("<")[0]
+    value = None if kind == _OPTIONAL else answer.plain_value()
+    match kind, value:
+        case "string", str():
+            return DeviceAttribute(string=value)
+        case "bool", bool():
+            return DeviceAttribute(bool_=value)
+        case "int", int():
+            return DeviceAttribute(int_=value)
+        case "map", _ if (version := functions.version_of(value)) is not None:
+            return DeviceAttribute(version=version)
+        case "list", [*values]:
+            versions = [functions.version_of(each) for each in values]
+            if all(isinstance(each, str) for each in values):
+                return DeviceAttribute(strings=tuple(values))
+            if all(isinstance(each, bool) for each in values):
+                return DeviceAttribute(bools=tuple(values))
+            if all(isinstance(each, int) and not isinstance(each, bool) for each in values):
+                return DeviceAttribute(ints=tuple(values))
+            if all(versions):
+                return DeviceAttribute(versions=tuple(filter(None, versions)))
+    raise _failed(
+        f"CEL result of type {kind} could not be converted to a string, an int, a bool, a semver or"
+        " a list of one of them"
     )
 
 

@@ -120,10 +120,12 @@ class CounterSet(KubeStruct, frozen=True, gc=False):
 class DeviceCounterConsumption(KubeStruct, frozen=True, gc=False):
     counter_set: str
     counters: dict[str, Counter] = msgspec.field(default_factory=dict)
+    compatibility_groups: tuple[str, ...] = ()
+    """Of the devices that take from the set together, all have one of these in common."""
 
 
 class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
-    """How much of a resource of the node a device is, or a unit of its capacity."""
+    """How much of a resource of the node a device is, or a unit of its capacity: as in 1.36."""
 
     capacity_key: str | None = None
     """The capacity that is counted; None: devices are."""
@@ -136,6 +138,45 @@ class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
                 "nodeAllocatableResourceMappings",
                 {"allocationMultiplier": self.allocation_multiplier},
             )
+
+
+class NodeAllocatableMapping(KubeStruct, frozen=True, gc=False):
+    """How much of a resource of the node a device is: by unit of a capacity, or as a whole."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    """What a unit of the capacity counts for; None is 1."""
+    device_multiplier: Quantity | None = None
+
+    def __post_init__(self) -> None:
+        _check_optional(
+            "mapping",
+            capacityMultiplier=self.capacity_multiplier,
+            deviceMultiplier=self.device_multiplier,
+        )
+
+
+class NodeAllocatableOverhead(KubeStruct, frozen=True, gc=False):
+    """How much of a resource of the node whoever uses a device takes beside it."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+    """For each container that uses the claim."""
+
+    def __post_init__(self) -> None:
+        _check_optional("overhead", perPod=self.per_pod, perContainer=self.per_container)
+
+
+class NodeAllocatableResource(KubeStruct, frozen=True, gc=False):
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
+def _check_optional(field: str, **quantities: Quantity | None) -> None:
+    """Do as :func:`check_quantities` with those that are not None."""
+    named = {name: quantity for name, quantity in quantities.items() if quantity is not None}
+    if named:
+        check_quantities(field, named)
 
 
 class Device(KubeStruct, frozen=True, gc=False):
@@ -154,7 +195,11 @@ class Device(KubeStruct, frozen=True, gc=False):
     node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = msgspec.field(
         default_factory=dict
     )
-    """By resource of the node, such as ``cpu``."""
+    """By resource of the node, such as ``cpu``; as in 1.36."""
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = msgspec.field(
+        default_factory=dict
+    )
+    """By resource of the node, from 1.37 on."""
 
 
 class ResourcePool(KubeStruct, frozen=True, gc=False):
@@ -172,6 +217,8 @@ class ResourceSliceSpec(KubeStruct, frozen=True, gc=False):
     devices: tuple[Device, ...] = ()
     per_device_node_selection: bool = False
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
+    """What a kubelet need not ask the driver to do for the devices."""
 
 
 class ResourceSlice(KubeStruct, frozen=True, gc=False):
@@ -249,6 +296,13 @@ class CapacityRequirements(KubeStruct, frozen=True, gc=False):
         check_quantities("requests", self.requests)
 
 
+class DeviceDerivedAttribute(KubeStruct, frozen=True, gc=False):
+    """An attribute that a request gives to devices: what a CEL expression says of them."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class ExactDeviceRequest(KubeStruct, frozen=True, gc=False):
     """Devices of one class; also the base of a choice among several."""
 
@@ -259,6 +313,7 @@ class ExactDeviceRequest(KubeStruct, frozen=True, gc=False):
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True, gc=False):
@@ -305,6 +360,9 @@ class DeviceRequestAllocationResult(KubeStruct, frozen=True, gc=False):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: Quantities = msgspec.field(default_factory=dict)
+    skip_node_operations: tuple[str, ...] = ()
+    compatibility_groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By counter set, those that the device had when it was allocated."""
 
     @property
     def id(self) -> DeviceId:

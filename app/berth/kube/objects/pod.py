@@ -3,7 +3,7 @@
 import msgspec
 
 from berth.kube.objects.meta import Condition, KubeStruct, LabelSelector, ObjectMeta
-from berth.kube.objects.quantity import Quantities, check_quantities
+from berth.kube.objects.quantity import Quantities, Quantity, check_quantities
 
 
 class ResourceClaimRef(KubeStruct, frozen=True, gc=False):
@@ -242,6 +242,28 @@ class ExtendedResourceClaimStatus(KubeStruct, frozen=True, gc=False):
     resource_claim_name: str = ""
 
 
+class NodeAllocatableMappedResources(KubeStruct, frozen=True, gc=False):
+    """How much of one resource of the node devices are."""
+
+    name: str = ""
+    quantity: Quantity = 0
+
+    def __post_init__(self) -> None:
+        check_quantities("mapping", {self.name: self.quantity})
+
+
+class NodeAllocatableOverheadResources(KubeStruct, frozen=True, gc=False):
+    """How much of one resource of the node the use of devices takes."""
+
+    name: str = ""
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+    def __post_init__(self) -> None:
+        both = {"perPod": self.per_pod, "perContainer": self.per_container}
+        check_quantities("overhead", {key: each for key, each in both.items() if each is not None})
+
+
 class NodeAllocatableResourceClaimStatus(KubeStruct, frozen=True, gc=False):
     """What the devices of a claim take of the node, beside the requests of the containers."""
 
@@ -249,6 +271,9 @@ class NodeAllocatableResourceClaimStatus(KubeStruct, frozen=True, gc=False):
     containers: tuple[str, ...] = ()
     """Names of those that use the claim."""
     resources: Quantities = msgspec.field(default_factory=dict)
+    """As in 1.36; from 1.37 on it is in the two others."""
+    mapping: tuple[NodeAllocatableMappedResources, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
 
     def __post_init__(self) -> None:
         check_quantities("resources", self.resources)

@@ -239,8 +239,13 @@ def _effective_pod_level(pod: Pod, written: Quantities, *, use_status: bool) -> 
 
 
 def _add_claims(requests: Nanos, pod: Pod) -> None:
+    """Add what devices take (spec G15.3; 1.37 spec N4.11)."""
     for status in pod.status.node_allocatable_resource_claim_statuses:
         _add(requests, _parsed(status.resources))
+        _add(requests, _parsed({mapped.name: mapped.quantity for mapped in status.mapping}))
+        for overhead in status.overhead:
+            of_containers = parse(overhead.per_container or 0) * len(status.containers)
+            _add(requests, {overhead.name: parse(overhead.per_pod or 0) + of_containers})
 
 
 def pod_limits(pod: Pod) -> Nanos:

@@ -219,6 +219,7 @@ class SchedulerCore:
             max_in_unschedulable=options.max_in_unschedulable,
             pod_lookup=pods.get,
             observe_hint=metrics.ran_hint,
+            observe_index=metrics.looked_up_event,
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else {},
             schedules_groups=groups is not None,

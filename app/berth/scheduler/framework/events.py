@@ -128,6 +128,10 @@ class HintIndex(msgspec.Struct, frozen=True, eq=False):
     No sets: every event finds it."""
     keys_of_event: Callable[[Any, Any], Iterable[Hashable] | None]
     """The keys of an event, given the old object and the new one; None: it finds every pod."""
+    is_counted: bool = False
+    """Whether it is counted which events find every pod, and which do not.
+
+    It is then what kube-scheduler calls a PreQueueingHintFn (1.37 spec N12.1)."""
 
 
 class ClusterEventWithHint(msgspec.Struct, frozen=True):

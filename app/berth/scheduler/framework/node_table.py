@@ -495,8 +495,15 @@ class NodeTable:
 
 
 def _facts(node: Node) -> tuple[object, ...]:
-    """Return what of a node the table goes by; heartbeats change conditions."""
-    return node.spec, node.metadata.labels, node.status.allocatable, node.status.images
+    """Return what of a node plugins go by; heartbeats change conditions."""
+    status = node.status
+    return (
+        node.spec,
+        node.metadata.labels,
+        status.allocatable,
+        status.images,
+        status.declared_features,
+    )
 
 
 # Rows of a table that have changed lately.

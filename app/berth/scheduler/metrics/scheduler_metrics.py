@@ -43,6 +43,7 @@ class SchedulerMetrics(Collector):
         self._permit_wait = Histograms(kube.PERMIT_WAIT_DURATION)
         self._event_handling = Histograms(kube.EVENT_HANDLING_DURATION)
         self._hint_duration = Histograms(kube.QUEUEING_HINT_DURATION)
+        self._looked_up_events = Counters(kube.PRE_QUEUEING_HINT_EVALUATIONS)
         self._points = Histograms(kube.EXTENSION_POINT_DURATION)
         self._plugins = Histograms(kube.PLUGIN_DURATION)
         self._claims_created = Counters(kube.RESOURCE_CLAIM_CREATES)
@@ -167,6 +168,10 @@ class SchedulerMetrics(Collector):
     def ran_hint(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         """A plugin said whether an event is worth another attempt: the queue's ``ObserveHint``."""
         self._hint_duration.observe(seconds, event, outcome, plugin)
+
+    def looked_up_event(self, plugin: str, result: str) -> None:
+        """A plugin said which waiting pods an event may help: the queue's ``ObserveIndex``."""
+        self._looked_up_events.add(plugin, result)
 
     def created_claim(self, status: str) -> None:
         """A claim for extended resources was created (success), or was not (failure).

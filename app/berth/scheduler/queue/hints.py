@@ -32,6 +32,11 @@ ObserveHint = Callable[[str, str, str, float], None]
 seconds."""
 
 
+ObserveIndex = Callable[[str, str], None]
+"""Called when an event was looked up in an index that is counted: plugin, ``all_pods`` if it finds
+every pod, else ``narrowed``."""
+
+
 class QueueingStrategy(IntEnum):
     """What an event means for a waiting pod; if plugins disagree, the largest wins."""
 
@@ -50,6 +55,8 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
     by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
     """All plugins that registered it: pods rejected by one of these may be helped. Each with what
     finds these pods; None: all of them are to be asked about."""
+    counted: Sequence[tuple[str, HintIndex]] = ()
+    """The plugins with an index that is counted, once per profile."""
 
     @property
     def is_of_interest(self) -> bool:
@@ -67,11 +74,13 @@ class HintMap:
         clock: Clock,
         observe: ObserveHint,
         label_of: LabelOf = attrgetter("label"),
+        observe_index: ObserveIndex = lambda _plugin, _result: None,
     ) -> None:
         """*label_of* names events in what is observed."""
         self._clock = clock
         self._label_of = label_of
         self._observe = observe
+        self._observe_index = observe_index
         self.use(registrations)
 
     def use(self, registrations: Mapping[str, Sequence[Registration]]) -> None:
@@ -88,6 +97,7 @@ class HintMap:
         if hints is None:
             by_profile: dict[str, list[tuple[str, QueueingHintFn | None]]] = {}
             by_rejector: dict[Rejector, tuple[HintIndex, ...] | None] = {}
+            counted: list[tuple[str, HintIndex]] = []
             for profile, registered in self._registrations.items():
                 matching = [named for named in registered if named[1].event.matches(event)]
                 by_profile[profile] = [(plugin, with_hint.hint) for plugin, with_hint in matching]
@@ -98,9 +108,11 @@ class HintMap:
                         if indexes is None or not with_hint.indexes
                         else (*indexes, *with_hint.indexes)
                     )
-            found = EventHints(event, self._label_of(event), by_profile, by_rejector)
-            self._known[event] = found
-        return found
+                    counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
+            label = self._label_of(event)
+            hints = EventHints(event, label, by_profile, by_rejector, counted)
+            self._known[event] = hints
+        return hints
 
     def indexes_of(self, rejector: Rejector) -> list[HintIndex]:
         """Return all that finds the pods that a plugin rejected, for any event."""
@@ -113,6 +125,16 @@ class HintMap:
                 for index in registration.indexes
             )
         )
+
+    def count(self, hints: EventHints, old: Any, new: Any) -> None:
+        """Count what the event, on *old* and *new*, finds in indexes that are counted."""
+        for plugin, index in hints.counted:
+            try:
+                finds_all = index.keys_of_event(old, new) is None
+            except Exception:  # a bug in a plugin; all pods are asked about then
+                log.exception("no keys of an event", extra={"plugin": plugin})
+                finds_all = True
+            self._observe_index(plugin, "all_pods" if finds_all else "narrowed")
 
     def strategy_after(
         self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo

@@ -36,6 +36,7 @@ from berth.scheduler.queue.hints import (
     EventHints,
     HintMap,
     ObserveHint,
+    ObserveIndex,
     QueueingStrategy,
     Registration,
 )
@@ -98,6 +99,7 @@ class SchedulingQueue:
         backoff: Backoff = DEFAULT_BACKOFF,
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
+        observe_index: ObserveIndex = lambda _plugin, _result: None,
         observers: Mapping[str, PluginObserver] | None = None,
         signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
@@ -121,7 +123,13 @@ class SchedulingQueue:
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
         self._behaviour = behaviour
         self._pod_added = behaviour.label_of(UNSCHEDULED_POD_ADD)
-        self._hints = HintMap(hints, clock=clock, observe=observe_hint, label_of=behaviour.label_of)
+        self._hints = HintMap(
+            hints,
+            clock=clock,
+            observe=observe_hint,
+            observe_index=observe_index,
+            label_of=behaviour.label_of,
+        )
         self._unschedulable = UnschedulablePods(
             known.signature_of, known.signature_for_hints, self._hints.indexes_of
         )
@@ -392,6 +400,7 @@ class SchedulingQueue:
                 if pre_check is None or pre_check(queued.pod):
                     self._try_move(queued, hints, old=old, new=new)
         else:
+            self._hints.count(hints, old, new)
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
                 self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)

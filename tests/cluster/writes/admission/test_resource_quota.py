@@ -164,6 +164,83 @@ def test_a_quota_is_about_the_pods_in_its_scopes(
     assert used(cluster) == {"pods": "1"}
 
 
+@pytest.mark.parametrize(
+    ("scope", "hard", "message"),
+    [
+        pytest.param("Terminating", "1", "", id="into a scope with room"),
+        pytest.param(
+            "Terminating",
+            "0",
+            'pods "p" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=0, '
+            "limited: pods=0",
+            id="into a scope without",
+        ),
+        pytest.param("NotTerminating", "1", "", id="out of a scope, which is counted later"),
+    ],
+)
+def test_a_pod_that_gets_a_deadline_is_charged_where_it_comes_to(
+    cluster: Booted, scope: str, hard: str, message: str
+) -> None:
+    cluster.create(PODS, pod())
+    limit(cluster, {"pods": hard}, scopes=[scope])
+
+    def change(obj: Object) -> Object:
+        return {**obj, "spec": {**obj["spec"], "activeDeadlineSeconds": 5}}
+
+    if message:
+        with pytest.raises(StatusError) as error:
+            cluster.update(PODS, "default/p", change)
+        assert error.value.message == message
+    else:
+        cluster.update(PODS, "default/p", change)
+    assert used(cluster) == {"pods": "1" if scope == "Terminating" and not message else "0"}
+
+
+def volume_claim(name: str, attributes: str) -> Object:
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            **({"volumeAttributesClassName": attributes} if attributes else {}),
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "want"),
+    [
+        ("Exists", [], "2"),
+        ("DoesNotExist", [], "1"),
+        ("In", ["gold"], "1"),
+        ("NotIn", ["gold"], "2"),
+    ],
+)
+def test_a_quota_is_about_the_claims_of_its_classes(
+    cluster: Booted, operator: str, values: list[str], want: str
+) -> None:
+    requirement = {"scopeName": "VolumeAttributesClass", "operator": operator, "values": values}
+    limit(
+        cluster,
+        {"persistentvolumeclaims": "2", "requests.storage": "4Gi"},
+        scopeSelector={"matchExpressions": [requirement]},
+    )
+    for attributes in ("gold", "silver", ""):
+        cluster.create(CLAIMS, volume_claim(f"c{attributes}", attributes))
+    assert used(cluster) == {"persistentvolumeclaims": want, "requests.storage": f"{want}Gi"}
+
+
+def test_a_claim_is_charged_for_the_class_that_its_status_says(cluster: Booted) -> None:
+    limit(cluster, {"persistentvolumeclaims": "0"}, scopes=["VolumeAttributesClass"])
+    cluster.create(CLAIMS, volume_claim("c", ""))
+    status = {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "g", "status": "Pending"}}
+    for _ in range(2):
+        cluster.update(
+            CLAIMS, "default/c", lambda obj: {**obj, "status": status}, subresource="status"
+        )
+    assert used(cluster) == {"persistentvolumeclaims": "1"}
+
+
 def test_a_service_is_charged_for_what_it_becomes(cluster: Booted) -> None:
     limit(cluster, {"services": "1", "services.nodeports": "1", "services.loadbalancers": "0"})
     ports = [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]
@@ -316,6 +393,12 @@ def test_what_an_object_counts_for(resource: Any, obj: Object, want: Object) -> 
             'spec.scopeSelector.matchExpressions.scopeName: Invalid value: "PriorityClass": '
             "unsupported scope applied to resource",
             id="or in a selector of scopes",
+        ),
+        pytest.param(
+            {"hard": {"pods": "1"}, "scopes": ["VolumeAttributesClass"]},
+            'spec.scopes: Invalid value: ["VolumeAttributesClass"]: unsupported scope applied to '
+            "resource",
+            id="pods, in a scope of claims",
         ),
     ],
 )

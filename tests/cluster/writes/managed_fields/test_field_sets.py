@@ -20,6 +20,29 @@ def test_the_operations_are_those_of_sets_of_paths(one: set[Path], other: set[Pa
     assert all(field_sets.has(a, path) is (path in one) for path in one | other)
 
 
+def is_in_order(tree: dict[str, Any]) -> bool:
+    """Tell whether the elements stand as the operations are to keep them."""
+    return [*tree] == [*field_sets.in_order(tree)] and all(map(is_in_order, tree.values()))
+
+
+@given(path_sets, path_sets)
+def test_the_operations_keep_elements_in_order(one: set[Path], other: set[Path]) -> None:
+    a, b = field_sets.in_order(tree_of(one)), field_sets.in_order(tree_of(other))
+    results = field_sets.union(a, b), field_sets.difference(a, b), field_sets.intersection(a, b)
+    for result in (*results, field_sets.without(a, b), field_sets.read(tree_of(one)) or {}):
+        assert is_in_order(result)
+
+
+def test_elements_are_in_the_order_of_structured_merge_diff() -> None:
+    elements = [
+        *(".", "f:10", "f:9", "f:a"),
+        *('k:{"port":9,"protocol":"TCP"}', 'k:{"port":10,"protocol":"SCTP"}'),
+        *('k:{"port":10,"protocol":"TCP"}', 'k:{"port":"http"}', 'k:{"porta":1}'),
+        *("v:9", "v:10", 'v:"a"', "v:false", "v:true", "i:9", "i:10"),
+    ]
+    assert [*field_sets.in_order({key: {} for key in reversed(elements)})] == elements
+
+
 @given(path_sets, path_sets)
 def test_without_takes_what_is_in_the_members_too(one: set[Path], other: set[Path]) -> None:
     left = {path for path in one if not any(path[: len(gone)] == gone for gone in other)}

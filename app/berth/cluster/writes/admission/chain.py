@@ -1,12 +1,16 @@
 """Admission: the steps, one after the other."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from berth.cluster.resources import ResourceType
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import AsyncStep, Step
 
 Call = Callable[[AdmissionRequest], None]
+
+MOST_KNOWN: Final = 10_000
+"""Kinds of requests of which it is remembered who handles them."""
 
 
 class Admission:
@@ -70,6 +74,8 @@ class Admission:
         key = (operation, *kind, subresource)
         calls = self._known.get(key)
         if calls is None:
+            if len(self._known) >= MOST_KNOWN:  # of custom resources that are gone, too
+                self._known.clear()
             calls = self._known[key] = _Calls(
                 *(
                     [step for step in steps if step.handles(operation, resource, subresource)]

@@ -14,7 +14,14 @@ from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.kube.objects import amounts
 from berth.kube.objects.amounts import Amounts
-from berth.kube.objects.quota.charging import QuotaError, charged, concerns, stats, wanted_by
+from berth.kube.objects.quota.charging import (
+    QuotaError,
+    charged,
+    concerns,
+    is_about,
+    stats,
+    wanted_by,
+)
 from berth.kube.objects.quota.evaluators import evaluator_of
 from berth.runtime.clock import Clock
 
@@ -56,16 +63,23 @@ class ResourceQuota(Step):
         obj = request.object
         if obj is None:
             return []
-        evaluator = evaluator_of(request.resource.qualified_plural)
-        concerned = [each for each in quotas if concerns(each, evaluator, obj)]
-        if not concerned:
+        evaluator, old = evaluator_of(request.resource.qualified_plural), request.old_object
+        if old is not None and not evaluator.concerns_update(request.subresource, obj, old):
             return []
-        wanted = wanted_by(evaluator, obj, request.old_object, now=self._clock.now())
         charges = []
-        for quota in concerned:
+        for quota in quotas:
+            if not concerns(quota, evaluator, obj):
+                continue
+            # What comes into a scope by an update is charged in full.
+            before = old if old is not None and is_about(quota, evaluator, old) else None
+            wanted = wanted_by(evaluator, obj, before, now=self._clock.now())
             hard, used = stats(quota)
             asked = amounts.masked(wanted, hard)
-            if asked:
+            if not asked:
+                continue
+            if request.subresource == "status":  # it tells what is so already
+                charges.append((quota, amounts.added(used, asked)))
+            else:
                 charges.append((quota, charged(quota["metadata"]["name"], asked, used, hard)))
         return charges
 

@@ -52,6 +52,7 @@ from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
 )
 from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
+from berth.cluster.writes.admission.volume_phases import VolumePhaseTime
 from berth.cluster.writes.identities import Identities
 from berth.runtime.clock import Clock
 from berth.runtime.release import RELEASE
@@ -149,6 +150,7 @@ def standard_admission(
         Escalation(authorizer),
         ServiceAllocation(store),
         DeviceTaintTime(clock),
+        VolumePhaseTime(clock),
     )
     return Admission(
         [step for step in steps if type(step).__name__ not in disabled],

@@ -17,6 +17,7 @@ from berth.cluster.writes.managed_fields.entries import Entry, Manager
 from berth.cluster.writes.managed_fields.field_sets import (
     FieldSet,
     difference,
+    in_order,
     intersection,
     union,
     without,
@@ -56,7 +57,7 @@ class Applying:
         """Return the object with its managers."""
         resource, me = self._resource, self._me
         node = node_of(resource)
-        fields = node.fields(self._applied) or {}
+        fields = in_order(node.fields(self._applied) or {})
         fields = difference(without(fields, unwritten(resource, me.subresource)), UNMANAGED)
         last_time = (self._mine or {}).get("time") or ""
         mine = entries.entry(me, resource.group_version, fields, last_time)

@@ -14,6 +14,7 @@ from berth.cluster.writes.managed_fields.entries import Entry, Manager
 from berth.cluster.writes.managed_fields.field_sets import (
     FieldSet,
     difference,
+    in_order,
     intersection,
     of_paths,
     without,
@@ -66,15 +67,18 @@ class Kinds:
         """Return the fields of a new object.
 
         What controllers make of one template is the same but for its metadata, so the fields of
-        the rest are remembered.
+        the rest are remembered; not those of custom resources, whose schemas come and go.
         """
         node = node_of(resource)
-        found = Difference()
-        node.compare_fields({}, {"metadata": obj.get("metadata")}, found)
-        for name, value in obj.items():
-            if name in node.known and name != "metadata":
-                found.changed.update(self._part(resource.schema, node, name, value))
-        return found.changed
+        fields: FieldSet = {}
+        for name in sorted(obj):
+            if name == "metadata" or (resource.structural is not None and name in node.known):
+                found = Difference()
+                node.compare_fields({}, {name: obj[name]}, found)
+                fields |= in_order(found.changed)
+            elif name in node.known:
+                fields |= self._part(resource.schema, node, name, obj[name])
+        return fields
 
     def _part(self, schema: Schema, node: Struct, name: str, value: Any) -> FieldSet:
         key = (schema, name, msgspec.json.encode(value))
@@ -82,7 +86,7 @@ class Kinds:
         if fields is None:
             found = Difference()
             node.compare_fields({}, {name: value}, found)
-            fields = found.changed
+            fields = in_order(found.changed)
             if len(self._templates) >= MOST_TEMPLATES:
                 self._templates.clear()
             if len(key[2]) <= LONGEST_TEMPLATE:
@@ -175,7 +179,7 @@ class Changes:
             converted(self._new, self._resource, other),
             found,
         )
-        return self._managed(found.changed), self._managed(found.removed)
+        return self._managed(in_order(found.changed)), self._managed(found.removed)
 
     def _managed(self, fields: FieldSet) -> FieldSet:
         """Return of *fields* those that somebody manages, and this write may change."""

@@ -6,6 +6,9 @@ the element and nothing in it. If there is something in it, ``.`` says that the 
 the set, too: ``{"f:labels": {".": {}, "f:app": {}}}`` has ``labels`` and ``labels.app``.
 
 At the root, ``{}`` is the empty set. Trees are never changed, only made anew, and share parts.
+
+The elements of what is stored are in structured-merge-diff's order (:func:`in_order`), as clients
+compare bytes; all operations here keep it.
 """
 
 from collections.abc import Iterator
@@ -48,7 +51,9 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
         if united is not known:
             merged = merged or one.copy()
             merged[element] = united
-    return one if merged is None else merged
+    if merged is None:
+        return one
+    return merged if len(merged) == len(one) else _level_in_order(merged)
 
 
 def _united(one: FieldSet, other: FieldSet) -> FieldSet:
@@ -60,6 +65,52 @@ def _united(one: FieldSet, other: FieldSet) -> FieldSet:
     if not other:
         return one if SELF in one else {SELF: MEMBER, **one}
     return union(one, other)
+
+
+def in_order(one: FieldSet) -> FieldSet:
+    """Return a set with its elements in order, all the way down."""
+    if not one:
+        return one
+    below = {element: in_order(child) if child else child for element, child in one.items()}
+    return _level_in_order(below)
+
+
+def _level_in_order(one: FieldSet) -> FieldSet:
+    """Return a tree with the elements at its root in order."""
+    elements = [*one]
+    if all(element[0] in "f." for element in elements):
+        elements.sort()
+    else:
+        elements.sort(key=_rank)
+    return {element: one[element] for element in elements}
+
+
+def _rank(element: str) -> tuple[Any, ...]:
+    """Return what elements are sorted by: themselves, fields, items by key, by value, by index."""
+    match element[:2]:
+        case "f:":
+            return 1, element
+        case "k:":
+            keys = msgspec.json.decode(element[2:])
+            return 2, [(name, _value_rank(value)) for name, value in keys.items()]
+        case "v:":
+            return 3, _value_rank(msgspec.json.decode(element[2:]))
+        case "i:":
+            return 4, int(element[2:])
+        case _:
+            return 0, element
+
+
+def _value_rank(value: Any) -> tuple[int, Any]:
+    match value:
+        case bool():
+            return 2, value
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case _:
+            return 3, msgspec.json.encode(value)
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
@@ -161,7 +212,7 @@ def _read(value: Any) -> FieldSet:
             continue
         below = _read(child)
         found[element] = MEMBER if element == SELF or (len(below) == 1 and SELF in below) else below
-    return found
+    return _level_in_order(found) if found else found
 
 
 def _is_element(element: str) -> bool:

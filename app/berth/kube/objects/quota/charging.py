@@ -54,6 +54,11 @@ def concerns(quota: Object, evaluator: Evaluator, obj: Object) -> bool:
     return True
 
 
+def is_about(quota: Object, evaluator: Evaluator, obj: Object) -> bool:
+    """Tell whether an object is in the scopes of a quota that :func:`concerns` could read."""
+    return evaluator.matches(requirements_of(quota.get("spec") or {}), obj)
+
+
 def charged(name: str, asked: Amounts, used: Amounts, hard: Amounts) -> Amounts:
     """Return what of the quota *name* is used with what is *asked* for.
 

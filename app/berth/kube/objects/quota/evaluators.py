@@ -10,7 +10,12 @@ from typing import Final, Protocol, TypeVar
 from berth.kube.objects.amounts import ONE, ZERO, Amount, Amounts, amounts, count
 from berth.kube.objects.pod_amounts import limits_of, requests_of
 from berth.kube.objects.pod_defaults import Object
-from berth.kube.objects.quota.scopes import pod_matches
+from berth.kube.objects.quota.scopes import (
+    attributes_classes,
+    claim_matches,
+    is_terminating,
+    pod_matches,
+)
 
 COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 DEMANDED: Final = (
@@ -35,6 +40,10 @@ class Evaluator:
 
     updates: Collection[str] = ()
     """Subresources whose updates change what an object counts for; "" is the object."""
+
+    def concerns_update(self, _subresource: str, _new: Object, _old: Object) -> bool:
+        """Tell whether an update of one of :attr:`updates` can change that."""
+        return True
 
     def __init__(self, name: str, *, short: str = "") -> None:
         """*name* is ``deployments.apps``; *short* is what the kind may be limited by besides."""
@@ -63,7 +72,10 @@ class Evaluator:
 
 
 class Pods(Evaluator):
-    updates = ("resize",)
+    updates = ("", "resize")
+
+    def concerns_update(self, subresource: str, new: Object, old: Object) -> bool:
+        return bool(subresource) or is_terminating(new) is not is_terminating(old)
 
     def __init__(self) -> None:
         super().__init__("pods", short="pods")
@@ -128,7 +140,10 @@ class Services(Evaluator):
 
 
 class VolumeClaims(Evaluator):
-    updates = ("",)
+    updates = ("", "status")
+
+    def concerns_update(self, subresource: str, new: Object, old: Object) -> bool:
+        return not subresource or _follows(new) != _follows(old)
 
     def __init__(self) -> None:
         super().__init__("persistentvolumeclaims", short="persistentvolumeclaims")
@@ -153,6 +168,9 @@ class VolumeClaims(Evaluator):
             if class_name:
                 used[f"{class_name}{STORAGE_CLASS}requests.storage"] = storage
         return used
+
+    def matches(self, requirements: Iterable[Object], claim: Object) -> bool:
+        return all(claim_matches(requirement, claim) for requirement in requirements)
 
 
 class ResourceClaims(Evaluator):
@@ -183,6 +201,12 @@ class ResourceClaims(Evaluator):
             for name, number in most.items():
                 devices[name] = devices.get(name, 0) + number
         return used | {f"{name}{DEVICE_CLASS}": count(n) for name, n in devices.items()}
+
+
+def _follows(claim: Object) -> tuple[object, set[str]]:
+    """Return what the status of a claim says that quotas follow."""
+    allocated = (claim.get("status") or {}).get("allocatedResources") or {}
+    return allocated.get("storage"), attributes_classes(claim)
 
 
 def _runs(pod: Object, now: float) -> bool:

@@ -1,6 +1,6 @@
-"""Scopes: which pods a quota is about."""
+"""Scopes: which pods and volume claims a quota is about."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from berth.kube.objects.pod_defaults import Object, qos_class
 
@@ -16,25 +16,50 @@ def pod_matches(requirement: Object, pod: Object) -> bool:
     """Tell whether a pod is in the scope that *requirement* means."""
     scope = requirement.get("scopeName") or ""
     if scope == "PriorityClass":
-        return _class_matches(requirement, (pod.get("spec") or {}).get("priorityClassName") or "")
+        name = (pod.get("spec") or {}).get("priorityClassName") or ""
+        return _classes_match(requirement, {name} if name else set())
     test = _TESTS.get(scope)
     return test is not None and test(pod)
 
 
-def _class_matches(requirement: Object, name: str) -> bool:
+def claim_matches(requirement: Object, claim: Object) -> bool:
+    """Tell whether a volume claim is in the scope that *requirement* means: of claims there is one.
+
+    It is in the scope of all classes that it has, had, or is to have (KEP-3751).
+    """
+    if requirement.get("scopeName") != "VolumeAttributesClass":
+        return False
+    return _classes_match(requirement, attributes_classes(claim))
+
+
+def attributes_classes(claim: Object) -> set[str]:
+    """Return the names of the VolumeAttributesClasses that *claim* says."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    modified = status.get("modifyVolumeStatus") or {}
+    names = (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        modified.get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}
+
+
+def _classes_match(requirement: Object, names: Collection[str]) -> bool:
+    """Tell whether one of the classes *names* is meant, or that there is none."""
     values = requirement.get("values") or []
     match requirement.get("operator"):
         case "In":
-            return bool(name) and name in values
+            return any(name in values for name in names)
         case "NotIn":
-            return name not in values
+            return not names or any(name not in values for name in names)
         case "DoesNotExist":
-            return not name
+            return not names
         case _:
-            return bool(name)
+            return bool(names)
 
 
-def _is_terminating(pod: Object) -> bool:
+def is_terminating(pod: Object) -> bool:
+    """Tell whether a pod has a deadline, which puts it into the scope ``Terminating``."""
     deadline = (pod.get("spec") or {}).get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0
 
@@ -62,6 +87,6 @@ _TESTS: Mapping[str, Callable[[Object], bool]] = {
     "BestEffort": _is_best_effort,
     "CrossNamespacePodAffinity": _crosses_namespaces,
     "NotBestEffort": lambda pod: not _is_best_effort(pod),
-    "NotTerminating": lambda pod: not _is_terminating(pod),
-    "Terminating": _is_terminating,
+    "NotTerminating": lambda pod: not is_terminating(pod),
+    "Terminating": is_terminating,
 }

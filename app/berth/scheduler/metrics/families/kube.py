@@ -136,6 +136,14 @@ QUEUEING_HINT_DURATION: Final = histogram(
     labels=("event", "hint", "plugin"),
     buckets=_PLUGIN,
 )
+PRE_QUEUEING_HINT_EVALUATIONS: Final = counter(
+    name="scheduler_pre_queueing_hint_evaluations_total",
+    stability=ALPHA,
+    text="Number of events for which a plugin said which waiting pods they may help: all_pods or"
+    " narrowed. Only with the feature gate SchedulerPreQueueingHints.",
+    labels=("plugin", "result"),
+    since="1.37",
+)
 QUEUE_INCOMING_PODS: Final = counter(
     name="scheduler_queue_incoming_pods_total",
     stability=STABLE,
