@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
@@ -53,6 +54,8 @@ from berth.cluster.strategies import (
 )
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.pod import POD
+from berth.runtime import release as releases
+from berth.runtime.release import RELEASE, EffectiveVersion
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
@@ -84,9 +87,15 @@ GROUPS: Final = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
     "metrics.k8s.io",
 )
 """In the order of a real server's discovery, which is what an ambiguous short name goes by."""
+
+
+SLICES_BY_POOL: Final = releases.Behaviour(
+    "1.37", "N3.17", "ResourceSlices can be listed and watched by the name of their pool."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,10 @@ class Behaviour:
     """Further fields of the :class:`ResourceType`."""
     rules: Mapping[str, Any] = field(default_factory=dict)
     """What :func:`of_schema` is told beyond the schema."""
+    more_selectable_fields: Mapping[releases.Behaviour, Mapping[str, Callable[[Object], str]]] = (
+        field(default_factory=dict)
+    )
+    """Those that only some releases have."""
 
 
 def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
@@ -286,7 +299,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         resource_slices.resource_slice(),
         RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
+        more_selectable_fields={SLICES_BY_POOL: selectable_fields.POOL_OF_SLICE},
     ),
+    "resource.k8s.io/v1/devicetaintrules": ruled(generation=True),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
         check=policies.check_mutating_policy,
         generation=True,
@@ -345,6 +360,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "apps/v1/controllerrevisions": ruled(immutable=("data",)),
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
+    "certificates.k8s.io/v1/podcertificaterequests": ruled(immutable=("spec",), generation=True),
+    "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
+        immutable=("spec",), generation=True
+    ),
     "certificates.k8s.io/v1/certificatesigningrequests": Behaviour(
         selectable_fields=selectable_fields.CERTIFICATE_SIGNING_REQUEST,
         rules={"prepare": certificates.prepare, "check_status": certificates.check_status},
@@ -448,11 +467,11 @@ RETURNED_WHEN_GONE: Final = frozenset(
 """Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
 
 
-def _resource(data: KindData) -> ResourceType:
+def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     path = f"{group_version}/{data.plural}"
     behaviour = BEHAVIOURS.get(path, Behaviour())
-    schema = builtin.schema_of(data.group, data.version, data.kind)
+    schema = builtin.schema_of(data.group, data.version, data.kind, version.emulation)
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
     subresources = {
@@ -469,6 +488,10 @@ def _resource(data: KindData) -> ResourceType:
             **behaviour.rules,
         },
     )
+    selectable = dict(behaviour.selectable_fields)
+    for difference, fields in behaviour.more_selectable_fields.items():
+        if version.has(difference):
+            selectable |= fields
     cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
     return ResourceType(
         group=data.group,
@@ -493,7 +516,7 @@ def _resource(data: KindData) -> ResourceType:
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns
         ),
-        selectable_fields=behaviour.selectable_fields,
+        selectable_fields=selectable,
         **behaviour.more,
     )
 
@@ -503,11 +526,16 @@ def _order(data: KindData) -> tuple[int, int, str]:
     return GROUPS.index(data.group), -int(data.version.removeprefix("v")), data.plural
 
 
-RESOURCES: Final = (
-    *(_resource(kind) for kind in sorted(builtin.kinds(), key=_order)),
-    *MEASURED,
-)
-"""In the order of discovery."""
+@cache
+def resources(release: str) -> tuple[ResourceType, ...]:
+    """Return the kinds that a server of *release* serves by default, in the order of discovery."""
+    version = EffectiveVersion.of(release)
+    known = sorted(builtin.kinds(release), key=_order)
+    return (*(_resource(kind, version) for kind in known), *MEASURED)
+
+
+RESOURCES: Final = resources(RELEASE)
+"""Those of the latest release."""
 
 STORED: Final = tuple(each for each in RESOURCES if each.is_stored)
 """Without those that are questions only."""
@@ -516,5 +544,8 @@ _BY_KEY = {(each.group, each.version, each.plural): each for each in RESOURCES}
 
 
 def find(group: str, version: str, plural: str) -> ResourceType:
-    """Return one of these kinds; KeyError when there is none."""
+    """Return one of these kinds; KeyError when there is none.
+
+    Its names and URL are the same in all releases that have it.
+    """
     return _BY_KEY[group, version, plural]

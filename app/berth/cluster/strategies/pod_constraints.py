@@ -3,7 +3,7 @@
 Order and sentences are those of ``ValidatePodSpec`` in pkg/apis/core/validation.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from berth.cluster.resources import Object
@@ -14,6 +14,7 @@ from berth.cluster.strategies.constraints import (
     Owners,
     Plain,
     Rule,
+    Rules,
     Table,
     Within,
     above,
@@ -518,6 +519,18 @@ def _wanted_handler(number: int) -> tuple[Rule, ...]:
     )
 
 
+def _responders_or_group(spec: Object, path: str) -> Errors:
+    """A pod of a group cannot have responders (1.37 spec N7.3)."""
+    if spec.get("evictionResponders") and spec.get("schedulingGroup"):
+        where = f"{path}.evictionResponders" if path else "evictionResponders"
+        yield field_errors.forbidden(where, "may not be set together with `schedulingGroup`")
+
+
+_DEFAULTS_OF_FILES: Final[Mapping[str, Rules]] = {
+    "defaultMode": (_MODE,),
+    "defaultUser": (_ID_RANGE,),
+}
+
 POD_TABLE: Final[Table] = {
     "core.v1.PodTemplateSpec": {
         "metadata": (
@@ -551,7 +564,7 @@ POD_TABLE: Final[Table] = {
         "readinessGates": (),
         "schedulingGates": (_gates,),
         "topologySpreadConstraints": (),
-        ITSELF: (_distinct_spread, _host_ports),
+        ITSELF: (_distinct_spread, _host_ports, _responders_or_group),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
@@ -566,7 +579,9 @@ POD_TABLE: Final[Table] = {
         "overhead": (_overhead,),
         "os": (_operating_system, Within(_windows)),
         "hostnameOverride": (said(syntax.dns1123_subdomain),),
+        "evictionResponders": (at_most(10),),
     },
+    "core.v1.EvictionResponder": {"name": (named(syntax.qualified_name),)},
     "core.v1.Container": _CONTAINER,
     "core.v1.EphemeralContainer": _CONTAINER,
     "core.v1.ContainerPort": {
@@ -600,6 +615,7 @@ POD_TABLE: Final[Table] = {
         "subPathExpr": (text(syntax.descending),),
         "mountPropagation": (one_of("Bidirectional", "HostToContainer", "None"),),
         "recursiveReadOnly": (one_of("Disabled", "Enabled", "IfPossible"),),
+        "bindMountOptions": (at_most(3), of_each(one_of("nodev", "noexec", "nosuid")), distinct()),
     },
     "core.v1.ResourceRequirements": {ITSELF: (quantities.container_resources,)},
     "core.v1.ContainerResizePolicy": {
@@ -754,10 +770,13 @@ POD_TABLE: Final[Table] = {
             ),
         ),
     },
-    "core.v1.SecretVolumeSource": {"secretName": (required(),), "defaultMode": (_MODE,)},
-    "core.v1.ConfigMapVolumeSource": {"name": (required(),), "defaultMode": (_MODE,)},
-    "core.v1.DownwardAPIVolumeSource": {"defaultMode": (_MODE,)},
-    "core.v1.ProjectedVolumeSource": {"defaultMode": (_MODE,)},
+    "core.v1.EmptyDirVolumeSource": {"mode": (_MODE,)},
+    "core.v1.SecretVolumeSource": {"secretName": (required(),), **_DEFAULTS_OF_FILES},
+    "core.v1.ConfigMapVolumeSource": {"name": (required(),), **_DEFAULTS_OF_FILES},
+    "core.v1.DownwardAPIVolumeSource": _DEFAULTS_OF_FILES,
+    "core.v1.ProjectedVolumeSource": _DEFAULTS_OF_FILES,
+    "core.v1.ClusterTrustBundleProjection": {"user": (_ID_RANGE,)},
+    "core.v1.PodCertificateProjection": {"user": (_ID_RANGE,)},
     "core.v1.SecretProjection": {"name": (required(),)},
     "core.v1.ConfigMapProjection": {"name": (required(),)},
     "core.v1.ServiceAccountTokenProjection": {
@@ -770,15 +789,18 @@ POD_TABLE: Final[Table] = {
             ),
         ),
         "path": (required(), text(syntax.descending)),
+        "user": (_ID_RANGE,),
     },
     "core.v1.KeyToPath": {
         "key": (required(),),
         "path": (required(), text(syntax.descending)),
         "mode": (_MODE,),
+        "user": (_ID_RANGE,),
     },
     "core.v1.DownwardAPIVolumeFile": {
         "path": (required(), text(syntax.descending)),
         "mode": (_MODE,),
+        "user": (_ID_RANGE,),
     },
     "core.v1.NFSVolumeSource": {
         "server": (required(),),

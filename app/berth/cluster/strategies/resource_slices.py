@@ -9,6 +9,7 @@ from typing import Any, Final
 from berth.cluster.resources import Object, Strategy, section
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.device_constraints import check_allocatable
 from berth.kube import field_errors
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 from berth.kube.cel.semver import parse_version
@@ -23,7 +24,6 @@ MAX_LIST_VALUES: Final = 48
 """Of all lists of a device."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
-_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _VALUES: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 _ONE: Final = "exactly one value must be specified"
@@ -76,9 +76,7 @@ def _check_mappings(device: Object, path: str) -> Iterator[FieldError]:
     """Evaluate what a device takes of its node (spec G15.3). The wording is a guess."""
     for resource, written in (device.get(_MAPPINGS) or {}).items():
         here, mapping = f"{path}[{resource}]", written or {}
-        if resource not in _NATIVE and not resource.startswith("hugepages-"):
-            why = "must be the name of a node-allocatable resource that is not an extended resource"
-            yield field_errors.invalid(here, resource, why)
+        yield from check_allocatable(resource, here)
         key, multiplier = mapping.get("capacityKey"), mapping.get("allocationMultiplier")
         if key is None and multiplier is None:
             why = "at least one of `capacityKey` and `allocationMultiplier` must be specified"
