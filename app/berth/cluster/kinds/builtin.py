@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
@@ -41,7 +41,6 @@ from berth.cluster.strategies import (
     core,
     devices,
     job,
-    job_status,
     metadata,
     policies,
     quotas,
@@ -53,7 +52,7 @@ from berth.cluster.strategies import (
     workloads,
 )
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.pod import pod
 from berth.runtime import release as releases
 from berth.runtime.release import RELEASE, EffectiveVersion
 
@@ -102,8 +101,8 @@ SLICES_BY_POOL: Final = releases.Behaviour(
 class Behaviour:
     """What is particular about a kind, beyond its data."""
 
-    strategy: Strategy | None = None
-    """None: the schema says all, but for :attr:`rules`."""
+    strategy: Callable[[str], Strategy] | None = None
+    """Of a release; None: the schema says all, but for :attr:`rules`."""
     cells: Cells = field(default_factory=dict)
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -129,12 +128,10 @@ def _seen_as_v2(cell: Cell) -> Cell:
     return lambda obj: cell(autoscaling.to_v2(obj))
 
 
-_EVENT: Final = of_schema(
-    builtin.schema("io.k8s.api.core.v1.Event"),
-    namespaced=True,
-    name=syntax.path_segment,
-    plain=True,
-)
+def _event(release: str) -> Strategy:
+    schema = builtin.schema("io.k8s.api.core.v1.Event", release)
+    return of_schema(schema, namespaced=True, name=syntax.path_segment, plain=True)
+
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/componentstatuses": Behaviour(
@@ -142,7 +139,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/configmaps": ruled(CONFIG_MAP_CELLS, check_update=core.check_config_update),
     "v1/events": Behaviour(
-        _EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
+        _event, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
     ),
     "v1/namespaces": Behaviour(
         cells=NAMESPACE_CELLS,
@@ -176,7 +173,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         status={"phase": "Pending"},
     ),
     "v1/pods": Behaviour(
-        POD,
+        pod,
         pod_cells.CELLS,
         selectable_fields.POD,
         {"digest": PodDigest},
@@ -237,7 +234,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         status={"replicas": 0},
     ),
     "events.k8s.io/v1/events": Behaviour(
-        core_strategy(_EVENT),
+        lambda release: core_strategy(_event(release)),
         {name: core_cell(cell) for name, cell in {**COMMON, **EVENT_CELLS}.items()},
         selectable_fields.EVENTS_K8S_IO_EVENT,
         {
@@ -292,11 +289,15 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_update=core.check_priority_class_update,
     ),
     "coordination.k8s.io/v1/leases": ruled(LEASE_CELLS, prepare=core.prepare_lease),
-    "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
-    "resource.k8s.io/v1/resourceclaims": Behaviour(devices.resource_claim(), RESOURCE_CLAIM_CELLS),
-    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),
+    "resource.k8s.io/v1/deviceclasses": Behaviour(partial(devices.device_class, ())),
+    "resource.k8s.io/v1/resourceclaims": Behaviour(
+        partial(devices.resource_claim, ()), RESOURCE_CLAIM_CELLS
+    ),
+    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(
+        partial(devices.resource_claim_template, ())
+    ),
     "resource.k8s.io/v1/resourceslices": Behaviour(
-        resource_slices.resource_slice(),
+        partial(resource_slices.resource_slice, ()),
         RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
         more_selectable_fields={SLICES_BY_POOL: selectable_fields.POOL_OF_SLICE},
@@ -321,7 +322,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
         check=webhooks.check, generation=True
     ),
-    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(
+        lambda _release: CUSTOM_RESOURCE_DEFINITION
+    ),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
         more={
@@ -341,6 +344,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         generation=True,
     ),
     "batch/v1/jobs": Behaviour(
+        job.job,
         cells=workload_cells.JOB_CELLS,
         selectable_fields=selectable_fields.JOB,
         more={
@@ -348,14 +352,6 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "deletion_warning": "child pods are preserved by default when jobs are deleted; set "
             "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
             "suppress this warning",
-        },
-        rules={
-            "default": job.default,
-            "prepare": job.prepare,
-            "check": job.check,
-            "check_update": job.check_update,
-            "check_status": job_status.check,
-            "generation": True,
         },
     ),
     "apps/v1/controllerrevisions": ruled(immutable=("data",)),
@@ -479,15 +475,15 @@ def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
         for subresource in data.subresources
         if subresource.name in SERVED_SUBRESOURCES
     }
-    strategy = behaviour.strategy or of_schema(
-        schema,
-        namespaced=data.namespaced,
-        **{
+    if behaviour.strategy is not None:
+        strategy = behaviour.strategy(version.emulation)
+    else:
+        rules = {
             "status": "status" in subresources,
             "plain": data.group in metadata.PLAIN_GROUPS,
             **behaviour.rules,
-        },
-    )
+        }
+        strategy = of_schema(schema, namespaced=data.namespaced, **rules)
     selectable = dict(behaviour.selectable_fields)
     for difference, fields in behaviour.more_selectable_fields.items():
         if version.has(difference):

@@ -34,7 +34,7 @@ def changed_device_kinds(features: Collection[str], release: str) -> Iterator[Re
     if LIST_TYPE_ATTRIBUTES in features or resource_slices.NODE_ALLOCATABLE_RESOURCES in features:
         for kind in resources(release):
             if kind.group == GROUP and kind.plural in _STRATEGIES:
-                yield replace(kind, strategy=_STRATEGIES[kind.plural](features))
+                yield replace(kind, strategy=_STRATEGIES[kind.plural](features, release))
 
 
 def _type(name: str, /, **fields: Field) -> Schema:

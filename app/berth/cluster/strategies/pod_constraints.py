@@ -56,6 +56,8 @@ NODE_OPERATORS: Final = (*selectors.OPERATORS, "Gt", "Lt")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""How kernel parameters of the namespace of interprocess communication begin."""
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 VOLUME_SOURCES: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
@@ -298,6 +300,36 @@ def _context(context: Object | None, path: str, owners: Owners) -> Errors:
         here = f"{path}.shareProcessNamespace"
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield field_errors.invalid(here, spec["shareProcessNamespace"], detail)
+
+
+def _sysctls(sysctls: list[Object] | None, path: str, owners: Owners) -> Errors:
+    """Evaluate kernel parameters, which may not be of a namespace that is the host's."""
+    names: set[str] = set()
+    spec = owners[-2] if len(owners) > 1 else {}
+    for index, sysctl in enumerate(sysctls or ()):
+        name, here = sysctl.get("name") or "", f"{path}[{index}].name"
+        problems = list(named(syntax.sysctl)(name, here))
+        if not problems and name in names:
+            problems.append(field_errors.duplicate(here, name))
+        yield from problems
+        names.add(name)
+        dotted = name.replace("/", ".")
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            detail = "may not be specified when 'hostNetwork' is true"
+            yield field_errors.invalid(here, name, detail)
+        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
+            detail = "may not be specified when 'hostIPC' is true"
+            yield field_errors.invalid(here, name, detail)
+
+
+def _sub_path(mount: Object, path: str) -> Errors:
+    mounts = path.rpartition("[")[0]  # upstream does not say which of them
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    yield from text(syntax.descending)(sub_path, f"{mounts}.subPath")
+    if sub_path and expression:
+        detail = "subPathExpr and subPath are mutually exclusive"
+        yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
+    yield from text(syntax.descending)(expression, f"{mounts}.subPathExpr")
 
 
 def _dns(config: Object | None, path: str, owners: Owners) -> Errors:
@@ -611,8 +643,7 @@ POD_TABLE: Final[Table] = {
     "core.v1.ConfigMapEnvSource": {"name": (required(),)},
     "core.v1.SecretEnvSource": {"name": (required(),)},
     "core.v1.VolumeMount": {
-        "subPath": (text(syntax.descending),),
-        "subPathExpr": (text(syntax.descending),),
+        ITSELF: (_sub_path,),
         "mountPropagation": (one_of("Bidirectional", "HostToContainer", "None"),),
         "recursiveReadOnly": (one_of("Disabled", "Enabled", "IfPossible"),),
         "bindMountOptions": (at_most(3), of_each(one_of("nodev", "noexec", "nosuid")), distinct()),
@@ -669,11 +700,10 @@ POD_TABLE: Final[Table] = {
         "runAsUser": (_ID_RANGE,),
         "runAsGroup": (_ID_RANGE,),
         "supplementalGroups": (of_each(_ID_RANGE),),
-        "sysctls": (distinct("name"),),
+        "sysctls": (Within(_sysctls),),
         "fsGroupChangePolicy": (one_of("Always", "OnRootMismatch"),),
         "supplementalGroupsPolicy": (one_of("Merge", "Strict"),),
     },
-    "core.v1.Sysctl": {"name": (required(), text(syntax.sysctl))},
     "core.v1.SeccompProfile": {
         "type": (chosen("Localhost", "RuntimeDefault", "Unconfined"),),
         ITSELF: (_profile,),

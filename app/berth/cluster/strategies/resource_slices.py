@@ -15,6 +15,7 @@ from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 from berth.kube.cel.semver import parse_version
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.quantity import parse
+from berth.runtime.release import RELEASE
 
 NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 
@@ -29,8 +30,8 @@ _LISTS: Final = ("bools", "ints", "strings", "versions")
 _ONE: Final = "exactly one value must be specified"
 
 
-def resource_slice(features: Collection[str] = ()) -> Strategy:
-    """Return the strategy of a server with the feature gates *features* on."""
+def resource_slice(features: Collection[str] = (), release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release* with the feature gates *features* on."""
     disabled = [find for gate, find in _BEHIND_GATES.items() if gate not in features]
 
     def prepare(new: Object, old: Object | None) -> None:
@@ -39,7 +40,7 @@ def resource_slice(features: Collection[str] = ()) -> Strategy:
                 for owner, name in list(find(new)):
                     del owner[name]
 
-    schema = builtin.schema("io.k8s.api.resource.v1.ResourceSlice")
+    schema = builtin.schema("io.k8s.api.resource.v1.ResourceSlice", release)
     return of_schema(schema, namespaced=False, prepare=prepare, check=_check, generation=True)
 
 
