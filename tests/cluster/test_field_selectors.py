@@ -56,7 +56,7 @@ def test_what_is_no_selector(text: str, complaint: str) -> None:
         (
             ("resource.k8s.io", "v1", "resourceslices"),
             {"spec": {"driver": "d"}},
-            {"spec.driver": "d", "spec.nodeName": ""},
+            {"spec.driver": "d", "spec.nodeName": "", "spec.pool.name": ""},
         ),
     ],
 )

@@ -63,6 +63,8 @@ RESOURCE_SLICE: dict[str, Field] = {
     path: text_at(path) for path in ("spec.driver", "spec.nodeName")
 }
 
+POOL_OF_SLICE: dict[str, Field] = {"spec.pool.name": text_at("spec.pool.name")}
+
 OBJECT_FIELDS = (
     "kind",
     "namespace",

@@ -104,7 +104,9 @@ class Constraints:
         if (plan := self._plans.get(schema)) is None:
             rules = self._of(schema)
             plan = [
-                _step(name, schema.fields[name] if name else None, rules[name]) for name in rules
+                _step(name, schema.fields.get(name), rules[name])
+                for name in rules
+                if not name or name in schema.fields  # an earlier release has fewer fields
             ]
             plan += [
                 _step(name, field, ())
