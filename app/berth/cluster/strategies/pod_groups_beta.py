@@ -44,7 +44,7 @@ def prepare_pod_group(features: Collection[str]) -> Prepare:
     """Return what drops claims without their gate, and defaults the policy with its own."""
 
     def prepare(new: Object, old: Object | None) -> None:
-        spec, before = section(new, "spec"), (old or {}).get("spec") or {}
+        spec, before = new["spec"], (old or {}).get("spec") or {}
         if RESOURCE_CLAIMS not in features and "resourceClaims" not in before:
             spec.pop("resourceClaims", None)
         if old is None:
@@ -58,7 +58,7 @@ def prepare_composite(features: Collection[str]) -> Prepare:
 
     def prepare(new: Object, old: Object | None) -> None:
         if old is None:
-            _default(section(new, "spec"), features)
+            _default(new["spec"], features)
 
     return prepare
 
