@@ -60,7 +60,7 @@ REPLICATION_CONTROLLER: dict[str, Field] = {
 SERVICE: dict[str, Field] = {path: text_at(path) for path in ("spec.clusterIP", "spec.type")}
 
 RESOURCE_SLICE: dict[str, Field] = {
-    path: text_at(path) for path in ("spec.driver", "spec.nodeName")
+    path: text_at(path) for path in ("spec.driver", "spec.nodeName", "spec.pool.name")
 }
 
 OBJECT_FIELDS = (

@@ -13,10 +13,11 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.metadata import validate_annotations, validate_labels
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.subresources.action import Outcome
-from berth.kube.field_errors import FieldError
+from berth.kube.field_errors import FieldError, invalid
 from berth.runtime.clock import Clock, rfc3339
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
@@ -103,7 +104,9 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
     if found:  # which the server takes for an error of its own
         told = ", ".join(map(str, found))
         raise errors.StatusError(500, "", told if len(found) == 1 else f"[{told}]")
-    found = validate_labels(metadata.get("labels"), "metadata.labels")
+    # That a bad name is invalid, and in these words, is known from a note only (1.37 spec N3.17).
+    found = [invalid("target.name", node, why) for why in syntax.dns1123_subdomain(node)]
+    found += validate_labels(metadata.get("labels"), "metadata.labels")
     found += validate_annotations(metadata.get("annotations"), "metadata.annotations")
     if found:
         raise errors.invalid(BINDINGS, name, found)
