@@ -10,11 +10,20 @@ from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
-from berth_plugins.inter_pod_affinity.plugin import AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY
+from berth_plugins.inter_pod_affinity.plugin import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    EXISTING_ANTI_AFFINITY,
+    HOSTNAME_FAST_PATH,
+    InterPodAffinity,
+)
 from tests.builders import HOSTNAME, ZONE, node, pod, pod_affinity, pod_anti_affinity, pod_term
+from tests.harness import Harness
 from tests.plugins.evaluating import table
 from tests.plugins.inter_pod_affinity.affinity_evaluating import plugin, verdicts
 from tests.plugins.inter_pod_affinity.test_rule import without
+from tests.scheduler.metrics.reading import counted
+from tests.scheduler.metrics.world import export_everything
 
 NODES = (
     node("a", zone="z"),
@@ -192,3 +201,32 @@ def test_pods_that_come_and_go_in_thought(
         affinity.add_pods(twin, info, row, PodBatch([PodInfo(come)]), part)
 
     assert affinity.filter(twin, info, part).status_of(0) == want
+
+
+@pytest.mark.parametrize(
+    ("is_on", "running", "want"),
+    [
+        pytest.param(False, [keeps_off(HOSTNAME, "a")], 0, id="off: whom it keeps off"),
+        pytest.param(True, [], 0, id="on: no pod keeps others off"),
+        pytest.param(True, [keeps_off(ZONE, "a")], 0, id="on: a pod keeps others off its zone"),
+        pytest.param(True, [keeps_off(HOSTNAME, "a")], 4 * 2, id="on: off its node"),
+    ],
+)
+async def test_how_often_filter_runs(is_on: bool, running: Sequence[Pod], want: int) -> None:
+    """Of two pods that are alike, and that nobody keeps off."""
+    harness = Harness(
+        config={
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "featureGates": {HOSTNAME_FAST_PATH: is_on},
+        }
+    )
+    export_everything(harness)
+    harness.put(*NODES, *running, pod("p1"), pod("p2"))
+    await harness.until_idle()
+
+    assert harness.placements().keys() >= {"p1", "p2"}
+    evaluations = counted(harness.registry, "scheduler_plugin_evaluation_total")
+    of_filter = {plugin: n for (point, plugin, _), n in evaluations.items() if point == "Filter"}
+    assert of_filter.get(InterPodAffinity.NAME, 0) == want
+    assert of_filter["TaintToleration"] == 4 * 2
