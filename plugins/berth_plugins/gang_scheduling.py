@@ -17,8 +17,14 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.framework.handle import Handle
-from berth.scheduler.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
-from berth.scheduler.framework.pod_groups import PodGroupState
+from berth.scheduler.framework.interface import (
+    EnqueueExtensions,
+    PermitPlugin,
+    PlacementFeasiblePlugin,
+    PreEnqueuePlugin,
+)
+from berth.scheduler.framework.placement import PlacementProgress
+from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES, PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code, Status
 
@@ -37,7 +43,7 @@ TOO_FEW_SCHEDULED: Final = Status(
 )
 
 
-class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
+class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, EnqueueExtensions):
     """Gates pods until their gang is large enough, and holds them until enough have nodes."""
 
     NAME = "GangScheduling"
@@ -93,6 +99,16 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
             return Status.error(f"pod group state not found for pod group {key}")
         return None if state.all_pods_count >= min_count else TOO_FEW_PODS
 
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
+        """Say whether enough pods have nodes, or can have (1.37 spec N8.3); 1 of a basic group."""
+        needed = self._min_count(group) or 1
+        if progress.scheduled >= needed:
+            return None
+        counts = f"{progress.scheduled} scheduled, {progress.remaining} remaining"
+        if progress.remaining + progress.scheduled < needed:
+            return Status.unschedulable(f"minCount ({needed}) cannot be satisfied: {counts}")
+        return Status(Code.WAIT, (f"minCount ({needed}) is not yet satisfied: {counts}",))
+
     def permit(
         self, state: CycleState, pod: PodInfo, node_name: str
     ) -> tuple[Status | None, float]:
@@ -125,10 +141,15 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_came = ClusterEvent(EventResource.POD, ActionType.ADD)
         group_came = ClusterEvent(EventResource.POD_GROUP, ActionType.ADD)
-        return [
+        registered = [
             ClusterEventWithHint(pod_came, after_pod_add, (POD_INDEX,)),
             ClusterEventWithHint(group_came, after_pod_group_add, (GROUP_INDEX,)),
         ]
+        if GROUPS_AS_ENTITIES in self._handle.features:
+            changed = ClusterEvent(EventResource.POD_GROUP, ActionType.UPDATE)
+            hint = ClusterEventWithHint(changed, after_pod_group_update, (GROUP_INDEX,))
+            registered.append(hint)
+        return registered
 
 
 def after_pod_add(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
@@ -142,6 +163,14 @@ def after_pod_group_add(pod: Pod, old: PodGroup | None, new: PodGroup) -> Queuei
     key, meta = group_of(pod), new.metadata
     is_its = key is not None and (key.namespace, key.name) == (meta.namespace, meta.name)
     return QueueingHint.QUEUE if is_its else QueueingHint.SKIP
+
+
+def after_pod_group_update(pod: Pod, old: PodGroup, new: PodGroup) -> QueueingHint:
+    """Queue if it is the pod's group, and fewer pods are needed than before (1.37 spec N8.1)."""
+    if after_pod_group_add(pod, None, new) is QueueingHint.SKIP or old.min_count is None:
+        return QueueingHint.SKIP
+    is_less = new.min_count is None or new.min_count < old.min_count
+    return QueueingHint.QUEUE if is_less else QueueingHint.SKIP
 
 
 def _keys(pod: Pod) -> tuple[GroupKey, ...]:

@@ -10,4 +10,4 @@ class PrioritySort(QueueSortPlugin):
     NAME = "PrioritySort"
 
     def sort_key(self, queued: QueuedPodInfo) -> tuple[int, float]:
-        return -queued.pod_info.priority, queued.timestamp
+        return -queued.priority, queued.timestamp

@@ -5,16 +5,23 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from berth.kube.objects.pod_group import PodGroup
-from berth.scheduler.framework.interface import PlacementGeneratePlugin
+from berth.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from berth.scheduler.framework.interface import EnqueueExtensions, PlacementGeneratePlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.placement import Placement
+from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
 
 DOMAIN: str = "cannot determine domain for already scheduled pods: "
 
 
-class TopologyPlacementGenerator(PlacementGeneratePlugin):
+class TopologyPlacementGenerator(PlacementGeneratePlugin, EnqueueExtensions):
     """One placement for each value of the label that the group's constraint names.
 
     Pods of the group that have nodes decide which one it is.
@@ -39,6 +46,20 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
             if value is not None and required in (None, value):
                 rows.setdefault(value, []).append(row)
         return [Placement(value, _mask(nodes, rows[value])) for value in sorted(rows)]
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return what may give a group another placement, where groups wait for events.
+
+        Guess (1.37 spec N17 no. 9): else one that no node had the label for would wait for the next
+        flush.
+        """
+        if self.handle is None or GROUPS_AS_ENTITIES not in self.handle.features:
+            return ()
+        node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, node)),
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE)),
+        ]
 
 
 def _domain_of(scheduled: Iterable[PodInfo], key: str, nodes: NodeTable) -> str | Status | None:

@@ -26,13 +26,14 @@ import msgspec
 
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN
-from berth.cluster.bootstrap import bootstrap
+from berth.cluster.bootstrap import bootstrap, publish
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
+from berth.cluster.times import seconds_of
 from berth.cluster.writes.admission.steps import standard_admission
-from berth.runtime.clock import FakeClock
+from berth.runtime.clock import FakeClock, rfc3339
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 NOW: Final = 1795454349.0
@@ -65,7 +66,16 @@ AGE = re.compile(r"(\d+d)?(\d+h)?(\d+m)?(\d+s)?|<unknown>")
 GENERATED = re.compile(r"\bgn-[a-z0-9]{5}\b")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-VERSION = re.compile(r"(in record \(|, current: )\d+")
+VERSION = re.compile(r"(in record \(|, current: |resourceVersion\\?\":\\?\")\d+")
+SERVICE_ADDRESS = re.compile(r"\b10\.(0|96)\.\d+\.\d+\b")
+"""Of the networks that both servers allocate from."""
+SIGNED = re.compile(r"[\w-]{20,}\.[\w-]{20,}\.[\w-]{20,}")
+WRITTEN = re.compile(r'"(?:creationTimestamp|time)": "([^"]{20})"')
+ADDRESS: Final = ("192.0.2.2", 6443)
+"""What the recorded servers said theirs was, but for the port, which each had one of."""
+PORTS: Final = frozenset({6443, *range(29600, 29700)})
+LONGEST_SESSION: Final = 600
+"""Seconds, more than any took."""
 VENDOR = re.compile(r"service-ca|openshift|ibm")
 
 
@@ -108,7 +118,7 @@ class Player:
         tokens = Tokens()
         self.store = Store(log_capacity=100_000)
         self.server = ApiServer(
-            Registry(RESOURCES),
+            Registry(each for each in RESOURCES if each.group != "metrics.k8s.io"),
             self.store,
             clock=self.clock,
             rng=random.Random(1),
@@ -125,9 +135,12 @@ class Player:
     async def start(self) -> None:
         self.server.open()
         await bootstrap(self.server.writes)
+        await publish(self.server.writes, *ADDRESS, now=rfc3339(self.clock.now()))
 
     async def play(self, line: Mapping[str, Any]) -> httpx.Response:
-        """Send a recorded request."""
+        """Send a recorded request, not before it was recorded."""
+        if (ahead := _newest(line["response"]) - self.clock.now()) > 0:
+            self.clock.advance(ahead)
         headers = {"accept": line["accept"]} if line.get("accept") else {}
         body = line.get("body")
         if line.get("contentType"):
@@ -177,6 +190,15 @@ class Player:
                 self._learn(one, other)
 
 
+def _newest(response: Any) -> float:
+    """Return when the last object in a recorded answer was made, or written, in unix seconds.
+
+    What is later than any session is not a time of the server.
+    """
+    times = map(seconds_of, WRITTEN.findall(json.dumps(response)))
+    return max((time for time in times if time < NOW + LONGEST_SESSION), default=0)
+
+
 def _decoded(answer: httpx.Response) -> Any:
     try:
         return msgspec.json.decode(answer.content)
@@ -197,16 +219,23 @@ def plain(value: Any, *, inside: str = "") -> Any:
                 elif key in ALLOCATED and child not in ("None", ["None"], ""):
                     child = "ALLOCATED"
                 kept[key] = plain(child, inside=key)
+            if "causes" in kept and kept["causes"][0].get("reason") == "FieldManagerConflict":
+                kept["causes"].sort(key=_sorted_json)  # which are in no order
             if value.get("generateName") and "name" in kept:
                 kept["name"] = "GENERATED"
             return kept
         case list():
             return [plain(child, inside=inside) for child in value]
+        case int() if inside in ("port", "targetPort") and value in PORTS:
+            return 6443
         case str():
+            if SIGNED.fullmatch(value):
+                return "TOKEN"
             if inside == "cells" and AGE.fullmatch(value):
                 return "AGE"
+            value = SERVICE_ADDRESS.sub("ALLOCATED", value)
             value = TIMESTAMP.sub("T", VERSION.sub(r"\1N", UUID.sub("UID", value)))
-            return GENERATED.sub("gn-R", value)
+            return GENERATED.sub("gn-R", "T" if value == "TIME" else value)
     return value
 
 

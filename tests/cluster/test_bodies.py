@@ -1,13 +1,18 @@
 """Request bodies: formats, and fields that nobody knows."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from berth.cluster.errors import StatusError
+from berth.cluster.http.bodies import Bodies, Patch
 from berth.cluster.http.negotiation import as_json
 from berth.cluster.http.requests import BODY_LIMIT
+from berth.cluster.kinds.builtin import find
+from berth.cluster.options import FieldValidation
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -116,7 +121,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
             STRATEGIC,
             '"map[spec:map[nodeName:5]]"',
             {"nodeName": 5},
-            "unrecognized type: string",
+            "cannot convert int64 to string",
             id="a number for a text",
         ),
         pytest.param(
@@ -137,8 +142,8 @@ STRATEGIC = "application/strategic-merge-patch+json"
             MERGE,
             '"{',
             {"nodeName": 5},
-            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number into '
-            "Go struct field PodSpec.spec.nodeName of type string",
+            "json: cannot unmarshal number into Go struct field "
+            "PodSpec.spec.nodeName of type string",
             id="a number for a text in a merge patch",
         ),
     ],
@@ -383,3 +388,65 @@ async def test_a_binding_may_be_protobuf(serving: Serving) -> None:
     code, _ = await serving.request("POST", f"{PODS}/p/binding", body, content_type=protobuf)
     assert code == 201
     assert (await serving.request("GET", f"{PODS}/p"))[1]["spec"]["nodeName"] == "n"
+
+
+CONFIG_MAPS = find("", "v1", "configmaps")
+MAKES = {"metadata": {"labels": {"b": "<1>", "a": 1}, "annotations": None}, "z": [{"d": 1, "c": 2}]}
+"""What a patch does to a ConfigMap."""
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch", "shown"),
+    [
+        pytest.param(
+            MERGE,
+            MAKES,
+            '{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"ConfigMap","metadata":'
+            '{"labels":{"a":1,"b":"\\u003c1\\u003e"},"name":"m","namespace":"default"},'
+            '"z":[{"c":2,"d":1}]}',
+            id="objects that a merge patch touches are sorted, and so is what is new",
+        ),
+        pytest.param(
+            "application/json-patch+json",
+            [{"op": "add", "path": "/metadata/labels", "value": {"b": 1, "a": "1"}}],
+            '{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"ConfigMap","metadata":'
+            '{"labels":{"b":1,"a":"1"},"name":"m","namespace":"default"}}',
+            id="a JSON patch sorts what is on its way, and leaves the new value as it is",
+        ),
+        pytest.param(
+            "application/json-patch+json",
+            [{"op": "add", "path": "/kind", "value": "Bogus"}],
+            '{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"Bogus","metadata":'
+            '{"name":"m","namespace":"default"}}',
+            id="the rest is as Go writes it",
+        ),
+    ],
+)
+def test_what_is_told_of_a_patch(content_type: str, patch: Any, shown: str) -> None:
+    current = {
+        "metadata": {"namespace": "default", "name": "m"},
+        "data": {"b": "2", "a": "1"},
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+    }
+    bodies = Bodies(CONFIG_MAPS, FieldValidation.WARN, [])
+    with pytest.raises(StatusError) as refused:
+        bodies.patched(Patch(content_type, patch), current)
+    want = json.dumps(shown)
+    assert str(refused.value).startswith(f' "" is invalid: patch: Invalid value: {want}: ')
+
+
+def test_a_strategic_patch_is_told_without_what_is_done_already() -> None:
+    current = {"metadata": {"name": "m", "labels": {"a": "1"}}, "data": {"a": "1"}}
+    patch = {
+        "data": {"$patch": "replace", "a": 1},
+        "binaryData": {"$retainKeys": ["b"], "b": "MQ=="},
+    }
+    bodies = Bodies(CONFIG_MAPS, FieldValidation.WARN, [])
+    with pytest.raises(StatusError) as refused:
+        bodies.patched(Patch(STRATEGIC, patch), current)
+    assert str(refused.value) == (
+        ' "" is invalid: patch: Invalid value: '
+        '"map[binaryData:map[$retainKeys:[b] b:MQ==] data:map[a:1]]": '
+        "cannot convert int64 to string"
+    )

@@ -48,10 +48,6 @@ def test_a_status_is_not_the_whole() -> None:
     assert counted("nodes", {"labels": {"a": "-"}}, of_status=True) == {"labels": 3}
 
 
-def test_what_is_no_metadata() -> None:
-    assert counted("nodes", {"labels": [1]}) == {"labels": 1}
-
-
 @pytest.mark.parametrize(
     ("value", "want"),
     [

@@ -4,19 +4,21 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import pod as pod_strategy
-from berth.cluster.strategies.deployment import DEPLOYMENT
-from berth.cluster.strategies.namespace import NAMESPACE
-from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
-from berth.cluster.strategies.priority_class import PRIORITY_CLASS
-from berth.cluster.strategies.replica_set import REPLICA_SET
-from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
-from berth.cluster.strategies.service import SERVICE
-from berth.cluster.strategies.stateful_set import STATEFUL_SET
 from berth.kube.objects.pod_defaults import pull_policy, qos_class
 from tests.cluster.bodies import complaints, node, pod, stored, workload
+
+DEPLOYMENT = find("apps", "v1", "deployments").strategy
+NAMESPACE = find("", "v1", "namespaces").strategy
+NODE = find("", "v1", "nodes").strategy
+PRIORITY_CLASS = find("scheduling.k8s.io", "v1", "priorityclasses").strategy
+REPLICATION_CONTROLLER = find("", "v1", "replicationcontrollers").strategy
+REPLICA_SET = find("apps", "v1", "replicasets").strategy
+SERVICE = find("", "v1", "services").strategy
+STATEFUL_SET = find("apps", "v1", "statefulsets").strategy
 
 DEFAULT_CONTAINER = {
     "name": "c",
@@ -302,6 +304,7 @@ def test_a_headless_service_stays_headless() -> None:
     ],
 )
 def test_grace_period(spec: Object, status: Object, want: int) -> None:
+    assert POD.graceful_seconds is not None
     assert POD.graceful_seconds({"spec": spec, "status": status}) == want
 
 

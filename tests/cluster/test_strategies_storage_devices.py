@@ -191,7 +191,8 @@ def test_defaults_of_a_storage_class() -> None:
             POD_DISRUPTION_BUDGET,
             {"metadata": META, "spec": {"minAvailable": 1, "maxUnavailable": 0}},
             [
-                'spec: Invalid value: {"minAvailable":1,"maxUnavailable":0}: minAvailable and '
+                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":0,'
+                '"UnhealthyPodEvictionPolicy":null}: minAvailable and '
                 "maxUnavailable cannot be both set"
             ],
             id="a budget that says both",
@@ -218,15 +219,38 @@ def test_complaints(strategy: Strategy, obj: Object, want: list[str]) -> None:
 )
 def test_updates_of_a_volume_claim(change: Object, want: list[str]) -> None:
     old = stored(PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": CLAIM})
+    old["status"] = {"phase": "Bound"}
     new = {"metadata": META, "spec": {**CLAIM, **change}}
-    assert complaints(PERSISTENT_VOLUME_CLAIM, new, old) == want
+    told = complaints(PERSISTENT_VOLUME_CLAIM, new, old)
+    assert [line.partition("\n")[0] for line in told] == want
+
+
+def test_a_claim_grows_once_it_is_bound() -> None:
+    old = stored(PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": CLAIM})
+    new = {"metadata": META, "spec": {**CLAIM, "resources": {"requests": {"storage": "2Gi"}}}}
+    [told] = complaints(PERSISTENT_VOLUME_CLAIM, new, old)
+    assert told == f"{IMMUTABLE}\n" + "\n".join(
+        [
+            "@@ -6,7 +6,7 @@",
+            '  "Resources": {',
+            '   "Limits": null,',
+            '   "Requests": {',
+            '-   "storage": "1Gi"',
+            '+   "storage": "2Gi"',
+            "   }",
+            "  },",
+            '  "VolumeName": "",',
+            "",
+        ]
+    )
 
 
 def test_a_claim_keeps_its_volume() -> None:
     spec = {**CLAIM, "volumeName": "v"}
     old = stored(PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": spec})
     new = {"metadata": META, "spec": {**spec, "volumeName": "w"}}
-    assert complaints(PERSISTENT_VOLUME_CLAIM, new, old) == [IMMUTABLE]
+    [told] = complaints(PERSISTENT_VOLUME_CLAIM, new, old)
+    assert told.partition("\n")[0] == IMMUTABLE
 
 
 def served(group: str, plural: str) -> ResourceType:

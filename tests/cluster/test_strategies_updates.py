@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.schemas import checks
-from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.pod import POD
 from berth.cluster.strategies.pod_update import MUTABLE
-from berth.cluster.strategies.priority_class import PRIORITY_CLASS
-from berth.cluster.strategies.service import SERVICE
 from tests.cluster.bodies import CONTAINER, complaints, pod, stored, workload
+
+DEPLOYMENT = find("apps", "v1", "deployments").strategy
+PRIORITY_CLASS = find("scheduling.k8s.io", "v1", "priorityclasses").strategy
+SERVICE = find("", "v1", "services").strategy
 
 TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
 GATES = [{"name": "a"}, {"name": "b"}]
@@ -86,7 +87,26 @@ GATES = [{"name": "a"}, {"name": "b"}]
     ],
 )
 def test_pod_updates(before: Object, after: Object, want: list[str]) -> None:
-    assert complaints(POD, after, stored(POD, before)) == want
+    told = complaints(POD, after, stored(POD, before))
+    assert [line.partition("\n")[0] for line in told] == want
+
+
+def test_a_refused_update_tells_the_difference() -> None:
+    [told] = complaints(POD, pod(nodeName="b"), stored(POD, pod(nodeName="a")))
+    assert told == f"spec: Forbidden: {MUTABLE}\n" + "\n".join(
+        [
+            "@@ -42,7 +42,7 @@",
+            '  "NodeSelector": null,',
+            '  "ServiceAccountName": "",',
+            '  "AutomountServiceAccountToken": null,',
+            '- "NodeName": "a",',
+            '+ "NodeName": "b",',
+            '  "SecurityContext": {',
+            '   "HostNetwork": false,',
+            '   "HostPID": false,',
+            "",
+        ]
+    )
 
 
 def test_a_deployment_keeps_its_selector() -> None:

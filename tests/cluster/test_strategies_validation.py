@@ -6,16 +6,17 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies.deployment import DEPLOYMENT
-from berth.cluster.strategies.event import EVENT
-from berth.cluster.strategies.namespace import NAMESPACE
-from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
-from berth.cluster.strategies.priority_class import PRIORITY_CLASS
-from berth.cluster.strategies.replica_set import REPLICA_SET
-from berth.cluster.strategies.service import SERVICE
-from berth.cluster.strategies.stateful_set import STATEFUL_SET
 from tests.cluster.bodies import CONTAINER, complaints, node, pod, workload
+
+DEPLOYMENT = find("apps", "v1", "deployments").strategy
+EVENT = find("", "v1", "events").strategy
+NAMESPACE = find("", "v1", "namespaces").strategy
+NODE = find("", "v1", "nodes").strategy
+PRIORITY_CLASS = find("scheduling.k8s.io", "v1", "priorityclasses").strategy
+REPLICA_SET = find("apps", "v1", "replicasets").strategy
+SERVICE = find("", "v1", "services").strategy
+STATEFUL_SET = find("apps", "v1", "statefulsets").strategy
 
 LEASE = find("coordination.k8s.io", "v1", "leases").strategy
 QUANTITIES = (
@@ -90,13 +91,13 @@ NODE_TERMS = (
         ),
         pytest.param(
             resources(requests={"cpu": "1x"}),
-            [f'spec.containers[0].resources.requests.cpu: Invalid value: "1x": {QUANTITIES}'],
+            [f'spec.containers[0].resources.requests[cpu]: Invalid value: "1x": {QUANTITIES}'],
             id="a malformed quantity",
         ),
         pytest.param(
             resources(requests={"memory": "-1"}),
             [
-                "spec.containers[0].resources.requests.memory: "
+                "spec.containers[0].resources.requests[memory]: "
                 'Invalid value: "-1": must be greater than or equal to 0'
             ],
             id="a negative quantity",
@@ -120,9 +121,9 @@ NODE_TERMS = (
         pytest.param(
             resources(limits={"example.com/gpu": "1500m"}),
             [
-                "spec.containers[0].resources.limits.example.com/gpu: "
+                "spec.containers[0].resources.limits[example.com/gpu]: "
                 'Invalid value: "1500m": must be an integer',
-                "spec.containers[0].resources.requests.example.com/gpu: "
+                "spec.containers[0].resources.requests[example.com/gpu]: "
                 'Invalid value: "1500m": must be an integer',
             ],
             id="half a device",
@@ -130,7 +131,7 @@ NODE_TERMS = (
         pytest.param(
             resources(requests={"pods": "1"}),
             [
-                "spec.containers[0].resources.requests.pods: "
+                "spec.containers[0].resources.requests[pods]: "
                 'Invalid value: "pods": must be a standard resource for containers'
             ],
             id="a resource of nodes only",
@@ -227,7 +228,7 @@ NODE_TERMS = (
         ),
         pytest.param(
             pod(schedulingGates=[{"name": "a"}, {"name": "a"}]),
-            ['spec.schedulingGates[1].name: Duplicate value: "a"'],
+            ['spec.schedulingGates[1]: Duplicate value: "a"'],
             id="the same gate twice",
         ),
     ],
@@ -320,7 +321,7 @@ def test_templates_always_restart() -> None:
         pytest.param(
             node(taints=[{"key": "k", "effect": "NoWay"}]),
             [
-                'spec.taints[0].effect: Unsupported value: "NoWay": '
+                'metadata.taints[0].effect: Unsupported value: "NoWay": '
                 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
             ],
             id="an unknown effect",
@@ -328,7 +329,8 @@ def test_templates_always_restart() -> None:
         pytest.param(
             node(taints=[{"key": "k", "effect": "NoSchedule", "value": v} for v in "ab"]),
             [
-                'spec.taints[1]: Duplicate value: {"key":"k","value":"b","effect":"NoSchedule"}: '
+                'metadata.taints[1]: Duplicate value: {"Key":"k","Value":"b","Effect":"NoSchedule",'
+                '"TimeAdded":null}: '
                 "taints must be unique by key and effect pair"
             ],
             id="the same taint twice",
@@ -340,7 +342,7 @@ def test_nodes(obj: Object, want: list[str]) -> None:
 
 
 def test_a_status_of_nonsense_is_refused_too() -> None:
-    errors = NODE.validate_status({"status": {"allocatable": {"memory": "-1"}}}, None)
+    errors = NODE.validate_status({"status": {"allocatable": {"memory": "-1"}}}, {})
     assert [f"{error.field}: {error.message}" for error in errors] == [
         'status.allocatable.memory: Invalid value: "-1": must be greater than or equal to 0'
     ]
@@ -366,19 +368,20 @@ def test_other_kinds(strategy: Strategy, obj: Object, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "want"),
+    ("strategy", "claims", "want"),
     [
-        pytest.param(STATEFUL_SET, [], id="which come with each pod of a StatefulSet"),
+        pytest.param(STATEFUL_SET, ["data"], [], id="which come with each pod of a StatefulSet"),
         pytest.param(
             DEPLOYMENT,
+            [],
             ['spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'],
             id="which no pod of a Deployment has",
         ),
     ],
 )
-def test_mounts_of_claim_templates(strategy: Strategy, want: list[str]) -> None:
+def test_mounts_of_claim_templates(strategy: Strategy, claims: list[str], want: list[str]) -> None:
     asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    body = workload(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": asked}])
+    body = workload(volumeClaimTemplates=[{"metadata": {"name": c}, "spec": asked} for c in claims])
     mount = {"name": "data", "mountPath": "/var/lib/data"}
     body["spec"]["template"]["spec"]["containers"] = [{**CONTAINER, "volumeMounts": [mount]}]
     assert complaints(strategy, body) == want

@@ -141,7 +141,7 @@ PARSERS: Final = (
     ),
     Parser(
         "quantities of the API",
-        lambda text: quantities.validate_capacity({"cpu": str(text), str(text): "1"}, "x"),
+        lambda text: [*quantities.amounts({"cpu": str(text), str(text): "1"}, "x")],
         ("500m",),
         _REPEATED,
     ),

@@ -71,5 +71,7 @@ async def test_groups_that_wait(caplog: pytest.LogCaptureFixture) -> None:
             "backoff": 0,
             "unschedulable": 0,
             "gated": 2,
+            "incomplete": 0,
+            "pending": 0,
         }
     ]

@@ -1,6 +1,7 @@
 """Objects that a cluster has before anyone creates anything."""
 
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import ip_address
 
 from berth.cluster import flow_control
@@ -10,7 +11,7 @@ from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.presence import complete
-from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
+from berth.cluster.strategies.constraint_table import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
 from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
 from berth.cluster.writes.admission.service_allocation import ADDRESSES
@@ -26,8 +27,9 @@ FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-BOOTSTRAP = WriteContext(ADMIN, "berth")
 API_SERVER = WriteContext(ADMIN, "kube-apiserver")
+"""Whose objects they are: the API server's, which makes them when it starts."""
+FLOW_PRODUCER = WriteContext(ADMIN, flow_control.PRODUCER)
 
 
 async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
@@ -37,8 +39,9 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
     """
     for resource, obj in (*bootstrap_objects(), *more):
         complete(resource.schema, obj)
+        context = FLOW_PRODUCER if resource.group == FLOW_CONTROL else API_SERVER
         try:
-            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, BOOTSTRAP)
+            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, context)
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise
@@ -70,7 +73,15 @@ async def publish(writes: Writes, address: str, port: int, *, now: str) -> None:
         (find("", "v1", "endpoints"), whole),
         (find("discovery.k8s.io", "v1", "endpointslices"), sliced),
     ):
-        await writes.apply(resource, "default", "kubernetes", obj, API_SERVER, force=True)
+        wanted = {key: value for key, value in obj.items() if key != "metadata"}
+        complete(resource.schema, obj)
+        try:
+            await writes.create(resource, "default", obj, API_SERVER)
+        except StatusError as exc:
+            if exc.reason != "AlreadyExists":
+                raise
+            change = partial(_with, wanted)
+            await writes.update(resource, "default", "kubernetes", change, API_SERVER)
     if not writes.get(SERVICE_CIDRS, "", "kubernetes").decode().get("status"):
         ready = {
             "apiVersion": SERVICE_CIDRS.group_version,
@@ -91,6 +102,10 @@ async def publish(writes: Writes, address: str, port: int, *, now: str) -> None:
         await writes.apply(
             SERVICE_CIDRS, "", "kubernetes", ready, API_SERVER, force=True, subresource="status"
         )
+
+
+def _with(wanted: Object, current: Object) -> Object:
+    return current | wanted
 
 
 def default_storage_class() -> tuple[ResourceType, Object]:
@@ -171,6 +186,7 @@ def _kubernetes_service() -> Object:
         },
         "spec": {
             "clusterIP": KUBERNETES_IP,
+            "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
         },
     }

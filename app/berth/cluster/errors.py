@@ -143,13 +143,23 @@ REGISTRY = {
 
 
 def invalid_object(
-    resource: ResourceType, namespace: str, name: str, wanted: str, found: str
+    resource: ResourceType,
+    namespace: str,
+    name: str,
+    wanted: str,
+    found: str,
+    *,
+    dry_run: bool = False,
 ) -> str:
-    """Why a conflict: what a PUT means is another object; *found* is the uid that there is."""
+    """Why a conflict: what a PUT means is another object; *found* is the uid that there is.
+
+    A dry run is refused before the storage puts its prefix in front of the key.
+    """
     place = REGISTRY.get(resource.plural, resource.plural)
     if resource.structural is not None:
         place = f"{resource.group}/{place}"
-    key = "/".join(filter(None, ("/registry", place, namespace, name)))
+    prefix = "" if dry_run else "/registry"
+    key = f"{prefix}/{'/'.join(filter(None, (place, namespace, name)))}"
     return (
         f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: {uid_mismatch(wanted, found)}"

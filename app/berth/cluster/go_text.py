@@ -19,6 +19,13 @@ def plus_v(value: Any) -> str:
     return str(value)
 
 
+def as_go_escapes(json_text: str) -> str:
+    """Return JSON as ``encoding/json`` writes it: what HTML could take for its own is escaped."""
+    for char in "<>&\u2028\u2029":
+        json_text = json_text.replace(char, f"\\u{ord(char):04x}")
+    return json_text
+
+
 def not_unmarshalled(value: Any, wanted: str) -> str:
     """Return what Go says of JSON that is no *wanted* type."""
     kinds = {bool: "bool", int: "number", float: "number", str: "string", dict: "object"}
@@ -49,12 +56,24 @@ _BOUNDS: Final = (
 )
 
 
-def time_error(text: str) -> str:
-    """Return what Go says of a text that is no time of RFC 3339."""
-    layout = "".join(part for part, _ in _LAYOUT)
+_MICRO_LAYOUT: Final = (
+    *_LAYOUT[:-2],
+    ("05", re.compile(r"\d\d", re.ASCII)),
+    (".000000", re.compile(r"[.,]\d{6}", re.ASCII)),
+    _LAYOUT[-1],
+)
+
+
+def time_error(text: str, *, is_micro: bool = False) -> str:
+    """Return what Go says of a text that is no time of RFC 3339.
+
+    With *is_micro* it must have six digits of a second.
+    """
+    parts_of_layout = _MICRO_LAYOUT if is_micro else _LAYOUT
+    layout = "".join(part for part, _ in parts_of_layout)
     said = f"parsing time {json.dumps(text, ensure_ascii=False)} as {json.dumps(layout)}"
     rest, parts = text, {}
-    for part, pattern in _LAYOUT:
+    for part, pattern in parts_of_layout:
         match = pattern.match(rest)
         if match is None:
             left = json.dumps(rest, ensure_ascii=False)

@@ -46,7 +46,7 @@ def completing(
         except msgspec.ValidationError:
             obj = msgspec.json.decode(body)
         if misfit := checks.misfit(schema, obj):
-            raise ValueError(misfit.json)
+            raise ValueError(misfit)
         complete(schema, obj)
         return decode(msgspec.json.encode(obj))
 

@@ -4,7 +4,7 @@ The server's generic code (routing, storage, watch, patch) asks only this; it kn
 name. The kinds are in :mod:`berth.cluster.kinds`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,16 @@ from berth.kube.field_errors import FieldError
 
 Object = dict[str, Any]
 """A Kubernetes object as JSON gives it."""
+
+
+def section(obj: Object, *path: str) -> Object:
+    """Return the object at *path* below *obj*, made where it is missing or null."""
+    for key in path:
+        child = obj.get(key)
+        if child is None:
+            child = obj[key] = {}
+        obj = child
+    return obj
 
 
 def no_default(_obj: Object) -> None:
@@ -55,8 +65,9 @@ class Strategy:
     """Metadata that a write to the status does not change either."""
     keeps_status_on_create: bool = False
     """Nodes and leases: kubelets send the whole object at once."""
-    graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
-    """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
+    graceful_seconds: Callable[[Object], int] | None = None
+    """How long a deleted object of this kind lives on by itself (pods: 30); 0: gone at once. None:
+    those of this kind are not asked."""
     held_by: tuple[str, ...] = ()
     """Finalizers that a deleted object gets: of those who clean up after it."""
     deleting: Callable[[Object], None] = no_default
@@ -134,6 +145,9 @@ class ResourceType:
     """By name, those that are served."""
     scale_paths: ScalePaths | None = None
     """Where the ``scale`` of a custom resource is; of others, in ``spec`` and ``status``."""
+    versioned_annotations: tuple[str, ...] = ()
+    """Annotations that are fields of the API server's own type: they belong to the whole object in
+    its version, and its metadata alone does not have them."""
     garbage_collected: bool = True
     """Whether its objects own others and are owned. Events come and go too fast for that."""
     default_propagation: str = "Background"
@@ -152,6 +166,8 @@ class ResourceType:
     selects_by_map: bool = False
     """``spec.selector`` is a map of labels, as it was before there were label selectors."""
     strategy: Strategy = field(default_factory=Strategy)
+    row_order: Callable[[Object], Any] | None = None
+    """What the rows of a list's table are sorted by. None: as the list, by namespace and name."""
     columns: tuple[Column, ...] = ()
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """Beyond ``metadata.name`` and ``metadata.namespace``: field label to value, "" when unset."""
@@ -160,6 +176,9 @@ class ResourceType:
     them the rest. None: they are given all of it."""
     storage: str = ""
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
+    warnings: Callable[[Object, Object | None], Iterable[str]] | None = None
+    """Called with what is written and what that replaces, when both are found valid: what is odd
+    about it. None: nothing ever is."""
     deprecation: str = ""
     """What every answer about it warns of; empty: it is not deprecated."""
     storage_version: str = ""

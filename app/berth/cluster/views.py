@@ -52,12 +52,17 @@ def as_partial(resource: ResourceType, stored: Stored, group_version: str) -> by
 
 
 def metadata_json(resource: ResourceType, stored: Stored) -> bytes:
-    """Return the JSON of the metadata alone."""
-    if resource.from_storage is same:
-        if stored.metadata_end:
-            return stored.body[len(METADATA) : stored.metadata_end]
-        return bytes(_decode_metadata(stored.body).metadata)
-    return msgspec.json.encode(_body(resource, stored)["metadata"])
+    """Return the JSON of the metadata alone, as it is whatever the version."""
+    if stored.metadata_end:
+        said = stored.body[len(METADATA) : stored.metadata_end]
+    else:
+        said = bytes(_decode_metadata(stored.body).metadata)
+    if not resource.versioned_annotations:
+        return said
+    metadata = msgspec.json.decode(said)
+    annotations = metadata.pop("annotations", {})
+    kept = {k: v for k, v in annotations.items() if k not in resource.versioned_annotations}
+    return msgspec.json.encode({**metadata, "annotations": kept} if kept else metadata)
 
 
 def type_of(resource: ResourceType) -> Object:

@@ -209,9 +209,9 @@ class WaitingGroups:
             return False
         group = self._listers.pod_groups.get(key.namespace, key.name)
         state = self._pod_groups.get(key)
-        if group is None or group.min_count is None or state is None:
+        if group is None or state is None:
             return False
-        return state.all_pods_count >= group.min_count
+        return state.all_pods_count >= (group.min_count or 1)
 
 
 class PodHandler:
@@ -276,9 +276,9 @@ class PodHandler:
                 self._notice_foreign_bind(new)
             self._cache.add_pod(PodInfo(new))
             if self._is_ours(old):
-                self._queue.delete(old)
                 if self._groups is not None:
                     self._groups.forget(old)
+                self._queue.delete(old)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
@@ -322,9 +322,9 @@ class PodHandler:
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
             self._timer.took(_ASSIGNED_POD_DELETE, started)
         elif self._is_ours(pod):
-            self._queue.delete(pod)
             if self._groups is not None:
                 self._groups.forget(pod)
+            self._queue.delete(pod)
             if self._cache.is_assumed(pod.metadata.uid):
                 self._give_up_assumed(pod)
             elif pod.status.nominated_node_name:

@@ -28,7 +28,7 @@ would evict more pods elsewhere, as one of kube-scheduler's does.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -36,7 +36,7 @@ import msgspec
 from berth.kube.client.errors import ApiError, log_failure
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.runtime.clock import Clock
 from berth.scheduler.binding import Bindings
 from berth.scheduler.framework.pod_info import PodInfo
@@ -46,7 +46,7 @@ from berth.scheduler.framework.preemption.candidate import (
     Candidate,
 )
 from berth.scheduler.journal import NO_JOURNAL, Journal
-from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.metrics.scheduler_metrics import Preemptor, SchedulerMetrics
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import Reporter
 
@@ -100,7 +100,7 @@ class PendingPreemption(msgspec.Struct, eq=False):
         return self.preemptor.uid if self.group is None else self.group.metadata.uid
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Preemptor:
         """What the preemptor is, in words of events and conditions."""
         return "pod" if self.group is None else "podgroup"
 
@@ -126,8 +126,13 @@ class Preemptions:
         metrics: SchedulerMetrics,
         clock: Clock,
         journal: Journal = NO_JOURNAL,
+        is_evicted_as_a_whole: Callable[[GroupKey], bool] = lambda _group: False,
     ) -> None:
-        """*pods* is the informer's store, by namespace/name: what the API says now."""
+        """*pods* is the informer's store, by namespace/name: what the API says now.
+
+        *is_evicted_as_a_whole* says of a group whether its pods are evicted together only.
+        """
+        self._is_evicted_as_a_whole = is_evicted_as_a_whole
         self._pods = pods
         self._bindings = bindings
         self._reporter = reporter
@@ -153,6 +158,13 @@ class Preemptions:
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
             self._metrics.victims_chosen(len(chosen.victims))
+            groups = {group_of(victim.pod) for victim in chosen.victims}
+            self._metrics.group_preemption.chosen(
+                "pod",
+                victims=len(chosen.victims),
+                groups=sum(1 for each in groups if each and self._is_evicted_as_a_whole(each)),
+                pdb_violations=chosen.pdb_violations,
+            )
             self._begin(PendingPreemption(preemptor, profile, chosen.node, staying))
 
     def prepare_group_async(
@@ -166,7 +178,6 @@ class Preemptions:
         """Do the same for the *waiting* pods of *group*, which preempt as one (spec G9.6)."""
         staying = tuple(v for v in victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
-            self._metrics.victims_chosen(len(victims))
             pods = tuple(waiting)
             self._begin(
                 PendingPreemption(pods[0], profile, CLUSTER, staying, group=group, waiting=pods)
@@ -275,6 +286,9 @@ class Preemptions:
                 self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
+            self._metrics.group_preemption.executed(
+                pending.kind, "error" if left else "success", seconds=seconds
+            )
             if left:
                 self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
             pending.is_carried_out = True

@@ -33,6 +33,7 @@ from berth.scheduler.framework.status import Status
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.pod_group.cycle import PodGroupCycle
+from berth.scheduler.pod_group.entity_cycle import PodGroupEntityCycle
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.profile.waiting_pod import WaitingPod
@@ -81,7 +82,10 @@ class Scheduler(SchedulingSteps):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._pod_group_cycle = PodGroupCycle(self, self.groups) if self.groups else None
+        self._pod_group_cycle: PodGroupCycle | None = None
+        if self.groups is not None:
+            cycle = PodGroupEntityCycle if self.groups.are_entities else PodGroupCycle
+            self._pod_group_cycle = cycle(self, self.groups)
 
     async def run(self) -> None:
         """Schedule for ever. Every few attempts other tasks have their turn, such as watches."""

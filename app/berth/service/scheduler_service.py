@@ -263,6 +263,10 @@ class SchedulerService:
             self.registry.register(RecordingCollector(self._recording))
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
+            if self.scheduler.groups is not None and self.scheduler.groups.are_entities:
+                self.registry.register(self.metrics.group_preemption)
+                if self.scheduler.groups.is_topology_aware:
+                    self.registry.register(self.metrics.placements)
         if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled:
             self.registry.register(self.metrics.async_calls)
         register_process(self.registry, effective=self.version, gates=self.gates)

@@ -13,12 +13,19 @@ import numpy as np
 
 from berth.scheduler.framework.cached_rows import UNKNOWN
 from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import FilterRunner
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.framework.preemption.candidate import Candidates, Preemption, costs_of
+from berth.scheduler.framework.preemption.candidate import (
+    Candidate,
+    Candidates,
+    Preemption,
+    costs_of,
+)
 from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
+from berth.scheduler.framework.preemption.victim_units import VictimUnits
 from berth.scheduler.framework.status import Status
 from berth.scheduler.framework.verdict import Mask, Rows
 from berth_plugins.default_preemption.cached_selections import (
@@ -28,6 +35,7 @@ from berth_plugins.default_preemption.cached_selections import (
     Selected,
 )
 from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
+from berth_plugins.default_preemption.unit_selection import UnitSelection
 
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
 FEWEST: Final = 32
@@ -45,11 +53,16 @@ class DryRun(msgspec.Struct, frozen=True):
     budgets: DisruptionBudgets
     known: KnownPreemptors | None = None
     """What is known of preemptors of the same template; None: all nodes are asked about."""
+    units: VictimUnits | None = None
+    """What is evicted together; None: every pod alone."""
 
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
         known = self._known_selections()
         has_victims = self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority
+        of_groups = None if self.units is None else self._unit_selection(self.units)
+        rows_of_groups = self.nodes.no_rows() if of_groups is None else of_groups.rows()
+        has_victims |= rows_of_groups
         in_view = rows[: 2 * max(num_candidates, FEWEST)]  # mostly enough
         asked = found = 0
         while True:
@@ -66,7 +79,11 @@ class DryRun(msgspec.Struct, frozen=True):
                 break
             unknown = rows[has_victims[rows] & (known.outcomes[rows] == UNKNOWN)]
             some = unknown[: _batch_size(num_unknown, have=found, tried=asked)]
-            selected = self.select_victims_on_nodes(some)
+            selected = (
+                self.select_victims_on_nodes(some)
+                if of_groups is None
+                else self._select_units(some, of_groups, rows_of_groups[some])
+            )
             known.learn(some, selected)
             asked, found = asked + len(some), found + len(selected.candidates)
         at, breaks_budget = at[:enough], breaks_budget[:enough]
@@ -75,12 +92,36 @@ class DryRun(msgspec.Struct, frozen=True):
         rejected = known.rejected(rows[:tried], outcomes[:tried], absent=NOT_HELPFUL)
         return Preemption(known.candidates(rows[at]), rejected)
 
+    def _unit_selection(self, units: VictimUnits) -> UnitSelection:
+        return UnitSelection(self.pod, self.nodes, self.state, self.filters, self.budgets, units)
+
+    def _select_units(self, rows: Rows, of_groups: UnitSelection, have_groups: Mask) -> Selected:
+        """Do the same as :meth:`select_victims_on_nodes`, nodes with pods of groups one by one."""
+        if not have_groups.any():
+            return self.select_victims_on_nodes(rows)
+        statuses, found = Diagnosis(len(rows)), list[Candidate]()
+        plain = np.flatnonzero(~have_groups)
+        if len(plain):
+            selected = self.select_victims_on_nodes(rows[plain])
+            found += selected.candidates
+            for i, place in enumerate(plain.tolist()):
+                if (status := selected.statuses.status_of(i)) is not None:
+                    statuses.statuses[place] = status
+        for place in np.flatnonzero(have_groups).tolist():
+            answer = of_groups.select_victims_on_node(int(rows[place]))
+            if isinstance(answer, Candidate):
+                found.append(answer)
+            else:
+                statuses.statuses[place] = answer
+        return Selected(Candidates.of(found), statuses, {})
+
     def _known_selections(self) -> CachedSelections:
         """Return what is known of rows as they are."""
-        row_by_row = self.filters.row_by_row(self.pod, self.nodes) if self.known else None
-        if self.known is None or row_by_row is None:
+        known = self.known if self.units is None else None  # units are on many rows
+        row_by_row = self.filters.row_by_row(self.pod, self.nodes) if known else None
+        if known is None or row_by_row is None:
             return CachedSelections(self.nodes, self.budgets)
-        return self.known.of(self.pod, self.nodes, self.budgets, row_by_row)
+        return known.of(self.pod, self.nodes, self.budgets, row_by_row)
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:
         """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.

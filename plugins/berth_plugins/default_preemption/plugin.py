@@ -23,11 +23,15 @@ from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterRunner,
     PluginArgs,
+    PodGroupAttempt,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
 from berth.scheduler.framework.preemption.disruption_budgets import (
@@ -35,12 +39,15 @@ from berth.scheduler.framework.preemption.disruption_budgets import (
     DisruptionBudgets,
 )
 from berth.scheduler.framework.preemption.select_candidate import select_candidate
+from berth.scheduler.framework.preemption.victim_units import VictimUnits
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.framework.verdict import Rows
 from berth_plugins.default_preemption.cached_selections import KnownPreemptors
 from berth_plugins.default_preemption.dry_run import DryRun
+from berth_plugins.default_preemption.pod_group import PodGroupPreemption
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
+GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 WORKLOAD_AWARE: Final = "WorkloadAwarePreemption"
 STILL_EVICTING: Final = GatedUntilTold.unresolvable(
@@ -77,7 +84,9 @@ TELLS_PLACEMENT: Final = Behaviour(
 )
 
 
-class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+class DefaultPreemption(
+    PostFilterPlugin, PodGroupPostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions
+):
     """Nominates a pod to the node where evictions make room for it at the least cost (spec §6).
 
     While its victims are being evicted the pod is kept out of the queue.
@@ -104,6 +113,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         )
         self._ranked_pods = RankedPods()
         self._known = KnownPreemptors()
+        self._of_groups = PodGroupPreemption(handle, self._budgets)
+        self._units: VictimUnits | None = None
+        if GENERIC_WORKLOAD in handle.features and GROUPS_AS_ENTITIES in handle.features:
+            self._units = self._of_groups.units
 
     def post_filter(
         self,
@@ -127,7 +140,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         )
         if not is_eligible:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
-        dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets, self._known)
+        dry_run = DryRun(
+            pod,
+            nodes,
+            state,
+            filters,
+            self._ranked_pods,
+            self._budgets,
+            self._known,
+            self._units if len(self._handle.pod_groups) else None,
+        )
         rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
         preemption = dry_run.dry_run_preemption(
             rows, num_candidates=self._num_candidates(len(rows))
@@ -145,12 +167,17 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         status = Status.unschedulable(f"preemption: {preemption.rejected.message()}")
         return PostFilterResult(status, nominated_node="", preemption=preemption)
 
+    async def pod_group_post_filter(
+        self, group: PodGroup, attempt: PodGroupAttempt
+    ) -> PodGroupPostFilterResult:
+        return await self._of_groups.run(group, attempt)
+
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
         features = self._handle.features
         if group_of(pod) is None:
             return ""
-        if TOPOLOGY_AWARE in features:
+        if TOPOLOGY_AWARE in features and GROUPS_AS_ENTITIES not in features:
             group = self._group_of(pod)
             if group is None:
                 return "pod group for pod not found"

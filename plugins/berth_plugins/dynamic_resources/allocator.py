@@ -12,6 +12,7 @@ from berth.kube.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.candidates import Candidate, Position, Wanted
 from berth_plugins.dynamic_resources.capacity import Consumed, share_of
+from berth_plugins.dynamic_resources.compatibility_groups import CompatibilityGroups
 from berth_plugins.dynamic_resources.constraints import (
     Constraint,
     Typed,
@@ -106,7 +107,8 @@ class _Search:
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._num_shares: Counter[DeviceId] = Counter()
         """How many shares of each device are picked."""
-        self._counters = SetAside(in_use, has_groups=features.compatibility_groups)
+        groups = CompatibilityGroups(in_use) if features.compatibility_groups else None
+        self._counters = SetAside(in_use, groups)
         self._derived: dict[tuple[int, DeviceId, str], DeviceAttribute] = {}
         """By address of the request, device and name."""
         self._picks: list[list[Pick]] = [[] for _ in claims]
@@ -152,21 +154,21 @@ class _Search:
                     f"claim {claim.key}, request {request.short_name}: asks for all devices, but"
                     f" resource pool {pool.id} is currently {state}"
                 )
-            for found in pool.devices:
+            for device in pool.devices:
                 self._check_time()
-                if self._selects(request, found) and self._is_meant(request, found):
-                    wanted.all_of.append(Candidate(pool, found))
+                if self._selects(request, device) and self._is_meant(request, device):
+                    wanted.all_of.append(Candidate(pool, device))
         wanted.count = len(wanted.all_of)
         return wanted
 
-    def _is_meant(self, request: Request, found: PoolDevice) -> bool:
+    def _is_meant(self, request: Request, device: PoolDevice) -> bool:
         """Whether a request for all devices means one that it selects: one with capacity enough.
 
         In 1.37 whoever has shares of it does not matter for that, and the request fails later if
         nothing is left (kubernetes/kubernetes#140769).
         """
-        taken = {} if self._features.searches_exactly else self._taken(found.id)
-        return self._share(request, found, taken) is not None
+        taken = {} if self._features.searches_exactly else self._taken(device.id)
+        return self._share(request, device, taken) is not None
 
     # The search: claims, their requests, alternatives, devices.
 
@@ -236,9 +238,9 @@ class _Search:
             elif usable.devices:
                 self._check_time()
                 if needed is None or usable.have_value(*needed) or pool.id in picked_from:
-                    for d, found in usable.devices:
+                    for d, device in usable.devices:
                         if d >= next_device:
-                            yield Position(p, d), Candidate(pool, found)
+                            yield Position(p, d), Candidate(pool, device)
                 elif usable.counting and not self._features.searches_exactly:
                     # QUIRK of 1.36: each is refused, but what it takes is set aside (see _take).
                     self._counters.put_off(pool, usable.counting)
@@ -265,21 +267,21 @@ class _Search:
         if pool.differs_by_node or len(self._working_pools) == 1:
             return  # it depends on the node; it is searched again only when it has changed
         request, devices, counting = wanted.request, [], []
-        for d, found in enumerate(pool.devices):
-            if not request.has_admin_access and self._is_taken(found.id):
+        for d, device in enumerate(pool.devices):
+            if not request.has_admin_access and self._is_taken(device.id):
                 continue
-            if found.device.consumes_counters and not self._features.partitionable_devices:
+            if device.device.consumes_counters and not self._features.partitionable_devices:
                 continue
-            selected = self._selected.get((id(request), found.id))
-            if selected is None or found.id in self._num_shares:
+            selected = self._selected.get((id(request), device.id))
+            if selected is None or device.id in self._num_shares:
                 return
-            if not selected or self._share(request, found, self._taken(found.id)) is None:
+            if not selected or self._share(request, device, self._taken(device.id)) is None:
                 continue
-            if self._counts(found):
-                if not self._counters.could_take(pool, found):
+            if self._counts(device):
+                if not self._counters.could_take(pool, device):
                     continue
-                counting.append(found)
-            devices.append((d, found))
+                counting.append(device)
+            devices.append((d, device))
         self._known.note(wanted.asked, UsableDevices(pool, devices, counting))
 
     def _count_devices(self) -> None:
@@ -311,18 +313,18 @@ class _Search:
         """Yield those that may serve one of the alternatives."""
         by_pool = [self._known.by_pool(wanted.asked) for wanted in choice]
         for pool in self._working_pools:
-            known = [each.get(pool.id) for each in by_pool]
-            usable = [each for each in known if each is not None and each.pool is pool]
+            known = [usable_of.get(pool.id) for usable_of in by_pool]
+            usable = [devices for devices in known if devices is not None and devices.pool is pool]
             if len(usable) < len(known):
                 yield from pool.devices
             else:
-                found = dict.fromkeys(found for each in usable for _, found in each.devices)
-                yield from found
+                devices_by_pool = (device for devices in usable for _, device in devices.devices)
+                yield from dict.fromkeys(devices_by_pool)
 
     def _demand(self, choice: Sequence[Wanted]) -> Demand:
         """Return what a request needs at least; devices that others share serve every request."""
         count = min(wanted.count for wanted in choice)
-        found = set()
+        devices = set()
         for device in self._devices_of(choice):
             self._check_time()
             if not any(self._may_serve(wanted.request, device) for wanted in choice):
@@ -330,14 +332,14 @@ class _Search:
             if self._is_shared(device.device):
                 count -= 1
             else:
-                found.add(device.id)
-        return Demand(max(count, 0), frozenset(found))
+                devices.add(device.id)
+        return Demand(max(count, 0), frozenset(devices))
 
-    def _may_serve(self, request: Request, found: PoolDevice) -> bool:
+    def _may_serve(self, request: Request, device: PoolDevice) -> bool:
         return (
-            not self._is_taken(found.id)
-            and self._selects(request, found)
-            and not self._is_tainted(request, found)
+            not self._is_taken(device.id)
+            and self._selects(request, device)
+            and not self._is_tainted(request, device)
         )
 
     def _check_time(self) -> None:
@@ -356,11 +358,11 @@ class _Search:
 
     # One device.
 
-    def _is_eligible(self, c: int, request: Request, found: PoolDevice) -> bool:
+    def _is_eligible(self, c: int, request: Request, device: PoolDevice) -> bool:
         return (
-            self._is_free(c, request, found.id)
-            and self._selects(request, found)
-            and self._share(request, found, self._taken(found.id)) is not None
+            self._is_free(c, request, device.id)
+            and self._selects(request, device)
+            and self._share(request, device, self._taken(device.id)) is not None
         )
 
     def _is_free(self, c: int, request: Request, id_: DeviceId) -> bool:
@@ -369,31 +371,33 @@ class _Search:
             return c not in self._holders[id_]
         return not self._is_taken(id_) and not self._holders[id_]
 
-    def _selects(self, request: Request, found: PoolDevice) -> bool:
-        key = (id(request), found.id)
+    def _selects(self, request: Request, device: PoolDevice) -> bool:
+        key = (id(request), device.id)
         answer = self._selected.get(key)
         if answer is None:
             answer = (
-                self._is_supported(found)
-                and request.selects(found, self._check_time)
-                and found.is_for(self._node)
+                self._is_supported(device)
+                and request.selects(device, self._check_time)
+                and device.is_for(self._node)
             )
             self._selected[key] = answer
         return answer
 
-    def _is_supported(self, found: PoolDevice) -> bool:
+    def _is_supported(self, pool_device: PoolDevice) -> bool:
         """Whether devices like this one are given to anybody with the feature gates that are on."""
         features = self._features
-        if found.device.binding_conditions and not features.binding_conditions:
+        if pool_device.device.binding_conditions and not features.binding_conditions:
             return False
-        if found.groups and features.needs_gates and not features.compatibility_groups:
+        if pool_device.groups and features.groups_need_gate and not features.compatibility_groups:
             return False
-        return features.partitionable_devices or not found.slice.spec.per_device_node_selection
+        return (
+            features.partitionable_devices or not pool_device.slice.spec.per_device_node_selection
+        )
 
-    def _may_skip_operations(self, found: PoolDevice) -> bool:
+    def _may_skip_operations(self, pool_device: PoolDevice) -> bool:
         """Whether nobody has to skip anything for the device, or the node's kubelet can."""
         features = self._features
-        if not found.slice.spec.skip_node_operations or not features.needs_gates:
+        if not pool_device.slice.spec.skip_node_operations or not features.skipping_needs_gate:
             return True
         declared = self._node.status.declared_features
         return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
@@ -415,9 +419,11 @@ class _Search:
             return taken
         return {name: taken.get(name, 0) + more.get(name, 0) for name in taken.keys() | more.keys()}
 
-    def _share(self, request: Request, found: PoolDevice, taken: Consumed) -> Quantities | None:
+    def _share(
+        self, request: Request, pool_device: PoolDevice, taken: Consumed
+    ) -> Quantities | None:
         """Return what the request would get of the device's capacity, None if that is not left."""
-        device = found.device
+        device = pool_device.device
         if not self._features.consumable_capacity:
             return {}
         capacity = request.written.capacity
@@ -435,29 +441,29 @@ class _Search:
         stay so, for the rest of the search on this node, when it then turns out to be tainted or
         against a constraint, and also when a device that others share is put back.
         """
-        found = candidate.found
-        id_, device = found.id, found.device
+        pool_device = candidate.found
+        id_, device = pool_device.id, pool_device.device
         is_shared = self._is_shared(device)
         if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
             return None
         if device.consumes_counters and not self._features.partitionable_devices:
             return None
-        if not self._may_skip_operations(found):
+        if not self._may_skip_operations(pool_device):
             return None
-        counts = self._counts(found)
-        if counts and not self._counters.take(candidate.pool, found):
+        counts = self._counts(pool_device)
+        if counts and not self._counters.take(candidate.pool, pool_device):
             return None
         is_exact = self._features.searches_exactly
-        share = self._granted(c, request, found, must=must)
+        share = self._granted(c, request, pool_device, must=must)
         if share is None:
             if counts and is_exact:
-                self._counters.put_back(candidate.pool, found)
+                self._counters.put_back(candidate.pool, pool_device)
             return None
         if is_shared:
             self._consume(id_, share, 1)
         else:
             self._holders[id_].add(c)
-        self._picks[c].append(Pick(request, found, share if is_shared else None))
+        self._picks[c].append(Pick(request, pool_device, share if is_shared else None))
 
         def undo() -> None:
             self._picks[c].pop()
@@ -467,34 +473,36 @@ class _Search:
             else:
                 self._holders[id_].discard(c)
             if counts and (is_exact or not is_shared):
-                self._counters.put_back(candidate.pool, found)
+                self._counters.put_back(candidate.pool, pool_device)
 
         return undo
 
     def _granted(
-        self, c: int, request: Request, found: PoolDevice, *, must: bool
+        self, c: int, request: Request, pool_device: PoolDevice, *, must: bool
     ) -> Quantities | None:
         """Add the device to the claim's constraints; return what is had of its capacity.
 
         None, and nothing changes, if something is against it.
         """
-        if self._is_tainted(request, found) or not self._satisfies(c, request, found, must=must):
+        if self._is_tainted(request, pool_device) or not self._satisfies(
+            c, request, pool_device, must=must
+        ):
             return None
-        share = self._share(request, found, self._taken(found.id))
+        share = self._share(request, pool_device, self._taken(pool_device.id))
         if share is None:  # only in mode All; else it was asked before
             self._release(c, request)
         return share
 
-    def _is_tainted(self, request: Request, found: PoolDevice) -> bool:
-        tolerations, taints = request.written.tolerations, found.device.taints
+    def _is_tainted(self, request: Request, pool_device: PoolDevice) -> bool:
+        tolerations, taints = request.written.tolerations, pool_device.device.taints
         if not taints or not self._features.device_taints:
             return False
         return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
-    def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
+    def _satisfies(self, c: int, request: Request, pool_device: PoolDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints, to all or to none."""
         constraints = self._constraints[c]
-        attributes = partial(self._attribute, request, found)
+        attributes = partial(self._attribute, request, pool_device)
         for i, constraint in enumerate(constraints):
             if constraint.add(request.name, attributes):
                 continue
@@ -504,20 +512,22 @@ class _Search:
                 # A claim that wants all devices and constrains them makes no sense.
                 raise AllocationError(
                     f"claim {self._claims[c].key}, request {request.short_name}: cannot add device"
-                    f" {found.id} because a claim constraint would not be satisfied"
+                    f" {pool_device.id} because a claim constraint would not be satisfied"
                 )
             return False
         return True
 
-    def _attribute(self, request: Request, found: PoolDevice, name: str) -> DeviceAttribute | None:
+    def _attribute(
+        self, request: Request, pool_device: PoolDevice, name: str
+    ) -> DeviceAttribute | None:
         """Return what the request derives, else what the driver publishes (1.37 spec N4.9)."""
         if not request.derives(name):
-            return attribute_of(found.device, found.id.driver, name)
-        key = (id(request), found.id, name)
+            return attribute_of(pool_device.device, pool_device.id.driver, name)
+        key = (id(request), pool_device.id, name)
         derived = self._derived.get(key)
         if derived is None:
             self._check_time()
-            derived = self._derived[key] = request.derived(name, found)
+            derived = self._derived[key] = request.derived(name, pool_device)
         return derived
 
     def _release(self, c: int, request: Request) -> None:
@@ -526,10 +536,12 @@ class _Search:
 
     # Shares and counters.
 
-    def _counts(self, found: PoolDevice) -> bool:
+    def _counts(self, pool_device: PoolDevice) -> bool:
         """Whether the device takes from counters, and nobody has a share of it already."""
-        is_shared = self._is_shared(found.device)
-        return bool(found.consumes) and not (is_shared and self._is_shared_already(found.id))
+        is_shared = self._is_shared(pool_device.device)
+        return bool(pool_device.consumes) and not (
+            is_shared and self._is_shared_already(pool_device.id)
+        )
 
     def _is_shared_already(self, id_: DeviceId) -> bool:
         """Whether somebody has a share; in 1.36 only if that is some of the device's capacity."""

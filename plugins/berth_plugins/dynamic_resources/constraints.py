@@ -65,26 +65,26 @@ def constraint_of(written: DeviceConstraint, features: Features = DEFAULT) -> Co
 
 def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name, or by the bare one if the domain is the driver's."""
-    found = device.attributes.get(name)
-    if found is None:
+    attribute = device.attributes.get(name)
+    if attribute is None:
         domain, slash, identifier = name.partition("/")
         if slash and domain == driver:
-            found = device.attributes.get(identifier)
-    return found
+            attribute = device.attributes.get(identifier)
+    return attribute
 
 
 def value_of(device: Device, driver: str, name: str) -> Typed | None:
     """Return the value of an attribute; None if the device has none, or a list."""
-    found = attribute_of(device, driver, name)
-    return None if found is None else found.typed
+    attribute = attribute_of(device, driver, name)
+    return None if attribute is None else attribute.typed
 
 
-def _values_of(found: DeviceAttribute | None) -> TypedValues | None:
-    if found is None:
+def _values_of(attribute: DeviceAttribute | None) -> TypedValues | None:
+    if attribute is None:
         return None
-    if (many := found.typed_list) is not None:
+    if (many := attribute.typed_list) is not None:
         return many[0], frozenset(many[1])
-    return None if (one := found.typed) is None else (one[0], frozenset((one[1],)))
+    return None if (one := attribute.typed) is None else (one[0], frozenset((one[1],)))
 
 
 def needed_value(constraint: Constraint, request: RequestName) -> tuple[str, Typed] | None:
@@ -112,8 +112,8 @@ class _Same:
     def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = attributes(self._name)
-        value = None if found is None else found.typed
+        attribute = attributes(self._name)
+        value = None if attribute is None else attribute.typed
         if value is None or (self._count and value != self._value):
             return False
         self._value = value
@@ -144,8 +144,8 @@ class _Distinct:
     def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = attributes(self._name)
-        value = None if found is None else found.typed
+        attribute = attributes(self._name)
+        value = None if attribute is None else attribute.typed
         if value is None or value in self._values.values():
             return False
         self._values[len(self._values) if self._every_device else request[0]] = value
@@ -174,10 +174,10 @@ class _SameOfLists:
     def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(attributes(self._name))
-        if found is None:
+        typed_values = _values_of(attributes(self._name))
+        if typed_values is None:
             return False
-        type_, values = found
+        type_, values = typed_values
         if self._common:
             before, common = self._common[-1]
             values &= common
@@ -207,13 +207,13 @@ class _DistinctLists:
     def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        found = _values_of(attributes(self._name))
-        if found is None:
+        typed_values = _values_of(attributes(self._name))
+        if typed_values is None:
             return False
-        type_, values = found
+        type_, values = typed_values
         if any(type_ == other and values & others for other, others in self._added):
             return False
-        self._added.append(found)
+        self._added.append(typed_values)
         return True
 
     def remove(self, request: RequestName) -> None:

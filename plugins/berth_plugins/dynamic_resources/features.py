@@ -18,11 +18,17 @@ COMPATIBILITY_GROUPS: Final = "DRADeviceCompatibilityGroups"
 DERIVED_ATTRIBUTES: Final = "DRADerivedAttributes"
 OPTIONAL_NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
 
-NEEDS_GATES: Final = Behaviour(
+GROUPS_NEED_GATE: Final = Behaviour(
     "1.37",
     "N4.8",
-    "Devices with compatibilityGroups or skipNodeOperations are given to nobody unless the feature"
-    " gate is on.",
+    "Devices with compatibilityGroups are given to nobody unless the feature gate"
+    " DRADeviceCompatibilityGroups is on.",
+)
+SKIPPING_NEEDS_GATE: Final = Behaviour(
+    "1.37",
+    "N4.10",
+    "Devices of slices with skipNodeOperations are given to nobody unless the feature gate"
+    " DRAOptionalNodeOperations is on.",
 )
 SEARCHES_EXACTLY: Final = Behaviour(
     "1.37",
@@ -48,7 +54,7 @@ SHORT_CONFIG: Final = Behaviour(
 
 
 class Features(msgspec.Struct, frozen=True):
-    """By default what the latest release has on."""
+    """What searches go by: gates, and below them the behaviours above; by default the latest."""
 
     binding_conditions: bool = True
     """Devices may have to get ready first, and drivers say in the claim whether they are."""
@@ -74,7 +80,8 @@ class Features(msgspec.Struct, frozen=True):
     """Requests may give attributes to devices, for constraints."""
     optional_node_operations: bool = False
     """Kubelets that say so skip what drivers need not do."""
-    needs_gates: bool = True
+    groups_need_gate: bool = True
+    skipping_needs_gate: bool = True
     searches_exactly: bool = True
     counters_by_node: bool = True
     names_device: bool = True
@@ -99,7 +106,8 @@ class Features(msgspec.Struct, frozen=True):
             compatibility_groups=COMPATIBILITY_GROUPS in on,
             derived_attributes=DERIVED_ATTRIBUTES in on,
             optional_node_operations=OPTIONAL_NODE_OPERATIONS in on,
-            needs_gates=NEEDS_GATES in on,
+            groups_need_gate=GROUPS_NEED_GATE in on,
+            skipping_needs_gate=SKIPPING_NEEDS_GATE in on,
             searches_exactly=SEARCHES_EXACTLY in on,
             counters_by_node=COUNTERS_BY_NODE in on,
             names_device=NAMES_DEVICE in on,

@@ -76,7 +76,7 @@ class NodeAllocatableResources:
         for row in np.flatnonzero(rejections.left).tolist():
             node = NodeInfo(rejections.nodes, row)
             try:
-                statuses = tuple(self._statuses(devices, pod, node))
+                statuses = self._alpha.in_order(self._statuses(devices, pod, node))
             except RefusedError as exc:
                 rejections.reject_row(row, str(exc), exc.code)
                 continue
@@ -176,6 +176,10 @@ class _Alpha(Protocol):
         """Yield what the devices of *claim* take, if they take anything."""
         ...
 
+    def in_order(self, statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> Statuses:
+        """Return *statuses* in the order in which the pod is told."""
+        ...
+
 
 class _FirstAlpha:
     """As in 1.36."""
@@ -222,6 +226,9 @@ class _FirstAlpha:
             resource: _written(resource, amounts[resource]) for resource in sorted(amounts)
         }
         yield NodeAllocatableResourceClaimStatus(name, containers, written)
+
+    def in_order(self, statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> Statuses:
+        return tuple(statuses)
 
 
 class _SecondAlpha:
@@ -290,6 +297,9 @@ class _SecondAlpha:
                 for resource in sorted(per_pod.keys() | per_container.keys())
             ),
         )
+
+    def in_order(self, statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> Statuses:
+        return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
 
 def _is_mapped(device: Device) -> bool:

@@ -159,7 +159,7 @@ class _Slice(NamedTuple):
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             return is_node_chosen(node, spec)
         if spec.per_device_node_selection:
-            return any(is_node_chosen(node, found.device) for found in self.devices)
+            return any(is_node_chosen(node, device.device) for device in self.devices)
         return False  # a way of choosing nodes that we do not know
 
 
@@ -238,30 +238,30 @@ class ResourcePools:
             self._forget(id_, before)
         devices = tuple(PoolDevice(slice_, device) for device in slice_.spec.devices)
         everywhere = bool(slice_.spec.shared_counters) and not self._counters_by_node
-        found = slices[slice_.metadata.name] = _Slice(slice_, devices, everywhere)
-        self._count(id_, found, 1)
-        self._touch(id_, found)
+        added = slices[slice_.metadata.name] = _Slice(slice_, devices, everywhere)
+        self._count(id_, added, 1)
+        self._touch(id_, added)
 
     def _remove(self, slice_: ResourceSlice) -> None:
         id_ = _pool_id(slice_)
-        found = self._pools.get(id_, {}).pop(slice_.metadata.name, None)
-        if found is None:
+        removed = self._pools.get(id_, {}).pop(slice_.metadata.name, None)
+        if removed is None:
             return
-        self._forget(id_, found)
+        self._forget(id_, removed)
         if not self._pools[id_]:
             del self._pools[id_]
 
-    def _forget(self, id_: PoolId, found: _Slice) -> None:
-        self._touch(id_, found)
-        self._count(id_, found, -1)
+    def _forget(self, id_: PoolId, slice_: _Slice) -> None:
+        self._touch(id_, slice_)
+        self._count(id_, slice_, -1)
 
-    def _count(self, id_: PoolId, found: _Slice, sign: int) -> None:
-        spec = found.slice.spec
+    def _count(self, id_: PoolId, slice_: _Slice, sign: int) -> None:
+        spec = slice_.slice.spec
         node_name = spec.node_name
         if not node_name:
             self._count_ways(spec, sign)
         counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
-        if found.matters_everywhere:
+        if slice_.matters_everywhere:
             counts.append(self._everywhere)
         for count in counts:
             count[id_] = count.get(id_, 0) + sign
@@ -366,9 +366,9 @@ class ResourcePools:
     def published_for(self, node: Node) -> Iterator[PoolDevice]:
         """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
         for id_ in sorted(self._local.get(node.metadata.name, {}).keys() | self._shared.keys()):
-            for _, found in sorted(self._pools[id_].items()):
-                if found.reaches(node):
-                    yield from (device for device in found.devices if device.is_for(node))
+            for _, slice_ in sorted(self._pools[id_].items()):
+                if slice_.reaches(node):
+                    yield from (device for device in slice_.devices if device.is_for(node))
 
     def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
         """Return the broken pools that even nodes without devices in them see.
@@ -384,28 +384,28 @@ class ResourcePools:
 
     def _pool_of(self, id_: PoolId, node: Node) -> Pool | None:
         """Return the pool as *node* sees it, None if nothing of it, or nothing new, reaches it."""
-        slices = [found for _, found in sorted(self._pools[id_].items())]
-        reaching = [found for found in slices if found.reaches(node)]
+        slices = [slice_ for _, slice_ in sorted(self._pools[id_].items())]
+        reaching = [slice_ for slice_ in slices if slice_.reaches(node)]
         if not reaching:
             return None
         if id_ not in self._shared:
             return self._pool_from(id_, slices, reaching)
         known = self._shared_pools.setdefault(id_, {})
-        names = tuple(found.slice.metadata.name for found in reaching)
+        names = tuple(slice_.slice.metadata.name for slice_ in reaching)
         if names not in known:
             known[names] = self._pool_from(id_, slices, reaching)
         return known[names]
 
     def _pool_from(self, id_: PoolId, slices: list[_Slice], reaching: list[_Slice]) -> Pool | None:
         """Make the pool of which *reaching* are seen of all *slices*."""
-        generation = max(found.generation for found in reaching)
-        reaching = [found for found in reaching if found.generation == generation]
+        generation = max(slice_.generation for slice_ in reaching)
+        reaching = [slice_ for slice_ in reaching if slice_.generation == generation]
         wanted = reaching[0].slice.spec.pool.resource_slice_count
         everywhere = reaching
         if len(reaching) != wanted:
-            if any(found.generation > generation for found in slices):
+            if any(slice_.generation > generation for slice_ in slices):
                 return None  # the driver is replacing what this node sees
-            everywhere = [found for found in slices if found.generation == generation]
+            everywhere = [slice_ for slice_ in slices if slice_.generation == generation]
             if len(everywhere) != wanted:
                 return Pool(id_, is_incomplete=True)
         return _complete(id_, reaching, everywhere)
@@ -433,7 +433,7 @@ _MOST_SEEN: Final = 100_000
 
 
 def _node_names(slices: Iterable[_Slice]) -> frozenset[str]:
-    return frozenset(found.slice.spec.node_name or "" for found in slices)
+    return frozenset(slice_.slice.spec.node_name or "" for slice_ in slices)
 
 
 def _pool_id(slice_: ResourceSlice) -> PoolId:
@@ -444,13 +444,13 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
     """Return a pool of which all slices are there; contradictions make it invalid."""
     devices = tuple(_devices(reaching))
     counters = counters_in(
-        counter_set for found in everywhere for counter_set in found.slice.spec.shared_counters
+        counter_set for slice_ in everywhere for counter_set in slice_.slice.spec.shared_counters
     )
-    consumers = tuple(found for found in _devices(everywhere) if found.consumes)
+    consumers = tuple(device for device in _devices(everywhere) if device.consumes)
     if (
-        len({found.id for found in devices}) < len(devices)
+        len({device.id for device in devices}) < len(devices)
         or counters is None
-        or any(found.consumes.keys() - counters.keys() for found in consumers)
+        or any(device.consumes.keys() - counters.keys() for device in consumers)
     ):
         return Pool(id_, is_invalid=True)
     return Pool(
@@ -458,8 +458,8 @@ def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Sli
         devices=devices,
         counters=counters,
         consumers=consumers,
-        waits=any(found.device.binding_conditions for found in devices),
-        differs_by_node=any(_differs_by_node(found.slice.spec) for found in reaching),
+        waits=any(device.device.binding_conditions for device in devices),
+        differs_by_node=any(_differs_by_node(slice_.slice.spec) for slice_ in reaching),
     )
 
 
@@ -470,9 +470,9 @@ def _differs_by_node(spec: ResourceSliceSpec) -> bool:
 
 def _devices(slices: Iterable[_Slice]) -> Iterator[PoolDevice]:
     """Yield devices; slices with counters have none to allocate."""
-    for found in slices:
-        if not found.has_counters:
-            yield from found.devices
+    for slice_ in slices:
+        if not slice_.has_counters:
+            yield from slice_.devices
 
 
 def is_node_chosen(node: Node, by: Device | ResourceSliceSpec) -> bool:

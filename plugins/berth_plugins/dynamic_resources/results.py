@@ -24,7 +24,7 @@ Config = dict[str, Any]
 
 def allocation_of(
     claim: ClaimRequests,
-    found: ClaimPicks,
+    picks: ClaimPicks,
     *,
     node_name: str,
     rng: random.Random,
@@ -34,10 +34,10 @@ def allocation_of(
     """Return the allocation of *claim* to write; *rng* names the shares of devices."""
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=tuple(_result(pick, rng, features) for pick in found.picks),
-            config=tuple(_config(claim, found, is_short=features.short_config)),
+            results=tuple(_result(pick, rng, features) for pick in picks.picks),
+            config=tuple(_config(claim, picks, is_short=features.short_config)),
         ),
-        node_selector=_node_selector(found, node_name),
+        node_selector=_node_selector(picks, node_name),
         allocation_timestamp=timestamp,
     )
 
@@ -66,7 +66,7 @@ def _result(pick: Pick, rng: random.Random, features: Features) -> DeviceRequest
     )
 
 
-def _config(claim: ClaimRequests, found: ClaimPicks, *, is_short: bool) -> list[Config]:
+def _config(claim: ClaimRequests, picks: ClaimPicks, *, is_short: bool) -> list[Config]:
     """Collect the classes' parameters for drivers, each class once, then the claim's own.
 
     ``requests`` says what those of a class are for, and those of the claim as it has it: without
@@ -75,7 +75,7 @@ def _config(claim: ClaimRequests, found: ClaimPicks, *, is_short: bool) -> list[
     """
     requests = [
         alternatives[index]
-        for alternatives, index in zip(claim.requests, found.chosen, strict=True)
+        for alternatives, index in zip(claim.requests, picks.chosen, strict=True)
     ]
     users: dict[str, list[str]] = {}
     for request in requests:
@@ -101,11 +101,11 @@ def _shortened(config: Config, requests: list[Request]) -> Config:
     return config
 
 
-def _node_selector(found: ClaimPicks, node_name: str) -> NodeSelector | None:
+def _node_selector(picks: ClaimPicks, node_name: str) -> NodeSelector | None:
     """Return where the devices can be used; None is everywhere."""
     fields: list[NodeSelectorRequirement] = []
     labels: list[NodeSelectorRequirement] = []
-    for pick in found.picks:
+    for pick in picks.picks:
         device, spec = pick.found.device, pick.found.slice.spec
         place = device if spec.per_device_node_selection else spec
         if place.node_name or device.binds_to_node:

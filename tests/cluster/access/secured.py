@@ -74,7 +74,7 @@ class Secured:
             sent.append(("authorization", f"Bearer {token}"))
         content = None if body is None else msgspec.json.encode(body)
         response = await self.http.request(method, path, content=content, headers=sent)
-        if response.headers["content-type"].startswith("text/plain"):
+        if response.headers.get("content-type", "text/plain").startswith("text/plain"):
             return response.status_code, response.text
         return response.status_code, msgspec.json.decode(response.content)
 

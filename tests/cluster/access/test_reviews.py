@@ -6,6 +6,7 @@ import pytest
 
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
 from berth.cluster.resources import Object
+from berth.runtime.clock import rfc3339
 from tests.cluster.access.secured import ALICE, Secured, rule
 
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
@@ -47,13 +48,11 @@ async def test_whose_token_it_is(secured: Secured) -> None:
         "audiences": [AUDIENCE],
     }
     assert await review(secured, path, {"token": token, "audiences": ["mail"]}) == {
-        "authenticated": False,
         "error": f'[invalid bearer token, token audiences ["{AUDIENCE}"] is invalid for the '
         'target audiences ["mail"]]',
         "user": {},
     }
     assert await review(secured, path, {"token": "nonsense"}) == {
-        "authenticated": False,
         "error": "invalid bearer token",
         "user": {},
     }
@@ -66,16 +65,27 @@ async def test_whose_token_it_is(secured: Secured) -> None:
 async def test_the_whole_review_comes_back(secured: Secured) -> None:
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
     spec = {"resourceAttributes": LIST_PODS}
-    assert await secured.ask("POST", path, {"spec": spec}, user=ALICE) == (
+    code, answer = await secured.ask("POST", path, {"spec": spec}, user=ALICE)
+    [managed] = answer["metadata"]["managedFields"]
+    assert (code, answer) == (
         201,
         {
             "kind": "SelfSubjectAccessReview",
             "apiVersion": "authorization.k8s.io/v1",
-            "metadata": {},
+            "metadata": {"managedFields": [managed]},
             "spec": spec,
             "status": {"allowed": False},
         },
     )
+    assert managed["fieldsV1"]["f:spec"].keys() == {"f:resourceAttributes"}
+
+
+async def test_answers_that_are_objects_of_the_server(secured: Secured) -> None:
+    path = f"{AUTHORIZATION}/selfsubjectrulesreviews"
+    _, rules = await secured.ask("POST", path, {"spec": {"namespace": "a"}}, user=ALICE)
+    assert (rules["metadata"], rules["spec"]) == ({}, {})
+    _, who = await secured.ask("POST", f"{AUTHENTICATION}/selfsubjectreviews", {}, user=ALICE)
+    assert who["metadata"] == {"creationTimestamp": rfc3339(secured.clock.now())}
 
 
 SUBJECTS = [
@@ -137,8 +147,8 @@ async def test_rights_to_paths(secured: Secured) -> None:
                 "nonResourceAttributes": {"path": "/", "verb": "get"},
                 "user": "alice",
             },
-            'spec.resourceAttributes: Invalid value: {"path":"/","verb":"get"}: '
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":"get"}: '
+            "cannot be specified in combination with resourceAttributes",
             id="about two things",
         ),
         pytest.param(

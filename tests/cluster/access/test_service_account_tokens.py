@@ -45,7 +45,7 @@ class Scene:
         """Return why a TokenReview does not believe it; empty when it does."""
         review = {"spec": {"token": token, **spec}}
         status = (await self.secured.create(REVIEWS, review))["status"]
-        assert status["authenticated"] is ("error" not in status)
+        assert status.get("authenticated", False) is ("error" not in status)
         return str(status.get("error", ""))
 
     async def delete(self, path: str) -> None:
@@ -75,11 +75,16 @@ async def test_a_service_account_gets_a_token(scene: Scene) -> None:
         "metadata": {
             "name": "robot",
             "namespace": "default",
+            "uid": scene.uids["serviceaccounts"],
             "creationTimestamp": rfc3339(NOW),
+            "managedFields": answer["metadata"]["managedFields"],
         },
-        "spec": {"audiences": [ISSUER], "expirationSeconds": 600},
+        "spec": {"audiences": [ISSUER], "expirationSeconds": 600, "boundObjectRef": None},
         "status": {"token": token, "expirationTimestamp": rfc3339(NOW + 600)},
     }
+    [managed] = answer["metadata"]["managedFields"]
+    assert managed["subresource"] == "token"
+    assert managed["fieldsV1"] == {"f:spec": {"f:expirationSeconds": {}}}
     claims = jwt.decode(token, options={"verify_signature": False})
     code, answer = await scene.secured.ask("POST", WHOAMI, {}, token=token)
     assert (code, answer["status"]["userInfo"]) == (

@@ -13,16 +13,18 @@ from berth.cluster.controllers.scaling_behavior import (
     normalize,
     tolerances_of,
 )
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.strategies import autoscaling
 
 NOW = 10_000.0
+
+AUTOSCALERS = find("autoscaling", "v2", "horizontalpodautoscalers")
 
 
 def behavior(**rules: Any) -> Object:
     """A behavior with its defaults."""
     obj: Object = {"spec": {"behavior": rules}}
-    autoscaling.default(obj)
+    AUTOSCALERS.strategy.default(obj)
     found: Object = obj["spec"]["behavior"]
     return found
 

@@ -39,7 +39,7 @@ def row(group: str, plural: str, version: str = "v1", **fields: Any) -> list[Any
 
 
 def test_both_views_of_an_autoscaler() -> None:
-    target = {"kind": "Deployment", "name": "web"}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     new = defaulted(
         "autoscaling",
         "horizontalpodautoscalers",

@@ -6,15 +6,17 @@ import msgspec
 import pytest
 
 from berth.cluster.actions import Create, Patch
+from berth.cluster.kinds.builtin import find
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.resources import Object
-from berth.cluster.strategies.node import NODE
 from berth.kube.client.errors import AlreadyExistsError, NotFoundError
 from berth.kube.objects.node import Node
 from berth.runtime.clock import FakeClock
 from tests.cluster.bodies import complaints
+
+NODE = find("", "v1", "nodes").strategy
 
 NOW = 1_767_225_600.0
 STAMP = "2026-01-01T00:00:00Z"

@@ -107,6 +107,7 @@ def test_a_field_has_all_that_is_declared_of_it() -> None:
         enum=("SCTP", "TCP", "UDP"),
         by_value=True,
         number=(4,),
+        go_type="v1.Protocol",
     )
 
 

@@ -135,11 +135,67 @@ def test_unknown_fields(pod: Object, want: list[str]) -> None:
             "PodSpec.spec.hostNetwork of type bool",
             id="a truth in quotes",
         ),
+        pytest.param(
+            {"preemptionPolicy": True},
+            "json: cannot unmarshal bool into Go struct field "
+            "PodSpec.spec.preemptionPolicy of type v1.PreemptionPolicy",
+            id="a text whose type has a name",
+        ),
+        pytest.param(
+            {"hostname": 1.5},
+            "json: cannot unmarshal number into Go struct field "
+            "PodSpec.spec.hostname of type string",
+            id="which number it is matters to numbers only",
+        ),
+        pytest.param(
+            {"volumes": [{"configMap": {"name": 1}}]},
+            "json: cannot unmarshal number into Go struct field ConfigMapVolumeSource.spec.volumes."
+            "VolumeSource.configMap.LocalObjectReference.name of type string",
+            id="structs that are embedded",
+        ),
+        pytest.param(
+            {"containers": [{"livenessProbe": {"httpGet": {"port": True}}}]},
+            "json: cannot unmarshal bool into Go struct field HTTPGetAction.spec.containers."
+            "livenessProbe.ProbeHandler.httpGet.port of type int32",
+            id="a number or a text reads itself",
+        ),
+        pytest.param(
+            {"hostname": 1, "overhead": {"cpu": "x"}, "subdomain": 2},
+            checks.MALFORMED,
+            id="a quantity that cannot be read is the last that is read",
+        ),
     ],
 )
 def test_misfit(spec: Object, want: str | None) -> None:
-    found = checks.misfit(pods(), {"kind": "Pod", "spec": spec})
-    assert (found and found.json) == want
+    assert checks.misfit(pods(), {"kind": "Pod", "spec": spec}) == want
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        pytest.param(FULL_SPEC, None, id="everything fits"),
+        pytest.param({"hostname": 1}, "cannot convert int64 to string", id="a number for a text"),
+        pytest.param({"hostname": 1.5}, "unrecognized type: string", id="a fraction for a text"),
+        pytest.param(
+            {"dnsPolicy": 1}, "cannot convert int64 to v1.DNSPolicy", id="a text with a type's name"
+        ),
+        pytest.param({"dnsPolicy": True}, "unrecognized type: string", id="a truth for a text"),
+        pytest.param({"priority": "x"}, "unrecognized type: int32", id="a text for a number"),
+        pytest.param(
+            {"subdomain": True, "hostname": []},
+            "unrecognized type: string",
+            id="fields are taken in the order of their declaration",
+        ),
+        pytest.param({"volumes": {}}, "cannot restore slice from map", id="a map for a list"),
+        pytest.param(
+            {"containers": [{"livenessProbe": {"httpGet": {"port": True}}}]},
+            "json: cannot unmarshal bool into Go value of type int32",
+            id="a number or a text reads itself",
+        ),
+    ],
+)
+def test_unconverted(spec: Object, want: str | None) -> None:
+    assert checks.unconverted(pods(), {"kind": "Pod", "spec": spec}) == want
 
 
 def test_event_apis_have_their_own_fields() -> None:
@@ -171,5 +227,5 @@ def test_every_kind_has_a_schema(resource: ResourceType) -> None:
 def test_times(text: str, wrong: str) -> None:
     obj = {"status": {"startTime": text}}
     found = checks.misfit(pods(), obj)
-    assert (found and found.json) == (f'parsing time "{text}"{wrong}' if wrong else None)
+    assert found == (f'parsing time "{text}"{wrong}' if wrong else None)
     assert checks.fits(pods(), obj) is not bool(wrong)

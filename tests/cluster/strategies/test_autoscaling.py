@@ -83,14 +83,22 @@ def test_what_is_well(spec: Any) -> None:
             id="fewer at most than at least",
         ),
         pytest.param(
-            {"scaleTargetRef": {"kind": "Deployment", "name": "a/b"}},
+            {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a/b"}},
             ["spec.scaleTargetRef.name: Invalid value: \"a/b\": may not contain '/'"],
             id="a name that is none",
         ),
         pytest.param(
-            {"scaleTargetRef": {"name": "web", "kind": ""}},
+            {"scaleTargetRef": {"apiVersion": "apps/v1", "name": "web", "kind": ""}},
             ["spec.scaleTargetRef.kind: Required value"],
             id="no kind",
+        ),
+        pytest.param(
+            {"scaleTargetRef": {"apiVersion": "v1", "kind": "Deployment", "name": "web"}},
+            [
+                'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API '
+                "group"
+            ],
+            id="no group",
         ),
         pytest.param(
             {"metrics": [resource(type="Utilization", averageUtilization=0)]},

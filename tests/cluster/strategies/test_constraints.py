@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.resources import Object
 from berth.cluster.schemas.types import Schema, object_of
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraint_table import TABLE
 from berth.cluster.strategies.constraints import ITSELF, Constraints, at_least, required, said
+from berth.cluster.strategies.defaults import DEFAULTS
 
 META = {"name": "x"}
 SPACED = {**META, "namespace": "d"}
@@ -25,10 +27,13 @@ def reachable(schema: Schema | None, known: dict[str, Schema]) -> dict[str, Sche
 
 def test_the_table_speaks_of_fields_that_there_are() -> None:
     known: dict[str, Schema] = {}
-    for resource in RESOURCES:
+    gated = gated_kinds({"GenericWorkload", "DRADeviceTaintRules"})
+    for resource in (*RESOURCES, *gated):
         reachable(resource.schema, known)
     types = {name.removeprefix("io.k8s.api."): schema for name, schema in known.items()}
-    for name, fields in TABLE.items():
+    for table in (TABLE, DEFAULTS):
+        assert table.keys() <= types.keys()
+    for name, fields in (*TABLE.items(), *DEFAULTS.items()):
         assert set(fields) - {ITSELF} <= types[name].fields.keys(), name
 
 
@@ -51,13 +56,11 @@ def test_a_constraint_holds_wherever_its_type_is() -> None:
     ]
 
 
-def test_the_table_comes_before_the_enums_unless_they_are_left_out() -> None:
+def test_the_table_comes_before_the_enums() -> None:
     table = {"core.v1.PodSpec": {"hostname": (said(syntax.dns1123_label),)}}
     schema, obj = find("", "v1", "pods").schema, {"spec": {"dnsPolicy": "x", "hostname": "X"}}
     fields = [error.field for error in Constraints(table).violations(schema, obj)]
     assert fields == ["spec.hostname", "spec.dnsPolicy"]
-    alone = Constraints(table, enums=False).violations(schema, obj)
-    assert [error.field for error in alone] == ["spec.hostname"]
 
 
 FLOW = {"priorityLevelConfiguration": {"name": "global-default"}}
@@ -208,10 +211,10 @@ def pod_template(spec: Object, *, sysctls: Any = (), mounts: Any = ()) -> Object
             [
                 'template.spec.containers[0].envFrom[0]: Invalid value: "": must specify one of: '
                 "`configMapRef` or `secretRef`",
-                "template.spec.containers[0].lifecycle.preStop: Required value: "
-                "must specify a handler type",
                 "template.spec.containers[0].securityContext.runAsUser: Invalid value: -1: "
                 "must be between 0 and 2147483647, inclusive",
+                "template.spec.containers[0].lifecycle.preStop: Required value: "
+                "must specify a handler type",
                 'template.spec.hostname: Invalid value: "A": a lowercase RFC 1123 label must '
                 "consist of lower case alphanumeric characters or '-', and must start and end "
                 "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "

@@ -154,7 +154,7 @@ def success_rules(*rules: Object) -> Object:
         pytest.param(
             {"selector": {"matchLabels": {"job-name": "z"}}, "manualSelector": True},
             {
-                "spec.template.metadata.labels": "Invalid value: {}: "
+                "spec.template.metadata.labels": "Invalid value: null: "
                 "`selector` does not match template `labels`"
             },
             id="a selector of its own that selects nothing of its own",
@@ -203,7 +203,8 @@ def success_rules(*rules: Object) -> Object:
         pytest.param(
             {"successPolicy": {"rules": [{"succeededCount": 1}]}},
             {
-                "spec.successPolicy": 'Invalid value: {"rules":[{"succeededCount":1}]}: '
+                "spec.successPolicy": "Invalid value: "
+                '{"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: '
                 "requires indexed completion mode"
             },
             id="a policy on success without indexes",

@@ -4,9 +4,10 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.pod import POD
 from tests.cluster.bodies import pod, stored, workload
+
+DEPLOYMENT = find("apps", "v1", "deployments").strategy
 
 PERSISTENT_VOLUME = find("", "v1", "persistentvolumes").strategy
 

@@ -53,7 +53,7 @@ async def test_what_nothing_holds_is_gone_at_once(serving: Serving) -> None:
 async def test_a_pod_without_a_node_is_gone_at_once(serving: Serving) -> None:
     await serving.pods("p")
     code, answer = await serving.request("DELETE", f"{PODS}/p?gracePeriodSeconds=30")
-    assert (code, answer["kind"], deletion(answer)) == (200, "Pod", (None, None, 1))
+    assert (code, answer["kind"], deletion(answer)) == (200, "Pod", (NOW_TEXT, 0, 2))
     assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
 
 
@@ -95,7 +95,10 @@ async def test_finalizers_hold_an_object_back(serving: Serving) -> None:
         "PATCH", f"{PODS}/p", {"metadata": {"finalizers": ["example.com/b"]}}, **MERGE
     )
     assert (await serving.get(f"{PODS}/p"))["metadata"]["finalizers"] == ["example.com/b"]
-    await serving.request("PATCH", f"{PODS}/p", {"metadata": {"finalizers": None}}, **MERGE)
+    last = {"metadata": {"finalizers": None, "labels": {"a": "1"}}}
+    _, answer = await serving.request("PATCH", f"{PODS}/p", last, **MERGE)
+    assert "finalizers" not in answer["metadata"]
+    assert answer["metadata"]["labels"] == {"a": "1"}
     assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
 
 

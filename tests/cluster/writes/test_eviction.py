@@ -18,7 +18,6 @@ GRANTED = (
 )
 EVICTING = {
     "type": "DisruptionTarget",
-    "observedGeneration": 1,
     "status": "True",
     "lastProbeTime": None,
     "lastTransitionTime": NOW_TEXT,
@@ -374,6 +373,16 @@ async def test_an_eviction_can_only_be_created(serving: Serving, method: str) ->
 
 async def test_only_pods_can_be_evicted(serving: Serving) -> None:
     assert (await serving.request("POST", "/api/v1/nodes/n/eviction", {}))[0] == 404
+
+
+async def test_a_condition_is_of_the_generation_that_a_kubelet_reports(serving: Serving) -> None:
+    put_pod(serving)
+    patch = {"status": {"observedGeneration": 1}}
+    kind = {"content_type": "application/merge-patch+json"}
+    await serving.request("PATCH", f"{PODS}/p/status", patch, **kind)
+    assert await evict(serving) == GRANTED
+    [*_, condition] = (await serving.get(f"{PODS}/p"))["status"]["conditions"]
+    assert condition == {**EVICTING, "observedGeneration": 1}
 
 
 async def test_a_pod_that_says_already_that_it_is_a_target_keeps_the_time(

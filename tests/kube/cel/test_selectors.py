@@ -148,9 +148,15 @@ def test_kubernetes_own_functions(expression: str) -> None:
             id="an expression that can never be a yes or no",
         ),
         pytest.param(
+            "a.b",
+            "CEL compile error: compilation failed: ERROR: <input>:1:1: undeclared reference to"
+            " 'a' (in container '')\n | a.b\n | ^",
+            id="a chain that begins with an unknown name",
+        ),
+        pytest.param(
             "foo()",
             "CEL compile error: compilation failed: ERROR: <input>:1:4: undeclared reference to"
-            " 'foo' (in container '')",
+            " 'foo' (in container '')\n | foo()\n | ...^",
             id="an unknown function",
         ),
     ],

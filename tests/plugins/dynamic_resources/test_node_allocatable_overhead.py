@@ -188,6 +188,12 @@ async def test_what_devices_take(
     assert int(harness.cache.table.requested[0, 0]) == cpu
 
 
+async def test_claims_are_told_by_name() -> None:
+    harness = world(taking("a", each="1"), taking("b", each="1"))
+    await scheduled(harness, claim("y"), claim("x"), using(pod("p", cpu="100m"), "y", "x"))
+    assert [status["resourceClaimName"] for status in told(harness, "p")] == ["x", "y"]
+
+
 async def test_1_36_passes_over_what_1_37_has() -> None:
     harness = test_node_allocatable.world(taking("a", each="2"))
     await scheduled(harness, claim("c"), P)

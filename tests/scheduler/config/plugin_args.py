@@ -110,6 +110,7 @@ IMPLEMENTS = {
         "post_bind": "",
         "placement_generate": "",
         "placement_score": "NodeResourcesFit",
+        "pod_group_post_filter": "DefaultPreemption",
     }.items()
 }
 """In execution order."""

@@ -19,6 +19,7 @@ from berth.scheduler.config.types import (
     Extender,
     ExtenderManagedResource,
     ExtenderTLSConfig,
+    ExtensionPoint,
     KubeSchedulerConfiguration,
     LeaderElection,
     PluginConfig,
@@ -411,3 +412,31 @@ def test_an_object_loads_as_its_text_does_and_stays_as_it_is() -> None:
     before = json.dumps(obj)
     config = from_object(obj, source="x", args_models=MODELS)
     assert (config, json.dumps(obj)) == (loaded("parallelism: 3"), before)
+
+
+GROUPS_OFF = """profiles:
+- plugins:
+    podGroupPostFilter:
+      disabled: [{name: DefaultPreemption}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("release", "text", "unknown"),
+    [
+        pytest.param("1.37", GROUPS_OFF, False, id="since 1.37"),
+        pytest.param("1.36", GROUPS_OFF, True, id="not in 1.36"),
+        pytest.param("1.36", "", False, id="1.36, without it"),
+    ],
+)
+def test_plugins_for_groups_that_do_not_fit(release: str, text: str, unknown: bool) -> None:
+    text += f'emulatedVersion: "{release}"\n'
+    if unknown:
+        field = "profiles[0].plugins.podGroupPostFilter"
+        assert problems(text) == [f'strict decoding error: unknown field "{field}"']
+        return
+    [profile] = loaded(text).profiles
+    written = profile.plugins.model_dump(mode="json", by_alias=True)
+    assert ("podGroupPostFilter" in written) is (release == "1.37")
+    disabled = profile.plugins.at(ExtensionPoint.POD_GROUP_POST_FILTER).disabled
+    assert [entry.name for entry in disabled] == (["DefaultPreemption"] if text[0] == "p" else [])

@@ -35,6 +35,8 @@ ATTEMPT_BUCKETS = (
     "0.001", "0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256", "0.512",
     "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
 )  # fmt: skip
+NUMBERS = (*(str(2**power) for power in range(11)), "+Inf")
+LONG_BUCKETS = (*ATTEMPT_BUCKETS[:-1], "32.768", "+Inf")
 UNSEEN = {
     "scheduler_permit_wait_duration_seconds": Shape(
         "histogram",
@@ -66,6 +68,25 @@ UNSEEN = {
     ),
     "scheduler_podgroup_scheduling_algorithm_duration_seconds": Shape(
         "histogram", "ALPHA", (), ATTEMPT_BUCKETS
+    ),
+    "scheduler_workload_preemption_attempts_total": Shape("counter", "ALPHA", ("result",)),
+    "scheduler_workload_preemption_victims": Shape(
+        "histogram", "ALPHA", (), NUMBERS
+    ),
+    "scheduler_preemption_workload_disruptions": Shape(
+        "histogram", "ALPHA", ("preemptor",), NUMBERS
+    ),
+    "scheduler_preemption_evaluation_duration_seconds": Shape(
+        "histogram", "ALPHA", ("preemptor", "result"), LONG_BUCKETS
+    ),
+    "scheduler_preemption_execution_duration_seconds": Shape(
+        "histogram", "ALPHA", ("preemptor", "result"), LONG_BUCKETS
+    ),
+    "scheduler_preemption_pdb_violations_total": Shape("counter", "ALPHA", ("preemptor",)),
+    "scheduler_generated_placements_total": Shape("counter", "ALPHA", ("profile",)),
+    "scheduler_placement_evaluations_total": Shape("counter", "ALPHA", ("profile", "result")),
+    "scheduler_placement_evaluation_duration_seconds": Shape(
+        "histogram", "ALPHA", ("profile", "result"), ATTEMPT_BUCKETS
     ),
     "scheduler_async_api_call_execution_total": Shape("counter", "ALPHA", ("call_type", "result")),
     "scheduler_async_api_call_execution_duration_seconds": Shape(

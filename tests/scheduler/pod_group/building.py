@@ -29,6 +29,7 @@ def group(
     topology: str = "",
     priority: int | None = None,
     disruption_mode: str = "Pod",
+    preemption_policy: str | None = None,
 ) -> PodGroup:
     """Make a gang of at least *min_count* pods; None: the policy is ``basic``.
 
@@ -42,6 +43,7 @@ def group(
             PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
             disruption_mode=disruption_mode,
             priority=priority,
+            preemption_policy=preemption_policy,
         ),
     )
 
@@ -61,11 +63,13 @@ def group_harness(
     *gates: str,
     profiles: list[dict[str, Any]] | None = None,
     clock: FakeClock | None = None,
+    release: str = "1.36",
 ) -> Harness:
     """Make a scheduler for groups; *gates* are turned on beside those of gangs."""
     config: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
+        "emulatedVersion": release,
         "featureGates": dict.fromkeys((*GATES, *gates), True),
     }
     if profiles is not None:

@@ -12,7 +12,12 @@ from tests.scheduler.pod_group.building import GATES, condition_of, group, membe
 
 
 def groups(answers: Any, *extenders: dict[str, Any]) -> tuple[Harness, FakeNetwork]:
-    return harness(answers, *extenders, featureGates=dict.fromkeys(GATES, True))
+    return harness(
+        answers,
+        *extenders,
+        featureGates=dict.fromkeys(GATES, True),
+        emulatedVersion="1.36",
+    )
 
 
 async def test_a_gang_goes_where_an_extender_leaves_room() -> None:
@@ -28,7 +33,9 @@ async def test_a_gang_goes_where_an_extender_leaves_room() -> None:
 async def test_a_group_that_preempts_gets_nodes_that_extenders_allow() -> None:
     gates = dict.fromkeys((*GATES, "WorkloadAwarePreemption"), True)
     all_but_a = {"/filter": lambda body: {"NodeNames": [n for n in body["NodeNames"] if n != "a"]}}
-    made, network = harness(all_but_a, entry(filterVerb="filter"), featureGates=gates)
+    made, network = harness(
+        all_but_a, entry(filterVerb="filter"), featureGates=gates, emulatedVersion="1.36"
+    )
     for name in "abc":
         made.put(node(name, cpu=1), pod(f"low-{name}", cpu=1, node=name, priority=0))
     made.put(group(min_count=2, priority=100), *members("p", "q", cpu=1))

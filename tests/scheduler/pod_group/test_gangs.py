@@ -204,6 +204,7 @@ async def test_without_the_gate_groups_mean_nothing(gates: tuple[str, ...]) -> N
         config={
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
+            "emulatedVersion": "1.36",
             "featureGates": dict.fromkeys(gates, True),
         }
     )

@@ -206,5 +206,7 @@ def test_sub_queues_can_be_listed() -> None:
         SubQueue.BACKOFF: ["failed"],
         SubQueue.UNSCHEDULABLE: ["unschedulable"],
         SubQueue.GATED: [],
+        SubQueue.INCOMPLETE: [],
+        SubQueue.PENDING: [],
     }
     assert world.queue.sub_queues.rejected_counts() == {("Fit", PROFILE): 1}

@@ -82,7 +82,10 @@ def scenario(
     objects: Sequence[Object] = (),
     steps: list[Object],
 ) -> Object:
-    configuration: Object = {"featureGates": dict.fromkeys(gates, True)}
+    configuration: Object = {
+        "emulatedVersion": "1.36",
+        "featureGates": dict.fromkeys(gates, True),
+    }
     if profiles is not None:
         configuration["profiles"] = profiles
     return {

@@ -22,6 +22,7 @@ from berth.cluster.resources import Object
 from berth.cluster.strategies.rbac import GROUP
 
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+AUTO_UPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 AGGREGATE: Final = f"{GROUP}/aggregate-to-"
 
 READ: Final = "get list watch"
@@ -273,7 +274,11 @@ def _binding(
 
 
 def _metadata(name: str, namespace: str) -> Object:
-    metadata: Object = {"name": name, "labels": dict(BOOTSTRAPPING)}
+    metadata: Object = {
+        "name": name,
+        "labels": dict(BOOTSTRAPPING),
+        "annotations": dict(AUTO_UPDATE),
+    }
     if namespace:
         metadata["namespace"] = namespace
     return metadata

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from berth.cluster import errors
+from berth.cluster import errors, views
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.rbac import Authorizer
@@ -11,8 +11,11 @@ from berth.cluster.access.service_account_tokens import INVALID_TOKEN, InvalidTo
 from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.go_value import go_value
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.runtime.clock import Clock, rfc3339
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"
@@ -20,6 +23,8 @@ AUTHORIZATION: Final = "authorization.k8s.io"
 SELF_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "selfsubjectaccessreviews")
 LOCAL_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "localsubjectaccessreviews")
 ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "subjectaccessreviews")
+
+NON_RESOURCE_ATTRIBUTES: Final = builtin.schema("io.k8s.api.authorization.v1.NonResourceAttributes")
 
 Answer = Callable[[Object, User, str], Object]
 """Returns the status of a review, given its spec, who asks, and in which namespace. The spec has
@@ -29,9 +34,12 @@ only fields that it should have, of the right JSON types."""
 class Reviews:
     """Answers."""
 
-    def __init__(self, authenticator: TokenAuthenticator, authorizer: Authorizer) -> None:
+    def __init__(
+        self, authenticator: TokenAuthenticator, authorizer: Authorizer, *, clock: Clock
+    ) -> None:
         self._authenticator = authenticator
         self._authorizer = authorizer
+        self._clock = clock
         self._answers: Mapping[str, Answer] = {
             "SelfSubjectReview": self._who,
             "TokenReview": self._whose,
@@ -42,10 +50,20 @@ class Reviews:
         }
 
     def answer(self, resource: ResourceType, review: Object, user: User, namespace: str) -> Object:
-        """Return *review*, which *user* sent to *namespace*, with its status."""
+        """Return *review*, which *user* sent to *namespace*, with its status.
+
+        Of the questions about the user alone, the server answers with an object of its own.
+        """
         spec: Object = review.get("spec") or {}
         status = self._answers[resource.kind](spec, user, namespace)
-        return {**review, "status": status}
+        match resource.kind:
+            case "SelfSubjectReview":
+                kept: Object = {"metadata": {"creationTimestamp": rfc3339(self._clock.now())}}
+            case "SelfSubjectRulesReview":
+                kept = {"metadata": {}, "spec": {}}
+            case _:
+                kept = review
+        return {**views.type_of(resource), **kept, "status": status}
 
     def _who(self, _spec: Object, user: User, _namespace: str) -> Object:
         return {"userInfo": user.info()}
@@ -59,7 +77,7 @@ class Reviews:
         except InvalidTokenError as exc:
             why = str(exc)
             said = why if why == INVALID_TOKEN else f"[{INVALID_TOKEN}, {why}]"
-            return {"authenticated": False, "error": said, "user": {}}
+            return {"error": said, "user": {}}
         return {
             "authenticated": True,
             "user": found.user.info(),
@@ -121,11 +139,15 @@ def _subject(spec: Object, resource: ResourceType) -> User:
 
 
 def _check_attributes(spec: Object) -> list[FieldError]:
-    if ("resourceAttributes" in spec) != ("nonResourceAttributes" in spec):
-        return []
-    why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-    value = spec.get("nonResourceAttributes")
-    return [field_errors.invalid("spec.resourceAttributes", value, why)]
+    paths = spec.get("nonResourceAttributes")
+    if "resourceAttributes" not in spec and paths is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [field_errors.invalid("spec.resourceAttributes", None, why)]
+    if "resourceAttributes" in spec and paths is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        shown = go_value(NON_RESOURCE_ATTRIBUTES, paths)
+        return [field_errors.invalid("spec.nonResourceAttributes", shown, why)]
+    return []
 
 
 def _attributes(spec: Object) -> Attributes:

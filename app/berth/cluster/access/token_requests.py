@@ -44,6 +44,13 @@ KINDS: Final = {"Pod": "pod", "Node": "node", "Secret": "secret"}
 """What a token may be bound to, and the claim that says so."""
 
 
+def default(request: Object) -> None:
+    """Give a request the lifetime that it does not say."""
+    spec = request.setdefault("spec", {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = DEFAULT_SECONDS
+
+
 class TokenRequests:
     """Answers them. *uid* returns new uids."""
 
@@ -61,16 +68,15 @@ class TokenRequests:
         self._uid = uid
 
     def answer(self, account: Stored, request: Object) -> Object:
-        """Return a TokenRequest with a token of the service account that is stored.
+        """Return *request*, which has its defaults, with a token of the stored service account.
 
         422 for what it may not ask, 404 and 409 when what it is to be bound to is not there.
         """
         namespace, name = account.key
-        metadata, spec = request["metadata"], request.get("spec") or {}
+        metadata, spec = request["metadata"], request["spec"]
         _check_names(metadata, namespace, name)
         audiences = spec.get("audiences") or [API_AUDIENCE]
-        seconds = spec.get("expirationSeconds")
-        seconds = DEFAULT_SECONDS if seconds is None else seconds
+        seconds = spec["expirationSeconds"]
         found = _check_lifetime(seconds) + _check_audiences(audiences)
         if found:
             raise errors.invalid(RESOURCE, "", found)
@@ -86,9 +92,10 @@ class TokenRequests:
                 **metadata,
                 "name": name,
                 "namespace": namespace,
+                "uid": account.uid,
                 "creationTimestamp": rfc3339(now),
             },
-            "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds},
+            "spec": {**spec, "audiences": list(audiences)},
             "status": {"token": token, "expirationTimestamp": rfc3339(int(now) + seconds)},
         }
 

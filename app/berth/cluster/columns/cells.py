@@ -13,6 +13,7 @@ Cells = dict[str, Cell]
 """By the name of the column, which the API describes (``schemas``)."""
 
 NONE = "<none>"
+UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 
 

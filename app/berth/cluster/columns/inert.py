@@ -2,6 +2,7 @@
 
 from berth.cluster.columns.cells import (
     NONE,
+    UNSET,
     Cells,
     count,
     dig,
@@ -13,7 +14,6 @@ from berth.cluster.columns.cells import (
 from berth.cluster.resources import Object
 from berth.runtime.duration import human_duration
 
-UNSET = "<unset>"
 SHOWN = 3
 """Endpoints, ports and addresses that are shown; of more, how many there are."""
 

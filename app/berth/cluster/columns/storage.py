@@ -1,9 +1,8 @@
 """Volumes, claims of volumes, their classes, and what storage drivers tell of themselves."""
 
-from berth.cluster.columns.cells import Cells, dig, flag, length, listed, text
+from berth.cluster.columns.cells import NONE, UNSET, Cells, dig, flag, length, listed, text
 from berth.cluster.resources import Object
 
-UNSET = "<unset>"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MODES = {
     "ReadWriteOnce": "RWO",
@@ -67,8 +66,8 @@ PERSISTENT_VOLUME_CLAIM_CELLS: Cells = {
 STORAGE_CLASS_CELLS: Cells = {
     "Name": class_name,
     "Provisioner": text("provisioner"),
-    "ReclaimPolicy": text("reclaimPolicy"),
-    "VolumeBindingMode": text("volumeBindingMode"),
+    "ReclaimPolicy": text("reclaimPolicy", empty="Delete"),
+    "VolumeBindingMode": text("volumeBindingMode", empty="Immediate"),
     "AllowVolumeExpansion": flag("allowVolumeExpansion"),
 }
 
@@ -77,14 +76,14 @@ CSI_NODE_CELLS: Cells = {
 }
 
 CSI_DRIVER_CELLS: Cells = {
-    "AttachRequired": flag("spec.attachRequired"),
+    "AttachRequired": lambda obj: dig(obj, "spec.attachRequired") is not False,
     "PodInfoOnMount": flag("spec.podInfoOnMount"),
     "StorageCapacity": flag("spec.storageCapacity"),
     "TokenRequests": lambda obj: (
         ",".join(each.get("audience", "") for each in listed(obj, "spec.tokenRequests")) or UNSET
     ),
     "RequiresRepublish": flag("spec.requiresRepublish"),
-    "Modes": lambda obj: ",".join(listed(obj, "spec.volumeLifecycleModes")),
+    "Modes": lambda obj: ",".join(listed(obj, "spec.volumeLifecycleModes")) or NONE,
 }
 
 CSI_STORAGE_CAPACITY_CELLS: Cells = {

@@ -3,6 +3,7 @@
 from berth.cluster.columns.cells import (
     NONE,
     UNKNOWN,
+    UNSET,
     Cells,
     Since,
     dig,
@@ -42,6 +43,7 @@ DEPLOYMENT_CELLS: Cells = {
     "Up-to-date": lambda obj: count(obj, "status.updatedReplicas"),
     "Available": lambda obj: count(obj, "status.availableReplicas"),
     **TEMPLATE_CELLS,
+    "Selector": lambda obj: selector_text(dig(obj, "spec.selector")),
 }
 
 REPLICA_CELLS: Cells = {
@@ -132,7 +134,7 @@ def last_schedule(cron_job: Object) -> str | Since:
 CRON_JOB_CELLS: Cells = {
     "Schedule": text("spec.schedule"),
     "Timezone": text("spec.timeZone", empty=NONE),
-    "Suspend": lambda obj: str(bool(dig(obj, "spec.suspend"))),
+    "Suspend": lambda obj: {True: "True", False: "False"}.get(dig(obj, "spec.suspend"), UNSET),
     "Active": length("status.active"),
     "Last Schedule": last_schedule,
     "Containers": lambda obj: of_job_containers(obj, "name"),

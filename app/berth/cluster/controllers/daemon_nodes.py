@@ -9,7 +9,7 @@ from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.views import DaemonPodView, NodeView, PodView, WorkloadView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.strategies.daemon_set import TEMPLATE_GENERATION
+from berth.cluster.strategies.workloads import TEMPLATE_GENERATION
 from berth.kube.objects.daemons import daemon_tolerations
 from berth.kube.objects.pod import PodSpec
 from berth.kube.objects.selectors import NAME_FIELD, required_node_affinity

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from berth.cluster.custom import structural
 from berth.cluster.json_path import JsonPath, simple_steps
-from berth.cluster.resources import Object, Strategy
+from berth.cluster.resources import Object, Strategy, section
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.shape import section
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from berth.cluster.custom.walk import EMBEDDED, Schema, child, field_of, items
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin, checks
 from berth.cluster.strategies import metadata
-from berth.cluster.strategies.metadata import ObjectMeta
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -37,14 +35,13 @@ def _object(value: Object, path: str) -> Iterator[FieldError]:
     for key in ("apiVersion", "kind"):
         if not value.get(key):
             yield field_errors.required(f"{path}.{key}", "must not be empty")
-    said = value.get("metadata")
-    if said is None:
+    meta = value.get("metadata")
+    if meta is None:
         return
-    try:
-        meta = msgspec.convert(said, ObjectMeta)
-    except msgspec.ValidationError as exc:
-        yield field_errors.invalid(f"{path}.metadata", said, str(exc))
+    here = f"{path}.metadata"
+    misfit = checks.misfit(builtin.meta("ObjectMeta"), meta) if isinstance(meta, dict) else "object"
+    if misfit is not None:
+        yield field_errors.invalid(here, meta, f"must be metadata: {misfit}")
         return
-    found = metadata.validate_labels(meta.labels, f"{path}.metadata.labels")
-    yield from found
-    yield from metadata.validate_annotations(meta.annotations, f"{path}.metadata.annotations")
+    yield from metadata.validate_labels(meta.get("labels"), f"{here}.labels")
+    yield from metadata.validate_annotations(meta.get("annotations"), f"{here}.annotations")

@@ -9,8 +9,6 @@ from berth.cluster.custom.validation import ABSENT, NO_PATH
 from berth.cluster.custom.walk import Schema
 from berth.cluster.resources import Object, ScalePaths, Strategy
 from berth.cluster.strategies import metadata
-from berth.cluster.strategies.metadata import AnyObject
-from berth.cluster.strategies.shape import validated
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -48,15 +46,11 @@ def strategy_of(
     """
     ask_rules = rules.evaluator(schema)
 
-    def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
-        before = old.metadata if old else None
-        return metadata.validate(new.metadata, before, namespaced=namespaced, plain=True)
-
-    check_metadata = validated(AnyObject, validate_metadata)
-
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         before = ABSENT if old is None else old
-        errors = check_metadata(new, old)
+        errors = []
+        if old is None:
+            errors = metadata.validate(new["metadata"], namespaced=namespaced, plain=True)
         errors += validation.validate(schema, new, before)
         errors += _check_scale(scale, new)
         errors += validate_embedded(schema, new)

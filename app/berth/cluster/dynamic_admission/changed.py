@@ -21,7 +21,7 @@ def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Obje
     if resource.structural is not None:  # which says itself what may be null
         schema, part = builtin.meta("ObjectMeta"), obj["metadata"]
     if misfit := checks.misfit(schema, part):
-        raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit.json}")
+        raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit}")
     complete(schema, part)
     resource.strategy.default(obj)
     return obj

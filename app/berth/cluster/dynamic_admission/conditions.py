@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from berth.cluster.strategies.expressions import compiled, environment
-from berth.cluster.strategies.shape import Shape
+from berth.kube.objects.meta import KubeStruct
 
 
-class NamedExpression(Shape, frozen=True):
+class NamedExpression(KubeStruct, frozen=True):
     """A match condition or a variable."""
 
     name: str = ""

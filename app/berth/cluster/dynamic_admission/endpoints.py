@@ -9,7 +9,7 @@ import msgspec
 from berth.cluster.dynamic_admission.webhooks import ClientConfig, ServiceReference
 from berth.cluster.reading import readable
 from berth.cluster.storage.store import NotFoundError, Store
-from berth.cluster.strategies.shape import Shape
+from berth.kube.objects.meta import KubeStruct
 
 SERVICES: Final = "services"
 ENDPOINT_SLICES: Final = "endpointslices.discovery.k8s.io"
@@ -33,36 +33,36 @@ class Address:
     """The URL in messages; empty: the URL."""
 
 
-class _Port(Shape, frozen=True):
+class _Port(KubeStruct, frozen=True):
     name: str | None = None
     port: int | None = None
 
 
-class _ServiceSpec(Shape, frozen=True):
+class _ServiceSpec(KubeStruct, frozen=True):
     type: str | None = None
     external_name: str | None = None
     ports: list[_Port] | None = None
 
 
-class _Service(Shape, frozen=True):
+class _Service(KubeStruct, frozen=True):
     spec: _ServiceSpec = _ServiceSpec()
 
 
-class _Target(Shape, frozen=True):
+class _Target(KubeStruct, frozen=True):
     kind: str | None = None
 
 
-class _Conditions(Shape, frozen=True):
+class _Conditions(KubeStruct, frozen=True):
     ready: bool | None = None
 
 
-class _Endpoint(Shape, frozen=True):
+class _Endpoint(KubeStruct, frozen=True):
     addresses: list[str] | None = None
     conditions: _Conditions | None = None
     target_ref: _Target | None = None
 
 
-class _EndpointSlice(Shape, frozen=True):
+class _EndpointSlice(KubeStruct, frozen=True):
     endpoints: list[_Endpoint] | None = None
     ports: list[_Port] | None = None
 

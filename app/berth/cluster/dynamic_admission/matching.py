@@ -11,8 +11,8 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.selectors import LabelSelector, matches
-from berth.cluster.strategies.shape import Shape
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
+from berth.kube.objects.meta import KubeStruct
 
 ANY: Final = "*"
 EQUIVALENT: Final = "Equivalent"
@@ -21,7 +21,7 @@ CONFIGURATION_GROUP: Final = "admissionregistration.k8s.io"
 NAMESPACES: Final = "namespaces"
 
 
-class Rule(Shape, frozen=True):
+class Rule(KubeStruct, frozen=True):
     """``RuleWithOperations`` of a webhook, ``NamedRuleWithOperations`` of a policy."""
 
     operations: list[str] | None = None

@@ -10,7 +10,7 @@ from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
 from berth.cluster.reading import readable
 from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Shape
+from berth.kube.objects.meta import KubeStruct
 
 VALIDATING: Final = (
     f"validatingadmissionpolicies.{CONFIGURATION_GROUP}",
@@ -23,12 +23,12 @@ MUTATING: Final = (
 """Where the store keeps policies, and their bindings."""
 
 
-class ParamKind(Shape, frozen=True):
+class ParamKind(KubeStruct, frozen=True):
     api_version: str = ""
     kind: str = ""
 
 
-class MatchResources(Shape, frozen=True):
+class MatchResources(KubeStruct, frozen=True):
     """Of a policy or a binding; without rules it is about everything."""
 
     resource_rules: list[Rule] | None = None
@@ -38,21 +38,21 @@ class MatchResources(Shape, frozen=True):
     object_selector: LabelSelector | None = None
 
 
-class ParamRef(Shape, frozen=True):
+class ParamRef(KubeStruct, frozen=True):
     name: str | None = None
     namespace: str | None = None
     selector: LabelSelector | None = None
     parameter_not_found_action: str | None = None
 
 
-class BindingSpec(Shape, frozen=True):
+class BindingSpec(KubeStruct, frozen=True):
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
     validation_actions: list[str] | None = None
 
 
-class Validation(Shape, frozen=True):
+class Validation(KubeStruct, frozen=True):
     """A condition that objects must meet."""
 
     expression: str = ""
@@ -61,11 +61,11 @@ class Validation(Shape, frozen=True):
     reason: str | None = None
 
 
-class _Written(Shape, frozen=True):
+class _Written(KubeStruct, frozen=True):
     expression: str = ""
 
 
-class Mutation(Shape, frozen=True):
+class Mutation(KubeStruct, frozen=True):
     """A change of objects: of the two, that which ``patch_type`` names."""
 
     patch_type: str = ""
@@ -73,7 +73,7 @@ class Mutation(Shape, frozen=True):
     json_patch: _Written | None = None
 
 
-class PolicySpec(Shape, frozen=True):
+class PolicySpec(KubeStruct, frozen=True):
     """Of a ValidatingAdmissionPolicy, or, with mutations, of a MutatingAdmissionPolicy.
 
     Expressions compile: that is a condition of being stored.
@@ -93,11 +93,11 @@ class PolicySpec(Shape, frozen=True):
         return self.failure_policy != "Ignore"
 
 
-class _Policy(Shape, frozen=True):
+class _Policy(KubeStruct, frozen=True):
     spec: PolicySpec = PolicySpec()
 
 
-class _Binding(Shape, frozen=True):
+class _Binding(KubeStruct, frozen=True):
     spec: BindingSpec = BindingSpec()
 
 

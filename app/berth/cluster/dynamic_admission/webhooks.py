@@ -10,20 +10,20 @@ from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
 from berth.cluster.reading import readable
 from berth.cluster.storage.stored import Stored
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Shape
+from berth.kube.objects.meta import KubeStruct
 
 MUTATING: Final = f"mutatingwebhookconfigurations.{CONFIGURATION_GROUP}"
 VALIDATING: Final = f"validatingwebhookconfigurations.{CONFIGURATION_GROUP}"
 
 
-class ServiceReference(Shape, frozen=True):
+class ServiceReference(KubeStruct, frozen=True):
     namespace: str = ""
     name: str = ""
     path: str | None = None
     port: int | None = None
 
 
-class ClientConfig(Shape, frozen=True):
+class ClientConfig(KubeStruct, frozen=True):
     """Where a webhook is; ``ca_bundle`` is PEM in base64."""
 
     url: str | None = None
@@ -31,7 +31,7 @@ class ClientConfig(Shape, frozen=True):
     ca_bundle: str | None = None
 
 
-class Webhook(Shape, frozen=True):
+class Webhook(KubeStruct, frozen=True):
     """One of a configuration; fields as there, defaulted and valid."""
 
     name: str = ""
@@ -57,7 +57,7 @@ class Webhook(Shape, frozen=True):
         return self.timeout_seconds or 10
 
 
-class _Configuration(Shape, frozen=True):
+class _Configuration(KubeStruct, frozen=True):
     webhooks: list[Webhook] | None = None
 
 

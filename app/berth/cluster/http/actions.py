@@ -29,6 +29,7 @@ async def answer(call: Call) -> ASGIApp:
     if resource is BINDINGS:
         name = body["metadata"].get("name") or ""
         return await _acted(call, call.services.actions[BINDING], PODS, name, body, context)
+    call.services.writes.own(None, body, resource, "", context)
     answered = call.services.reviews.answer(resource, body, call.request.user, namespace)
     return call.other(answered, resource.schema, 201)
 

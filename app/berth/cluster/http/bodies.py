@@ -6,17 +6,18 @@ talked about if the client wants that.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from berth.cluster import errors, views
 from berth.cluster.custom import pruning
-from berth.cluster.go_text import not_unmarshalled, plus_v
+from berth.cluster.go_text import as_go_escapes, not_unmarshalled, plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, checks, protobuf, quantities
+from berth.cluster.schemas.go_value import in_go_order
 from berth.cluster.schemas.presence import complete
 from berth.cluster.schemas.types import Schema
 from berth.cluster.warnings import quoted
@@ -25,6 +26,8 @@ from berth.cluster.writes.patch import (
     PatchError,
     PatchMismatchError,
     PatchTooLargeError,
+    in_merged_order,
+    in_patched_order,
     json_patch,
     merge_patch,
 )
@@ -93,7 +96,7 @@ def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
     if not isinstance(body, dict):
         raise errors.unrecognized("", not_unmarshalled(body, TYPE_META), json)
     if wrong := checks.misfit(schema, body):
-        raise errors.bad_request(wrong.json)
+        raise errors.bad_request(wrong)
     return body
 
 
@@ -111,11 +114,7 @@ def decode_protobuf(content: bytes, schema: Schema) -> Object:
 
 
 class _MisfitError(Exception):
-    """A value has the wrong JSON type for its field."""
-
-    def __init__(self, misfit: checks.Misfit) -> None:
-        super().__init__(misfit.json)
-        self.misfit = misfit
+    """A value has the wrong JSON type for its field, in the words of Go's decoder."""
 
 
 class Bodies:
@@ -150,7 +149,7 @@ class Bodies:
         try:
             found = self._corrected(obj)
         except _MisfitError as exc:
-            raise _cannot_be_handled(resource, exc.misfit.json) from None
+            raise _cannot_be_handled(resource, str(exc)) from None
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
             # Only when told: to see a key twice takes a decoder of its own, ten times slower.
             room = checks.MOST_UNKNOWN - len(found)
@@ -192,34 +191,32 @@ class Bodies:
         if self._resource.structural is not None and patch.media_type == STRATEGIC_MERGE_PATCH:
             raise errors.unsupported_media_type(PATCH_TYPES_OF_CUSTOM_RESOURCES)
         changed = patch.apply(current, self._resource)
+        echo = _Echo(self._resource, patch, current)
         if patch.media_type == STRATEGIC_MERGE_PATCH:
             changed |= views.type_of(self._resource)  # what it says of that does not count
         else:
-            self._check_type(patch, changed)
+            self._check_type(changed, echo)
         obj = typed(self._resource, changed)
-        self._warnings += self._corrected_patch(patch, obj)
+        self._warnings += self._corrected_patch(obj, echo)
         self._write_canonically(obj)
         return obj
 
-    def _check_type(self, patch: Patch, obj: Json) -> None:
-        """Raise a 422 when *patch* makes of an object one of another type."""
+    def _check_type(self, obj: Json, echo: "_Echo") -> None:
+        """Raise a 422 when a patch makes of an object one of another type."""
         said = (obj.get("kind"), obj.get("apiVersion")) if isinstance(obj, dict) else ("", "")
         resource = self._resource
         if said != (resource.kind, resource.group_version) and resource.structural is None:
-            raise errors.invalid_patch(_shown(patch, obj), errors.not_registered(*said))
+            raise errors.invalid_patch(echo.text(), errors.not_registered(*said))
 
-    def _corrected_patch(self, patch: Patch, obj: Object) -> list[str]:
-        """As :meth:`_corrected`, of what *patch* made; 422 for what cannot be."""
-        is_strategic = patch.media_type == STRATEGIC_MERGE_PATCH
+    def _corrected_patch(self, obj: Object, echo: "_Echo") -> list[str]:
+        """As :meth:`_corrected`, of what a patch made; 422 for what cannot be."""
         try:
             found = self._corrected(obj)
         except _MisfitError as exc:
-            misfit = exc.misfit
-            why = misfit.unstructured if is_strategic else _mishandled(self._resource, misfit.json)
-            raise errors.invalid_patch(_shown(patch, obj), why) from None
+            raise errors.invalid_patch(echo.text(), echo.misfit() or str(exc)) from None
         if found and self._validation is FieldValidation.STRICT:
             why = f"strict decoding error: {', '.join(found)}"
-            raise errors.invalid_patch(_shown(patch, obj), why)
+            raise errors.invalid_patch(echo.text(), why)
         return found
 
     def _corrected(self, obj: Object) -> list[str]:
@@ -259,11 +256,52 @@ def _unmarshalled(complaints: Sequence[str]) -> str:
     return "\n".join(["unmarshal errors:", *(f"  {each}" for each in complaints)])
 
 
-def _shown(patch: Patch, obj: Object) -> str:
-    """Return what a refusal tells of *patch*: itself, or *obj*, which it makes."""
-    if patch.media_type == STRATEGIC_MERGE_PATCH:
-        return plus_v(patch.value)
-    return msgspec.json.encode(obj).decode()
+class _Echo(NamedTuple):
+    """What a refusal tells of a patch: itself if it is a strategic one, else what it makes."""
+
+    resource: ResourceType
+    patch: Patch
+    current: Object
+
+    def text(self) -> str:
+        if self.patch.media_type == STRATEGIC_MERGE_PATCH:
+            return plus_v(_without_directives(self.patch.value, self.current))
+        return as_go_escapes(msgspec.json.encode(self._patched()).decode())
+
+    def misfit(self) -> str | None:
+        """Return what is wrong with the JSON types of what the patch makes."""
+        if self.patch.media_type == STRATEGIC_MERGE_PATCH:
+            return checks.unconverted(
+                self.resource.schema, self.patch.apply(self.current, self.resource)
+            )
+        return checks.misfit(self.resource.schema, self._patched())
+
+    def _patched(self) -> Json:
+        """Return what the patch makes, in the order in which the API server has it."""
+        document = in_go_order(self.resource.schema, self.current)
+        if self.resource.structural is not None:
+            document = msgspec.json.decode(msgspec.json.encode(self.current, order="sorted"))
+        patched = self.patch.apply(document, self.resource)
+        if self.patch.media_type == MERGE_PATCH:
+            return in_merged_order(patched, self.patch.value)
+        return in_patched_order(patched, self.patch.value)
+
+
+def _without_directives(patch: Json, merged_with: Json) -> Json:
+    """Return a strategic merge patch without what the merge has carried out already.
+
+    It takes its directives out of the objects that it merges, and looks at no others.
+    """
+    match patch, merged_with:
+        case dict(), dict():
+            return {
+                key: _without_directives(value, merged_with.get(key))
+                for key, value in patch.items()
+                if not key.startswith("$") or value == "delete"
+            }
+        case list(), [dict() as first, *_]:
+            return [_without_directives(item, first) for item in patch]
+    return patch
 
 
 TYPE_META = (

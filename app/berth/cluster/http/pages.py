@@ -97,10 +97,14 @@ def metrics_route(metrics: ApiMetrics) -> Route:
     return Route("/metrics", answer)
 
 
-async def _refused(_request: Request, exc: Exception) -> Response:
-    """Answer what no route does: the router says only 404 and 405."""
-    if isinstance(exc, HTTPException) and exc.status_code == 405:
-        error = errors.method_not_allowed()
+async def _refused(request: Request, exc: Exception) -> Response:
+    """Answer what no route does: the router says only 404 and 405.
+
+    As in the API server, whose router takes what is below the version for a resource.
+    """
+    is_wrong_method = isinstance(exc, HTTPException) and exc.status_code == 405
+    if is_wrong_method or request.url.path.startswith("/version/"):
+        error = errors.method_not_allowed() if is_wrong_method else errors.path_not_found()
         return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
     nothing = errors.NothingThereError()
     return Response(nothing.message, nothing.code, media_type="text/plain")

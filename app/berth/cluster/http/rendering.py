@@ -1,6 +1,6 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -105,12 +105,15 @@ class Renderer:
         if self.media_type == protobuf.MEDIA_TYPE:
             yield from self._message_list(portion)
             return
-        head = self._list_head(portion.metadata)
+        head = self._list_head(portion)
         if self.media_type == YAML:
             yield from yaml_list(head, map(self._item, portion.objects))
             return
+        if not head.endswith(END):
+            yield head
+            return
         yield head.removesuffix(END)
-        for number, stored in enumerate(portion.objects):
+        for number, stored in enumerate(self._ordered(portion.objects)):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
 
@@ -149,14 +152,25 @@ class Renderer:
         resource = self._resource
         return {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
 
-    def _list_head(self, metadata: Object) -> bytes:
-        """Return an empty list."""
+    def _list_head(self, portion: Portion) -> bytes:
+        """Return the list of *portion* without its items, which are null if they stay so."""
+        metadata = portion.metadata
         if self._form.shape is Shape.TABLE:
             table = as_table(
                 self._resource, [], list_meta=metadata, group_version=self._type["apiVersion"]
             )
             return msgspec.json.encode(table)
-        return msgspec.json.encode({**self._list_type, "metadata": metadata, "items": []})
+        # The API server collects metadata in a slice that does not exist before its first item.
+        items: list[Object] | None = (
+            None if self._form.shape is Shape.PARTIAL and not portion.objects else []
+        )
+        return msgspec.json.encode({**self._list_type, "metadata": metadata, "items": items})
+
+    def _ordered(self, objects: Sequence[Stored]) -> Sequence[Stored]:
+        order = self._resource.row_order
+        if order is None or self._form.shape is not Shape.TABLE:
+            return objects
+        return sorted(objects, key=lambda stored: order(stored.decode()))
 
     def _item(self, stored: Stored) -> bytes:
         match self._form.shape:
@@ -215,7 +229,11 @@ def pretty(pieces: Iterable[bytes]) -> Iterator[bytes]:
     Together they are what ``msgspec.json.format`` makes of all of it.
     """
     parts = iter(pieces)
-    head = msgspec.json.format(next(parts) + END, indent=2)
+    first = next(parts)
+    if first.endswith(b"}"):
+        yield msgspec.json.format(first, indent=2)
+        return
+    head = msgspec.json.format(first + END, indent=2)
     yield head.removesuffix(b"]\n}")
     is_empty = True
     for part in parts:
@@ -239,7 +257,7 @@ def yaml_list(empty: bytes, items: Iterable[bytes]) -> Iterator[bytes]:
         yield (b"%b:\n" % name.encode() if is_empty else b"") + to_yaml([msgspec.json.decode(item)])
         is_empty = False
     if is_empty:
-        yield to_yaml({name: []})
+        yield to_yaml({name: parts[name]})
     if after:
         yield to_yaml(after)
 

@@ -95,6 +95,7 @@ class ApiServer:
             store, registry, self._webhooks, authorizer, identities=identities
         )
         deletions = Deletions(store, clock=clock)
+        field_manager = FieldManager(registry.find)
         self.writes = Writes(
             store,
             deletions,
@@ -108,7 +109,7 @@ class ApiServer:
             ),
             clock=clock,
             identities=identities,
-            field_manager=FieldManager(registry.find),
+            field_manager=field_manager,
         )
         self._definitions = Definitions(registry, store, deletions, clock=clock)
         self._api_services = LocalApiServices(registry, store, clock=clock)
@@ -123,7 +124,7 @@ class ApiServer:
         actions: tuple[Action, ...] = (
             Binding(store, clock=clock, features=features),
             Eviction(store, deletions, self.writes, clock=clock),
-            Token(store, requests),
+            Token(store, requests, field_manager, clock=clock),
         )
         in_flight = InFlight(limits)
         self._flow_control = FlowControl(store, seats=limits.read_only + limits.mutating)
@@ -135,7 +136,7 @@ class ApiServer:
             store,
             self.writes,
             actions={action.name: action for action in actions},
-            reviews=Reviews(authenticator, authorizer),
+            reviews=Reviews(authenticator, authorizer, clock=clock),
             gate=self._gate,
             clock=clock,
             metrics=metrics,

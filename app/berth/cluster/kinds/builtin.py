@@ -28,44 +28,31 @@ from berth.cluster.columns.kinds import (
 from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
+from berth.cluster.kinds import preparing
 from berth.cluster.kinds.resource_metrics import MEASURED
+from berth.cluster.kinds.write_warnings import WARNINGS
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
-    autoscaling_validation,
     certificates,
-    configuration,
-    cron_job,
+    core,
     devices,
-    inert,
     job,
     job_status,
-    limit_range,
     metadata,
-    network_policy,
-    pod_disruption_budget,
     policies,
+    quotas,
     rbac,
-    resource_quota,
     resource_slices,
-    storage,
+    service,
     syntax,
     webhooks,
+    workloads,
 )
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.daemon_set import DAEMON_SET
-from berth.cluster.strategies.deployment import DEPLOYMENT
-from berth.cluster.strategies.event import EVENT
-from berth.cluster.strategies.namespace import NAMESPACE
-from berth.cluster.strategies.node import NODE
 from berth.cluster.strategies.pod import POD
-from berth.cluster.strategies.priority_class import PRIORITY_CLASS
-from berth.cluster.strategies.replica_set import REPLICA_SET
-from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
-from berth.cluster.strategies.service import SERVICE
-from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
@@ -129,26 +116,50 @@ def _seen_as_v2(cell: Cell) -> Cell:
     return lambda obj: cell(autoscaling.to_v2(obj))
 
 
+_EVENT: Final = of_schema(
+    builtin.schema("io.k8s.api.core.v1.Event"),
+    namespaced=True,
+    name=syntax.path_segment,
+    plain=True,
+)
+
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/componentstatuses": Behaviour(
         more={"deprecation": "v1 ComponentStatus is deprecated in v1.19+"}
     ),
-    "v1/configmaps": Behaviour(configuration.CONFIG_MAP, CONFIG_MAP_CELLS),
+    "v1/configmaps": ruled(CONFIG_MAP_CELLS, check_update=core.check_config_update),
     "v1/events": Behaviour(
-        EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
+        _EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
     ),
-    "v1/namespaces": Behaviour(NAMESPACE, NAMESPACE_CELLS, selectable_fields.NAMESPACE),
-    "v1/nodes": Behaviour(NODE, NODE_CELLS, selectable_fields.NODE),
+    "v1/namespaces": Behaviour(
+        cells=NAMESPACE_CELLS,
+        selectable_fields=selectable_fields.NAMESPACE,
+        rules={
+            "name": syntax.dns1123_label,
+            "prepare": core.prepare_namespace,
+            "status": {"phase": "Active"},
+            "deleting": core.deleting_namespace,
+        },
+    ),
+    "v1/nodes": Behaviour(
+        cells=NODE_CELLS,
+        selectable_fields=selectable_fields.NODE,
+        rules={
+            "prepare": preparing.node,
+            "check_update": core.check_node_update,
+            "blamed": {"spec.taints": "metadata.taints"},
+            "keeps_status_on_create": True,
+            "status": False,
+        },
+    ),
     "v1/persistentvolumes": ruled(
         storage_cells.PERSISTENT_VOLUME_CELLS,
-        default=storage.default_volume,
-        check_update=storage.check_volume_update,
-        status=storage.pending_volume,
+        check_update=core.check_volume_update,
+        status=core.pending_volume,
     ),
     "v1/persistentvolumeclaims": ruled(
         storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
-        default=storage.default_claim,
-        check_update=storage.check_claim_update,
+        check_update=core.check_claim_update,
         status={"phase": "Pending"},
     ),
     "v1/pods": Behaviour(
@@ -157,20 +168,63 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.POD,
         {"digest": PodDigest},
     ),
+    "v1/serviceaccounts": ruled(prepare=preparing.service_account),
     "v1/replicationcontrollers": Behaviour(
-        REPLICATION_CONTROLLER,
-        workload_cells.REPLICATION_CONTROLLER_CELLS,
-        selectable_fields.REPLICATION_CONTROLLER,
+        cells=workload_cells.REPLICATION_CONTROLLER_CELLS,
+        selectable_fields=selectable_fields.REPLICATION_CONTROLLER,
         more={"selects_by_map": True, "default_propagation": "Orphan"},
+        rules={
+            "default": workloads.default_replication_controller,
+            "generation": True,
+            "status": {"replicas": 0},
+        },
     ),
-    "v1/secrets": Behaviour(configuration.SECRET, SECRET_CELLS, selectable_fields.SECRET),
-    "v1/services": Behaviour(SERVICE, SERVICE_CELLS, selectable_fields.SERVICE),
-    "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
-    "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
-    "apps/v1/replicasets": Behaviour(REPLICA_SET, workload_cells.REPLICA_SET_CELLS),
-    "apps/v1/statefulsets": Behaviour(STATEFUL_SET, workload_cells.STATEFUL_SET_CELLS),
+    "v1/secrets": Behaviour(
+        cells=SECRET_CELLS,
+        selectable_fields=selectable_fields.SECRET,
+        rules={"immutable": ("type",), "check_update": core.check_config_update},
+    ),
+    "v1/services": Behaviour(
+        cells=SERVICE_CELLS,
+        selectable_fields=selectable_fields.SERVICE,
+        rules={
+            "name": syntax.dns1035_label,
+            "default": service.default,
+            "prepare": service.prepare,
+            "check_update": service.check_update,
+            "check_status": service.check_status,
+            "status": {"loadBalancer": {}},
+        },
+    ),
+    "apps/v1/daemonsets": ruled(
+        workload_cells.DAEMON_SET_CELLS,
+        default=workloads.default_daemon_set,
+        prepare=workloads.prepare_daemon_set,
+        immutable=("spec.selector",),
+        immutable_first=True,
+        generation=True,
+        status=dict.fromkeys(workloads.DAEMON_SET_COUNTS, 0),
+    ),
+    "apps/v1/deployments": ruled(
+        workload_cells.DEPLOYMENT_CELLS,
+        immutable=("spec.selector",),
+        generation=workloads.deployment_wanted,
+    ),
+    "apps/v1/replicasets": ruled(
+        workload_cells.REPLICA_SET_CELLS,
+        immutable=("spec.selector",),
+        generation=True,
+        status={"replicas": 0},
+    ),
+    "apps/v1/statefulsets": ruled(
+        workload_cells.STATEFUL_SET_CELLS,
+        check_create=workloads.check_stateful_set_create,
+        check_update=workloads.check_stateful_set_update,
+        generation=True,
+        status={"replicas": 0},
+    ),
     "events.k8s.io/v1/events": Behaviour(
-        core_strategy(EVENT),
+        core_strategy(_EVENT),
         {name: core_cell(cell) for name, cell in {**COMMON, **EVENT_CELLS}.items()},
         selectable_fields.EVENTS_K8S_IO_EVENT,
         {
@@ -183,34 +237,33 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "networking.k8s.io/v1/networkpolicies": ruled(
         NETWORK_POLICY_CELLS,
-        default=network_policy.default,
         generation=True,
     ),
     "policy/v1/poddisruptionbudgets": ruled(
         POD_DISRUPTION_BUDGET_CELLS,
-        check=pod_disruption_budget.check,
-        check_status=pod_disruption_budget.check_status,
-        status=dict.fromkeys(sorted(pod_disruption_budget.COUNTS), 0),
+        status=dict.fromkeys(
+            ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0
+        ),
         generation=True,
         name=syntax.path_segment,
         plain=True,
     ),
-    "rbac.authorization.k8s.io/v1/clusterroles": Behaviour(rbac.CLUSTER_ROLE),
-    "rbac.authorization.k8s.io/v1/clusterrolebindings": Behaviour(
-        rbac.CLUSTER_ROLE_BINDING, BINDING_CELLS
+    "rbac.authorization.k8s.io/v1/clusterroles": ruled(name=syntax.path_segment),
+    "rbac.authorization.k8s.io/v1/clusterrolebindings": ruled(
+        BINDING_CELLS, name=syntax.path_segment, check_update=rbac.check_role_ref
     ),
-    "rbac.authorization.k8s.io/v1/roles": Behaviour(rbac.ROLE),
-    "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(rbac.ROLE_BINDING, BINDING_CELLS),
+    "rbac.authorization.k8s.io/v1/roles": ruled(name=syntax.path_segment),
+    "rbac.authorization.k8s.io/v1/rolebindings": ruled(
+        BINDING_CELLS, name=syntax.path_segment, check_update=rbac.check_role_ref
+    ),
     "storage.k8s.io/v1/csidrivers": ruled(
         storage_cells.CSI_DRIVER_CELLS,
-        default=storage.default_driver,
-        check_update=storage.check_driver_update,
+        check_update=core.check_driver_update,
     ),
     "storage.k8s.io/v1/csinodes": ruled(storage_cells.CSI_NODE_CELLS),
     "storage.k8s.io/v1/csistoragecapacities": ruled(storage_cells.CSI_STORAGE_CAPACITY_CELLS),
     "storage.k8s.io/v1/storageclasses": ruled(
         storage_cells.STORAGE_CLASS_CELLS,
-        default=storage.default_class,
         # Recorded of the provisioner alone; the others are taken to be told in the same words.
         immutable=("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
     ),
@@ -219,8 +272,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         immutable=("spec",),
         status={"attached": False},
     ),
-    "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, PRIORITY_CLASS_CELLS),
-    "coordination.k8s.io/v1/leases": ruled(LEASE_CELLS, prepare=inert.prepare_lease),
+    "scheduling.k8s.io/v1/priorityclasses": ruled(
+        PRIORITY_CLASS_CELLS,
+        prepare=core.new_generation,
+        created_only=True,
+        check_update=core.check_priority_class_update,
+    ),
+    "coordination.k8s.io/v1/leases": ruled(LEASE_CELLS, prepare=core.prepare_lease),
     "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
     "resource.k8s.io/v1/resourceclaims": Behaviour(devices.resource_claim(), RESOURCE_CLAIM_CELLS),
     "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),
@@ -230,24 +288,23 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=policies.default_mutating_policy,
         check=policies.check_mutating_policy,
         generation=True,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=policies.default_binding, check=policies.check_mutating_binding, generation=True
+        check=policies.check_mutating_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
-        default=webhooks.default_mutating, check=webhooks.check, generation=True
+        check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
-        default=policies.default_policy, check=policies.check_policy, generation=True
+        check=policies.check_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": ruled(
-        default=policies.default_binding, check=policies.check_binding, generation=True
+        check=policies.check_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
-        default=webhooks.default, check=webhooks.check, generation=True
+        check=webhooks.check, generation=True
     ),
     "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
@@ -259,19 +316,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         },
         rules={
             "default": autoscaling.default_v1,
-            "check": lambda obj: autoscaling_validation.check(autoscaling.to_v2(obj)),
+            "check": autoscaling.check_v1,
         },
     ),
-    "autoscaling/v2/horizontalpodautoscalers": ruled(
-        workload_cells.AUTOSCALER_CELLS,
-        default=autoscaling.default,
-        check=autoscaling_validation.check,
-    ),
+    "autoscaling/v2/horizontalpodautoscalers": ruled(workload_cells.AUTOSCALER_CELLS),
     "batch/v1/cronjobs": ruled(
         workload_cells.CRON_JOB_CELLS,
-        default=cron_job.default,
-        check=cron_job.check,
-        check_create=cron_job.check_create,
+        check_create=workloads.check_cron_job_create,
         generation=True,
     ),
     "batch/v1/jobs": Behaviour(
@@ -296,25 +347,15 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
     "certificates.k8s.io/v1/certificatesigningrequests": Behaviour(
         selectable_fields=selectable_fields.CERTIFICATE_SIGNING_REQUEST,
-        rules={
-            "prepare": certificates.prepare,
-            "check": certificates.check,
-            "check_status": certificates.check_status,
-        },
+        rules={"prepare": certificates.prepare, "check_status": certificates.check_status},
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
-        default=inert.default_endpoint_slice,
-        generation=True,
+        prepare=preparing.endpoint_slice,
         immutable=("addressType",),
     ),
-    "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
-        default=inert.default_flow_schema, generation=True
-    ),
-    "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
-        default=inert.default_priority_level, generation=True
-    ),
+    "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(generation=True),
+    "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(generation=True),
     "networking.k8s.io/v1/ingressclasses": ruled(
-        default=inert.default_ingress_class,
         generation=True,
         immutable=("spec.controller",),
         immutable_first=True,
@@ -326,15 +367,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "deprecation": "v1 Endpoints is deprecated in v1.33+; "
             "use discovery.k8s.io/v1 EndpointSlice"
         },
-        rules={"default": inert.default_endpoints},
     ),
-    "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
-    "v1/resourcequotas": ruled(
-        check=resource_quota.check, check_update=resource_quota.check_update
-    ),
-    "v1/podtemplates": ruled(
-        default=inert.default_pod_template, check=inert.check_pod_template, generation=True
-    ),
+    "v1/resourcequotas": ruled(check_update=quotas.check_scopes_kept),
+    "v1/podtemplates": ruled(generation=True),
 }
 """By group, version and plural. Of kinds that are not here the schema says all."""
 
@@ -376,6 +411,18 @@ VERSION_NEEDED: Final = frozenset(
     }
 )
 """Kinds whose strategy has no ``AllowUnconditionalUpdate``, as those of custom resources."""
+
+VERSIONED_ANNOTATIONS: Final = {"apps/v1/daemonsets": ("deprecated.daemonset.template.generation",)}
+"""Annotations that are fields of Kubernetes' own type of a kind."""
+
+
+def _by_precedence(flow_schema: Object) -> tuple[int, str]:
+    """Return what flow schemas are asked in the order of."""
+    return flow_schema["spec"].get("matchingPrecedence") or 0, flow_schema["metadata"]["name"]
+
+
+ROW_ORDERS: Final = {"flowcontrol.apiserver.k8s.io/v1/flowschemas": _by_precedence}
+"""What the rows of a kind's tables are sorted by."""
 
 RETURNED_WHEN_GONE: Final = frozenset(
     {
@@ -439,6 +486,9 @@ def _resource(data: KindData) -> ResourceType:
         created_by_put=path in CREATED_BY_PUT,
         needs_version=path in VERSION_NEEDED,
         returned_when_gone=path in RETURNED_WHEN_GONE,
+        warnings=WARNINGS.get(path),
+        versioned_annotations=VERSIONED_ANNOTATIONS.get(path, ()),
+        row_order=ROW_ORDERS.get(path),
         columns=tuple(
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns

@@ -14,7 +14,7 @@ from berth.cluster.kinds.fields import field_of, kind_of, text
 from berth.cluster.resources import Column, ResourceType, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Field, ListOf, Schema
-from berth.cluster.strategies import device_taint_rules, devices, resource_slices
+from berth.cluster.strategies import devices, resource_slices
 from berth.cluster.strategies.by_schema import of_schema
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 
@@ -71,8 +71,6 @@ def _device_taint_rules() -> ResourceType:
             namespaced=False,
             status=True,
             generation=True,
-            check=device_taint_rules.check_rule,
-            check_status=device_taint_rules.check_status,
         ),
         columns=(
             Column("Name", "string", COMMON["Name"], "name"),

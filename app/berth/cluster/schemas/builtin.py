@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.cluster.schemas.types import ABSENT, TIMES, Field, ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
 
 DATA = "kubernetes-1.36.json.gz"
 DESCRIPTIONS = "descriptions-1.36.json.gz"
@@ -145,35 +145,22 @@ def _kind(path: str, data: Any, columns: Any) -> KindData:
 
 
 def _field(data: Any) -> Field:
-    type_ = _type(data["type"])
-    zero = _zero(data, type_)
-    default = None if zero == "0" else data.get("default")
     return Field(
-        type=type_,
+        type=_type(data["type"]),
         is_required=data.get("required", False),
-        default=default or None,
+        default=data.get("default"),
         enum=tuple(data.get("enum", ())),
         list_type=data.get("list_type", ""),
         list_keys=tuple(data.get("list_keys", ())),
         map_type=data.get("map_type", ""),
         patch_strategy=data.get("strategy", ""),
         merge_key=data.get("merge_key", ""),
-        zero=zero,
+        zero=data.get("zero", ABSENT),
         by_value=data.get("by_value", False),
         number=tuple(data.get("number", ())),
+        go_type=data.get("go_type", ""),
+        inside=data.get("inside", ""),
     )
-
-
-def _zero(data: Any, each: Type) -> Any:
-    """Return what Go writes for a field that is not set.
-
-    Of what is held by value, and not left out where it is empty, the data says that this is the
-    default; of lists, maps, pointers and times, that they are required.
-    """
-    if "default" in data and data["default"] in (None, False, 0, "", {}, "0"):
-        return data["default"]
-    has_null = isinstance(each, ListOf | MapOf | Schema) or each.name in TIMES
-    return None if data.get("required") and has_null else ABSENT
 
 
 def _type(text: str) -> Type:

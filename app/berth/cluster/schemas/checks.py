@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from berth.cluster.go_text import kind_of, time_error
-from berth.cluster.schemas.structs import BASE64, TIME, struct_type
+from berth.cluster.go_text import kind_of, not_unmarshalled, time_error
+from berth.cluster.schemas.structs import BASE64, SCALARS, struct_type
 from berth.cluster.schemas.types import ANYTHING, TIMES, ListOf, MapOf, Scalar, Schema, Type
 from berth.kube.objects.quantity import LONGEST, NOTATION
 
@@ -28,8 +28,17 @@ JSON_TYPES: dict[str, frozenset[type]] = {
 }
 """What a JSON decoder may make of the values of each scalar; of others, anything."""
 
-PLAIN = frozenset({"boolean", "int32", "int64", "number", "string"})
-"""Scalars that Go has itself."""
+NUMBERS: Final = frozenset({"int32", "int64", "float64"})
+"""Go's types of numbers: it tells which one does not fit."""
+READ_AS: Final = {"IntOrString": "int32", "MicroTime": "string", "Time": "string"}
+"""Scalars that read themselves, and as what they read a value that they cannot have."""
+CONVERTIBLE: Final = {
+    "int32": frozenset({"float64"}),
+    "int64": frozenset({"float64"}),
+    "number": frozenset({"int64"}),
+    "string": frozenset({"int64"}),
+}
+"""What Go can convert to a scalar, and the converter does not."""
 
 GO_NAMES = {
     "boolean": "bool",
@@ -113,71 +122,137 @@ def _look_for_unknown(
                 _look_for_unknown(item, child, f"{path}.{key}", found, prune=prune)
 
 
-class Misfit(NamedTuple):
-    """What is wrong with the JSON type of a value, in the words of the API server."""
+class _Misfit(NamedTuple):
+    """What is wrong with a value."""
 
-    json: str
-    """Decoded into Go structs: ``json: cannot unmarshal number into Go struct field
-    EnvVar.spec.containers.env.value of type string``."""
-    unstructured: str
-    """Converted to them after a strategic merge: ``unrecognized type: string``."""
+    why: str
+    ends: bool
+    """Whether nothing is read after it: a type that reads itself (times, quantities) said no."""
 
 
-def misfit(schema: Schema, obj: Any) -> Misfit | None:
-    """Return what is wrong with the first value that does not fit its field; None: all fit."""
-    return next(_misfits(schema, obj, "", ""), None)
+def misfit(schema: Schema, obj: Any) -> str | None:
+    """Return what is wrong with values that do not fit their fields; None: all fit.
+
+    In the words of Go's JSON decoder: ``json: cannot unmarshal number into Go struct field
+    EnvVar.spec.containers.env.value of type string``. It tells the first in the order of *obj*,
+    unless a later one ends the reading.
+    """
+    first = None
+    for wrong in _misfits(schema, "", obj, "", ""):
+        if wrong.ends:
+            return wrong.why
+        first = first or wrong.why
+    return first
 
 
-def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[Misfit]:
+def _misfits(expected: Type, named: str, value: Any, owner: str, path: str) -> Iterator[_Misfit]:
+    """Yield what is wrong with *value*, which is at *path* of an object of the type *owner*."""
     if value is None:
         return
     match expected:
         case Schema() if isinstance(value, dict):
             for key, child in value.items():
-                if key in expected.fields:
-                    child_path = f"{path}.{key}" if path else key
-                    field = expected.fields[key]
-                    yield from _misfits(field.type, child, expected.short_name, child_path)
+                if field := expected.fields.get(key):
+                    below = ".".join(filter(None, (path, field.inside, key)))
+                    yield from _misfits(
+                        field.type, field.go_type, child, expected.short_name, below
+                    )
+            return
         case ListOf(item) if isinstance(value, list):
             for child in value:
-                yield from _misfits(item, child, owner, path)
+                yield from _misfits(item, named, child, owner, path)
+            return
         case MapOf(item) if isinstance(value, dict):
             for child in value.values():
-                yield from _misfits(item, child, owner, path)
-        case Scalar(name) if name in TIMES and isinstance(value, str):
-            if not _is_time(value):
-                why = time_error(value[:100])
-                yield Misfit(why, why)
-        case Scalar("Quantity") if isinstance(value, str):
-            if NOTATION.fullmatch(value) is None or len(value) > LONGEST:
-                yield Misfit(MALFORMED, MALFORMED)
-        case Scalar("bytes") if isinstance(value, str):
-            if (at := _not_base64(value)) is not None:
-                why = f"illegal base64 data at input byte {at}"
-                yield Misfit(why, why)
-        case Scalar(name) if name in ANYTHING:
-            pass
-        case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value, name):
-            pass
-        case _:
-            where = f"struct field {owner}.{path}" if path else "value"
-            found, wanted = json_type(value), go_type(expected)
-            if type(value) is int and isinstance(expected, Scalar) and wanted.startswith("int"):
-                found = f"number {value}"
-            why = f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
-            yield Misfit(why, _unrestored(expected, value, why))
+                yield from _misfits(item, "", child, owner, path)
+            return
+        case Scalar(name) if name in ANYTHING or _fits_scalar(name, value):
+            return
+        case Scalar(name) if why := _misread(name, value):
+            yield _Misfit(why, ends=name != "bytes")
+            return
+    found, wanted = json_type(value), go_type(expected, named)
+    reads_itself = isinstance(expected, Scalar) and expected.name in READ_AS
+    if isinstance(expected, Scalar) and reads_itself:
+        wanted = READ_AS[expected.name]
+    if type(value) in (int, float) and wanted in NUMBERS:
+        found = f"number {value}"
+    where = f"struct field {owner}.{path}" if path else "value"
+    why = f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+    yield _Misfit(why, ends=reads_itself)
 
 
-def _unrestored(expected: Type, value: Any, why: str) -> str:
+def _fits_scalar(name: str, value: Any) -> bool:
+    return (
+        type(value) in JSON_TYPES[name]
+        and not _is_too_long(value, name)
+        and not (type(value) is str and _misread(name, value))
+    )
+
+
+def _misread(name: str, value: Any) -> str:
+    """Return what a scalar that is written as a text says of one that it cannot read."""
+    if name == "Quantity":
+        if type(value) in JSON_TYPES[name] and not isinstance(value, str):
+            return ""
+        is_read = isinstance(value, str) and len(value) <= LONGEST and NOTATION.fullmatch(value)
+        return "" if is_read else MALFORMED
+    if not isinstance(value, str):
+        return ""
+    if name in TIMES and not _converts(value, SCALARS[name]):
+        return time_error(value[:100], is_micro=name == "MicroTime")
+    if name == "bytes" and (at := _not_base64(value)) is not None:
+        return f"illegal base64 data at input byte {at}"
+    return ""
+
+
+def unconverted(schema: Schema, obj: Any) -> str | None:
+    """As :func:`misfit`, of what is converted and not decoded: the result of a strategic merge.
+
+    In the words of Kubernetes' converter, which takes the fields in the order of their declaration:
+    ``unrecognized type: string``.
+    """
+    return next(_unconverted(schema, "", obj), None)
+
+
+def _unconverted(expected: Type, named: str, value: Any) -> Iterator[str]:
+    if value is None:
+        return
     match expected:
         case Schema():
-            return f"cannot restore struct from: {kind_of(value)}"
-        case ListOf():
-            return f"cannot restore slice from {kind_of(value)}"
-        case MapOf():
-            return f"cannot restore map from {kind_of(value)}"
-    # Quantities and the like decode themselves.
-    return f"unrecognized type: {go_type(expected)}" if expected.name in PLAIN else why
+            if not isinstance(value, dict):
+                yield f"cannot restore struct from: {kind_of(value)}"
+                return
+            for key, field in expected.fields.items():
+                yield from _unconverted(field.type, field.go_type, value.get(key))
+        case ListOf(item):
+            if not isinstance(value, list):
+                yield f"cannot restore slice from {kind_of(value)}"
+                return
+            for child in value:
+                yield from _unconverted(item, named, child)
+        case MapOf(item):
+            if not isinstance(value, dict):
+                yield f"cannot restore map from {kind_of(value)}"
+                return
+            for key in sorted(value):
+                yield from _unconverted(item, "", value[key])
+        case Scalar(name) if name not in ANYTHING and not _fits_scalar(name, value):
+            yield _unconverted_scalar(expected, named, value)
+
+
+def _unconverted_scalar(expected: Scalar, named: str, value: Any) -> str:
+    name, kind = expected.name, kind_of(value)
+    if why := _misread(name, value):
+        return f"error decoding from json: {why}" if name == "bytes" else why
+    if name == "bytes":
+        return f"cannot restore slice from {kind}"
+    if wanted := READ_AS.get(name):
+        return not_unmarshalled(value, wanted)
+    # Go converts an integer to a text, a character; that is no conversion of JSON's.
+    if kind in CONVERTIBLE.get(name, ()):
+        return f"cannot convert {kind} to {go_type(expected, named)}"
+    return f"unrecognized type: {go_type(expected)}"
 
 
 def _not_base64(text: str) -> int | None:
@@ -187,14 +262,6 @@ def _not_base64(text: str) -> int | None:
         return None
     wrong = re.search("[^A-Za-z0-9+/]", text)
     return wrong.start() if wrong and text[wrong.start()] != "=" else len(text) // 4 * 4
-
-
-def _is_time(text: str) -> bool:
-    try:
-        msgspec.convert(text, TIME)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _is_too_long(value: Any, scalar: str) -> bool:
@@ -208,10 +275,8 @@ def json_type(value: Any) -> str:
     match value:
         case bool():
             return "bool"
-        case int():
+        case int() | float():
             return "number"
-        case float():
-            return f"number {value}"
         case str():
             return "string"
         case list():
@@ -220,14 +285,14 @@ def json_type(value: Any) -> str:
             return "object"
 
 
-def go_type(expected: Type) -> str:
-    """Return what Go calls the type of a field."""
+def go_type(expected: Type, named: str = "") -> str:
+    """Return what Go calls the type of a field, where *named* is a name of its own."""
     match expected:
         case Schema():
             return expected.go_name
         case ListOf(item):
-            return f"[]{go_type(item)}"
+            return f"[]{go_type(item, named)}"
         case MapOf(value):
-            return f"map[string]{go_type(value)}"
+            return named or f"map[string]{go_type(value)}"
         case Scalar(name):
-            return GO_NAMES.get(name, name)
+            return named or GO_NAMES.get(name, name)

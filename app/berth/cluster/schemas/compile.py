@@ -9,9 +9,16 @@ the served kinds lead to is kept. The others are gzipped lines of JSON, each a r
 server's answer: their tables say what the columns are described as. Descriptions of fields come
 from the models of kubernetes-asyncio; those of object types, and of fields that hold one, from
 lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
+
+``go-types.json.gz`` beside this file has what OpenAPI does not tell: of each object type its fields
+as Go declares them, in that order, each with its Go type, whether it is left out when it is empty
+(``omitempty``, ``omitzero``), and the structs that it is embedded in. It was read from the type
+information that Go programs carry, one with Kubernetes' API 0.37 in it; those of APIService are
+written by hand. Types that it does not have are in the order of OpenAPI.
 """
 
 import gzip
+import itertools
 import json
 import re
 import sys
@@ -19,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from berth.cluster.resource_paths import parse_path
 
@@ -56,141 +63,6 @@ PLAIN_SCALARS: Final = {
     ("string", "byte"): "bytes",
 }
 
-_VALUE_NAMES: Final = """
-active allocatable authenticated availableReplicas chapAuthDiscovery chapAuthSession
-clusterScope code count currentHealthy currentReplicas denied deprecated deprecatedCount
-desiredHealthy disruptionsAllowed exclusiveMaximum exclusiveMinimum expectedPods failed
-failureThreshold fullyLabeledReplicas generation globalDefault handSize healthCheckNodePort
-hostIPC hostNetwork hostPID hostPort initialDelaySeconds insecureSkipTLSVerify
-matchingPrecedence minReadySeconds nodePort nullable number numberAvailable numberUnavailable
-observedGeneration partition paused periodSeconds preserveUnknownFields priority
-publishNotReadyAddresses queueLengthLimit queues readOnly readyReplicas replicas
-retryAfterSeconds signal sizeBytes sslEnabled start stdin stdinOnce succeeded successThreshold
-timeoutSeconds tty unavailableReplicas uniqueItems unschedulable updatedNumberScheduled
-updatedReplicas x-kubernetes-embedded-resource x-kubernetes-int-or-string
-"""
-VALUES: Final = frozenset(_VALUE_NAMES.split())
-"""Optional numbers and booleans that the API's Go types hold by value: zero and false are as good
-as unset, and protobuf writes them all the same. The others are pointers: a zero was set by
-somebody."""
-
-POINTERS: Final = frozenset(
-    {
-        ("AzureDiskVolumeSource", "readOnly"),
-        ("CSIVolumeSource", "readOnly"),
-        ("ClientIPConfig", "timeoutSeconds"),
-        ("DeploymentSpec", "replicas"),
-        ("HorizontalPodAutoscalerStatus", "observedGeneration"),
-        ("MutatingWebhook", "timeoutSeconds"),
-        ("PodSpec", "priority"),
-        ("ReplicaSetSpec", "replicas"),
-        ("ReplicationControllerSpec", "replicas"),
-        ("RollingUpdateStatefulSetStrategy", "partition"),
-        ("StatefulSetSpec", "replicas"),
-        ("ValidatingWebhook", "timeoutSeconds"),
-        ("VolumeNodeResources", "count"),
-    }
-)
-"""Fields with a name in :data:`VALUES` that are pointers."""
-
-_STRING_POINTERS: Final = """
-CSIDriverSpec.fsGroupPolicy CSIPersistentVolumeSource.fsType
-CSIVolumeSource.fsType ClusterTrustBundleProjection.name ClusterTrustBundleProjection.signerName
-CronJobSpec.timeZone
-CustomResourceDefinitionVersion.deprecationWarning
-CustomResourceSubresourceScale.labelSelectorPath DeviceAttribute.string DeviceAttribute.version
-DeviceConstraint.matchAttribute DeviceConstraint.distinctAttribute Endpoint.hostname
-Endpoint.nodeName Endpoint.zone EndpointAddress.nodeName EndpointPort.appProtocol
-EndpointPort.name EndpointPort.protocol GRPCAction.service
-HPAScalingRules.selectPolicy HTTPIngressPath.pathType HostPathVolumeSource.type
-ISCSIPersistentVolumeSource.initiatorName ISCSIVolumeSource.initiatorName
-IngressClassParametersReference.apiGroup IngressClassParametersReference.namespace
-IngressClassParametersReference.scope IngressPortStatus.error IngressSpec.ingressClassName
-JobSpec.completionMode JobSpec.managedBy JobSpec.podReplacementPolicy
-JobStatus.failedIndexes LeaseSpec.holderIdentity LeaseSpec.preferredHolder LeaseSpec.strategy
-LoadBalancerIngress.ipMode LocalVolumeSource.fsType MatchResources.matchPolicy
-MetricIdentifier.name MutatingWebhook.failurePolicy MutatingWebhook.matchPolicy
-MutatingWebhook.reinvocationPolicy MutatingWebhook.sideEffects NetworkPolicyPort.protocol
-ParamRef.parameterNotFoundAction PersistentVolumeClaimSpec.storageClassName
-PersistentVolumeClaimSpec.volumeAttributesClassName PersistentVolumeClaimSpec.volumeMode
-PersistentVolumeClaimStatus.currentVolumeAttributesClassName
-PersistentVolumeSpec.volumeAttributesClassName PersistentVolumeSpec.volumeMode
-PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy
-PodFailurePolicyOnExitCodesRequirement.containerName
-PodResourceClaim.resourceClaimName PodResourceClaim.resourceClaimTemplateName
-PodResourceClaimStatus.resourceClaimName PodSchedulingGroup.podGroupName
-PodSecurityContext.fsGroupChangePolicy PodSecurityContext.seLinuxChangePolicy
-PodSecurityContext.supplementalGroupsPolicy PodSpec.hostnameOverride PodSpec.preemptionPolicy
-PodSpec.runtimeClassName PriorityClass.preemptionPolicy ResourceSliceSpec.nodeName
-RuleWithOperations.scope SeccompProfile.localhostProfile
-SecurityContext.procMount ServicePort.appProtocol
-ServiceReference.path ServiceSpec.internalTrafficPolicy ServiceSpec.ipFamilyPolicy
-ServiceSpec.loadBalancerClass StorageClass.reclaimPolicy StorageClass.volumeBindingMode
-TopologySpreadConstraint.nodeAffinityPolicy TopologySpreadConstraint.nodeTaintsPolicy
-TypedLocalObjectReference.apiGroup TypedObjectReference.apiGroup TypedObjectReference.namespace
-ValidatingAdmissionPolicySpec.failurePolicy ValidatingWebhook.failurePolicy
-ValidatingWebhook.matchPolicy ValidatingWebhook.sideEffects Validation.reason
-VolumeAttachmentSource.persistentVolumeName VolumeMount.mountPropagation
-VolumeMount.recursiveReadOnly VolumeMountStatus.recursiveReadOnly WebhookClientConfig.url
-WindowsSecurityContextOptions.gmsaCredentialSpec
-WindowsSecurityContextOptions.gmsaCredentialSpecName WindowsSecurityContextOptions.runAsUserName
-"""
-STRING_POINTERS: Final = frozenset(tuple(each.split(".")) for each in _STRING_POINTERS.split())
-"""Strings that are pointers, by type and field: empty is not the same as unset."""
-
-OMITTED: Final = frozenset(
-    {
-        ("ReplicationControllerSpec", "minReadySeconds"),
-        ("ScaleSpec", "replicas"),
-    }
-)
-"""Fields with a zero for their default that are left out all the same."""
-
-NAMED_REFERENCES: Final = frozenset(
-    {
-        "ConfigMapEnvSource",
-        "ConfigMapKeySelector",
-        "ConfigMapProjection",
-        "ConfigMapVolumeSource",
-        "LocalObjectReference",
-        "SecretEnvSource",
-        "SecretKeySelector",
-        "SecretProjection",
-    }
-)
-"""Types that are, or embed, a reference whose empty name is left out."""
-
-NULLS: Final = frozenset(
-    {
-        ("CSINodeDriver", "topologyKeys"),
-        ("ClusterRole", "rules"),
-        ("EndpointSlice", "endpoints"),
-        ("EndpointSlice", "ports"),
-        ("HorizontalPodAutoscalerStatus", "currentMetrics"),
-        ("Role", "rules"),
-        ("VolumeError", "time"),
-    }
-)
-"""Optional lists and times that are written as null when they are not set."""
-
-NULL_TIMES: Final = frozenset(
-    {
-        "deprecatedFirstTimestamp",
-        "deprecatedLastTimestamp",
-        "eventTime",
-        "finishedAt",
-        "firstTimestamp",
-        "lastHeartbeatTime",
-        "lastObservedTime",
-        "lastProbeTime",
-        "lastTimestamp",
-        "lastTransitionTime",
-        "lastUpdateTime",
-        "startedAt",
-    }
-)
-"""Times that are held by value: null when they are not set."""
-
 Json = dict[str, Any]
 
 
@@ -198,7 +70,8 @@ def main(openapi: Path, discovery: Path, protobuf: Path, *recorded: Path) -> Non
     """Write the data files beside this one."""
     published, served = _read(openapi), _read(discovery)
     here = Path(__file__).parent
-    schemas = compiled(published["schemas"], served["resources"], _read(protobuf))
+    go_types = _read(here / "go-types.json.gz")
+    schemas = compiled(published["schemas"], served["resources"], _read(protobuf), go_types)
     data = {
         "release": published["release"],
         "schemas": schemas,
@@ -247,7 +120,7 @@ def described(columns: Json, texts: Mapping[tuple[str, str], str]) -> Json:
     }
 
 
-def compiled(schemas: Json, resources: Json, messages: Json) -> Json:
+def compiled(schemas: Json, resources: Json, messages: Json, go_types: Json) -> Json:
     """Return the schemas that *resources* lead to, in the form of the data file."""
     found: Json = {}
     todo = [*roots(schemas, resources), *(META + each for each in MORE_ROOTS)]
@@ -255,7 +128,7 @@ def compiled(schemas: Json, resources: Json, messages: Json) -> Json:
         name = todo.pop()
         if name in found or name in SCALARS:
             continue
-        found[name] = _schema(name, schemas[name], messages)
+        found[name] = _schema(name, schemas[name], messages, go_types.get(name, ()))
         todo += references(schemas[name])
     return dict(sorted(found.items()))
 
@@ -293,12 +166,30 @@ def _referred(node: Json) -> str:
     return str(node["$ref"]).rpartition("/")[2]
 
 
-def _schema(name: str, schema: Json, messages: Json) -> Json:
+class GoField(NamedTuple):
+    """A field as Go declares it."""
+
+    name: str
+    """In JSON."""
+    type: str
+    """``*v1.PreemptionPolicy``."""
+    omit: str
+    """``omitempty``, ``omitzero`` or empty."""
+    inside: str
+    """The embedded structs on the way to it, with dots between."""
+
+
+def _schema(name: str, schema: Json, messages: Json, go_fields: Iterable[list[str]]) -> Json:
     numbers = dict(_numbers(_message_name(name), messages))
     required = schema.get("required", ())
+    properties = schema.get("properties", {})
+    declared = {go.name: go for go in itertools.starmap(GoField, go_fields)}
     fields = {}
-    for field, node in schema.get("properties", {}).items():
-        entry = _field(name, field, node, is_required=field in required)
+    for field in [*(field for field in declared if field in properties), *properties]:
+        if field in fields:
+            continue
+        node = properties[field]
+        entry = _field(node, declared.get(field), is_required=field in required)
         if field not in ("apiVersion", "kind") or "x-kubernetes-group-version-kind" not in schema:
             entry["number"] = numbers[_spelled(field)]
         fields[field] = entry
@@ -312,15 +203,15 @@ def _schema(name: str, schema: Json, messages: Json) -> Json:
     return found
 
 
-def _field(owner: str, name: str, node: Json, *, is_required: bool) -> Json:
-    entry: Json = {"type": _type(node)}
+def _field(node: Json, go: GoField | None, *, is_required: bool) -> Json:
+    type_ = _type(node)
+    entry: Json = {"type": type_}
     if is_required:
         entry["required"] = True
-    if "default" in node:
+    if node.get("default"):
         entry["default"] = node["default"]
-    if "enum" in node:
-        entry["enum"] = node["enum"]
     for key, extension in (
+        ("enum", "enum"),
         ("list_type", "x-kubernetes-list-type"),
         ("list_keys", "x-kubernetes-list-map-keys"),
         ("map_type", "x-kubernetes-map-type"),
@@ -329,23 +220,42 @@ def _field(owner: str, name: str, node: Json, *, is_required: bool) -> Json:
     ):
         if extension in node:
             entry[key] = node[extension]
-    short = owner.rpartition(".")[2]
-    if not is_required and _is_value(short, name, entry["type"]):
+    if go is None:
+        go = GoField("", "", "" if is_required else "omitempty", "")
+    is_pointer = go.type.startswith("*")
+    if type_ in ZEROS and not is_pointer:
         entry["by_value"] = True
-    if (short, name) in OMITTED or (short in NAMED_REFERENCES and name == "name"):
-        del entry["default"]
-    if (short, name) in NULLS or (name in NULL_TIMES and entry["type"].endswith("Time")):
-        entry["default"] = None
-    if entry["type"] == "Quantity" and (is_required or name == "divisor"):
-        entry["default"] = "0"
+    zero = _zero(type_, go.omit, is_pointer=is_pointer)
+    if zero is not _NOTHING:
+        entry["zero"] = zero
+    named = go.type.removeprefix("*")
+    if type_.removeprefix("[]") == "string" and named.removeprefix("[]") not in ("", "string"):
+        entry["go_type"] = named.removeprefix("[]")
+    elif type_.startswith("map[]") and "." in named and not named.startswith("map["):
+        entry["go_type"] = named
+    if go.inside and go.inside != "TypeMeta":
+        entry["inside"] = go.inside
     return entry
 
 
-def _is_value(owner: str, name: str, type_text: str) -> bool:
-    """Whether a zero says nothing."""
-    if type_text in ("boolean", "int32", "int64"):
-        return name in VALUES and (owner, name) not in POINTERS
-    return type_text == "string" and (owner, name) not in STRING_POINTERS
+ZEROS: Final = {"boolean": False, "int32": 0, "int64": 0, "number": 0, "string": ""}
+"""Of scalars that Go has itself."""
+_NOTHING: Final = object()
+
+
+def _zero(type_: str, omit: str, *, is_pointer: bool) -> Any:
+    """Return what Go writes for a field that is not set.
+
+    ``omitempty`` leaves no struct out, and times are structs.
+    """
+    has_null = is_pointer or type_.startswith(("[]", "map[]"))
+    if omit == "omitzero" or (omit and (has_null or type_ in ZEROS)):
+        return _NOTHING
+    if has_null or type_ in ("MicroTime", "Time"):
+        return None
+    if "." in type_:
+        return {}
+    return "0" if type_ == "Quantity" else ZEROS.get(type_, _NOTHING)
 
 
 def _type(node: Json) -> str:

@@ -51,7 +51,11 @@ def _plan(schema: Schema) -> _Plan:
     return _Plan(
         zeros(schema),
         frozenset(name for name, field in fields if _omits_empty(field)),
-        frozenset(name for name, field in fields if field.zero is None),
+        frozenset(
+            name
+            for name, field in fields
+            if field.zero is None and isinstance(field.type, ListOf | MapOf)
+        ),
         {
             name: field.type
             for name, field in fields
@@ -104,7 +108,7 @@ def _complete_object(plan: _Plan, obj: dict[str, Any]) -> None:
         child = obj[name]
         if child is None or name in plan.empties:
             del obj[name]
-        elif name in plan.nulls and isinstance(child, list | dict):
+        elif name in plan.nulls and isinstance(child, list | dict):  # else a wrong type
             obj[name] = None
     for name, zero in plan.zeros.items():
         if name not in obj:

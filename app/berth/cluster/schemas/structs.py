@@ -25,6 +25,18 @@ from berth.kube.objects.quantity import LONGEST, NOTATION
 
 TIME: Any = Annotated[datetime, msgspec.Meta(tz=True)]
 """RFC 3339, as columns and controllers read it."""
+_DAY: Final = (
+    r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
+    r"|02-(?:0[1-9]|1\d|2\d))"
+)
+MICRO_TIME: Any = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"\A\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d[.,]\d{{6}}"
+        r"(?:Z|[+-]\d\d:\d\d)\Z"
+    ),
+]
+"""RFC 3339 with six digits of a second, no more and no fewer."""
 BASE64: Final = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 QUANTITY: Any = Annotated[
     str, msgspec.Meta(pattern=rf"\A(?:{NOTATION.pattern})\Z", max_length=LONGEST)
@@ -42,7 +54,7 @@ SCALARS: dict[str, Any] = {
     "number": float | INT64,
     "string": str,
     "IntOrString": INT32 | str,
-    "MicroTime": TIME,
+    "MicroTime": MICRO_TIME,
     "Quantity": INT64 | float | QUANTITY,
     "Time": TIME,
     **dict.fromkeys(ANYTHING, bool | int | float | str | list[Any] | dict[str, Any]),

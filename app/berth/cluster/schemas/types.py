@@ -112,6 +112,11 @@ class Field:
     number: tuple[int, ...] = ()
     """The number of the field in protobuf; a path where JSON has inline what is a message there.
     Empty: it is not part of the message."""
+    go_type: str = ""
+    """What Go calls the type of a text, of the texts in a list, or of a map, that has a name of its
+    own: ``v1.PreemptionPolicy``."""
+    inside: str = ""
+    """The structs that Go has it embedded in, with dots between: ``VolumeSource``."""
 
     @property
     def omits_zero(self) -> bool:

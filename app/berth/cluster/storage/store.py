@@ -270,15 +270,17 @@ class Store:
         name: str,
         *,
         expected: int | None = None,
+        last_state: Object | None = None,
         dry_run: bool = False,
     ) -> Stored:
         """Remove an object, if it is at version *expected* when that is given.
 
-        Returns its last state, at the version of the deletion.
+        Returns its last state, at the version of the deletion: *last_state*, or as it is stored.
         """
         collection = self._collection(storage_key)
         old = _current(collection, (namespace, name), expected)
-        last = old.at(self._version + 1)
+        version = self._version + 1
+        last = old.at(version) if last_state is None else Stored(last_state, version)
         if not dry_run:
             self._commit(collection, Change(ChangeType.DELETED, last, old))
         return last

@@ -1,12 +1,14 @@
 """Strategies: defaults, resets and validation of each kind on its way into the store.
 
-What lives here: one module per kind with its :class:`berth.cluster.resources.Strategy` as a
-constant (``POD``, ``NODE``...), and the rules kinds share: ``metadata``, ``selectors``, ``taints``,
-``quantities``, ``syntax``. What must not: I/O, clocks, other objects of the store (what needs them
-is :mod:`berth.cluster.writes.admission`). Neighbours: ``berth.cluster.kinds.builtin`` lists the
-constants.
+What lives here: the rules of Kubernetes' kinds as data, by object type. :mod:`.defaults` says what
+missing fields get, :mod:`.constraint_table` what fields may be (its parts: ``pod_constraints``,
+``workload_constraints``, ``service_constraints``, ``rbac``, ``quotas``, ``autoscaling_validation``,
+``certificates``), :mod:`.constraints` evaluates it, and :mod:`.by_schema` makes the strategy of a
+kind of both. What a kind does beyond that, such as what an update may change, is a function in
+``core``, ``workloads``, ``job``, ``service``, ``pod``...; ``berth.cluster.kinds.builtin`` says
+which. What must not: I/O, clocks, other objects of the store (what needs them is
+:mod:`berth.cluster.writes.admission`).
 
 Bodies fit the schema of their kind when they come here: that is checked once, when they are read
-(:mod:`berth.cluster.http.bodies`). Each kind declares its shape, a struct of the fields that its
-rules read; ``validate`` evaluates a body through it.
+(:mod:`berth.cluster.http.bodies`).
 """

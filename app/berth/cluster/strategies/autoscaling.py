@@ -3,7 +3,6 @@
 Both APIs are views of one object. What v1 has no field for is in an annotation there.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,8 +10,10 @@ import msgspec
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin, checks
 from berth.cluster.schemas.presence import complete
-from berth.cluster.strategies.shape import section
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
+from berth.cluster.strategies.defaults import fill_defaults
 from berth.kube.documents import DEPTH_LIMIT, depth_of
+from berth.kube.field_errors import FieldError
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
@@ -21,39 +22,16 @@ CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 V2 = builtin.schema("io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler")
 
-CPU_UTILIZATION = 80
-"""Percent, where nothing is said."""
-
-DEFAULT_POLICIES: Mapping[str, Sequence[Object]] = {
-    "scaleUp": (
-        {"type": "Pods", "value": 4, "periodSeconds": 15},
-        {"type": "Percent", "value": 100, "periodSeconds": 15},
-    ),
-    "scaleDown": ({"type": "Percent", "value": 100, "periodSeconds": 15},),
-}
-"""Where there is a behavior that says nothing of it."""
-
-
-def default(obj: Object) -> None:
-    spec = section(obj, "spec")
-    spec.setdefault("minReplicas", 1)
-    if not spec.get("metrics"):
-        spec["metrics"] = [_cpu(CPU_UTILIZATION)]
-    if (behavior := spec.get("behavior")) is not None:
-        for direction, policies in DEFAULT_POLICIES.items():
-            rules = behavior.setdefault(direction, {})
-            rules.setdefault("selectPolicy", "Max")
-            if not rules.get("policies"):
-                rules["policies"] = [dict(policy) for policy in policies]
-        behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
-
 
 def default_v1(obj: Object) -> None:
-    section(obj, "spec").setdefault("minReplicas", 1)
     v2 = to_v2(obj)
-    default(v2)
+    fill_defaults(V2, v2)
     obj.clear()
     obj.update(from_v2(v2))
+
+
+def check_v1(obj: Object) -> list[FieldError]:
+    return CONSTRAINTS.violations(V2, {**to_v2(obj), "status": None})
 
 
 def to_v2(obj: Object) -> Object:

@@ -12,6 +12,7 @@ from cryptography import x509
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
+from berth.cluster.strategies.constraints import Table, between, required
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -30,16 +31,50 @@ def prepare(new: Object, old: Object | None) -> None:
         new["spec"] = old["spec"]
 
 
-def check(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    found = _check_request(spec.get("request") or "")
-    if not spec.get("usages"):
-        found.append(field_errors.required("spec.usages"))
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < LEAST_SECONDS:
-        why = "may not specify a duration less than 600 seconds (10 minutes)"
-        found.append(field_errors.invalid("spec.expirationSeconds", seconds, why))
-    return found + _check_signer(spec.get("signerName") or "")
+def certificate_request(value: str | None, path: str) -> list[FieldError]:
+    """Evaluate a request for a certificate, in base64 of PEM."""
+    request = value or ""
+    try:
+        content = b64decode(request, validate=True)
+        block = PEM_TYPE.search(content)
+        if block is None or block[1] != b"CERTIFICATE REQUEST":
+            why = "PEM block type must be CERTIFICATE REQUEST"
+            return [field_errors.invalid(path, request, why)]
+        if not x509.load_pem_x509_csr(content).is_signature_valid:
+            return [field_errors.invalid(path, request, "the signature does not verify")]
+    except ValueError as exc:
+        return [field_errors.invalid(path, request, str(exc).splitlines()[0])]
+    return []
+
+
+def signer_name(name: str | None, path: str) -> list[FieldError]:
+    if not name:
+        return [field_errors.required(path)]
+    domain, slash, rest = name.partition("/")
+    if not slash or not rest or "." not in domain or syntax.dns1123_subdomain(domain):
+        why = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
+        return [field_errors.invalid(path, name, why)]
+    return [
+        field_errors.invalid(path, name, why)
+        for part in rest.split("/")
+        for why in syntax.dns1123_subdomain(part)
+    ]
+
+
+CERTIFICATE_TABLE: Final[Table] = {
+    "certificates.v1.CertificateSigningRequestSpec": {
+        "request": (certificate_request,),
+        "usages": (required(),),
+        "expirationSeconds": (
+            between(
+                LEAST_SECONDS,
+                2**31,
+                "may not specify a duration less than 600 seconds (10 minutes)",
+            ),
+        ),
+        "signerName": (signer_name,),
+    },
+}
 
 
 def check_status(new: Object, old: Object) -> list[FieldError]:
@@ -60,36 +95,6 @@ def with_transitions(conditions: Sequence[Object]) -> list[Object]:
         if condition.get("lastTransitionTime") or not condition.get("lastUpdateTime")
         else {**condition, "lastTransitionTime": condition["lastUpdateTime"]}
         for condition in conditions
-    ]
-
-
-def _check_request(request: str) -> list[FieldError]:
-    path = "spec.request"
-    try:
-        content = b64decode(request, validate=True)
-        block = PEM_TYPE.search(content)
-        if block is None or block[1] != b"CERTIFICATE REQUEST":
-            why = "PEM block type must be CERTIFICATE REQUEST"
-            return [field_errors.invalid(path, request, why)]
-        if not x509.load_pem_x509_csr(content).is_signature_valid:
-            return [field_errors.invalid(path, request, "the signature does not verify")]
-    except ValueError as exc:
-        return [field_errors.invalid(path, request, str(exc).splitlines()[0])]
-    return []
-
-
-def _check_signer(name: str) -> list[FieldError]:
-    path = "spec.signerName"
-    if not name:
-        return [field_errors.required(path)]
-    domain, slash, rest = name.partition("/")
-    if not slash or not rest or "." not in domain or syntax.dns1123_subdomain(domain):
-        why = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
-        return [field_errors.invalid(path, name, why)]
-    return [
-        field_errors.invalid(path, name, why)
-        for part in rest.split("/")
-        for why in syntax.dns1123_subdomain(part)
     ]
 
 

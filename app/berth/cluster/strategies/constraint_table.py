@@ -4,29 +4,42 @@ Sentences and order are those that a real API server was recorded to answer with
 namespaces, users, TLS hosts and resource rules, which no recording shows, follow them.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.schemas.types import Schema
-from berth.cluster.strategies import syntax
+from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies.autoscaling_validation import AUTOSCALING_TABLE
+from berth.cluster.strategies.certificates import CERTIFICATE_TABLE
 from berth.cluster.strategies.constraints import (
     ITSELF,
     Constraints,
-    Rule,
+    If,
+    Owners,
+    Plain,
     Table,
+    Within,
     above,
     all_or_some,
     among,
+    amount,
+    anything,
     at_least,
     at_most,
+    at_most_all,
     between,
     counted,
+    distinct,
+    domain_path,
+    empty,
     enumerated,
+    first_of,
     ip,
     is_ip,
+    keys,
+    known,
+    named,
     of_each,
     one_of,
     port,
@@ -34,21 +47,36 @@ from berth.cluster.strategies.constraints import (
     required,
     said,
     selector,
+    shown,
+    spelled,
     text,
 )
-from berth.cluster.strategies.quantities import is_extended, validate_quantity
+from berth.cluster.strategies.device_taint_rules import TAINT_RULE_TABLE
+from berth.cluster.strategies.pod_constraints import (
+    POD_TABLE,
+    PREEMPTION_POLICIES,
+    distinct_taints,
+    labels,
+)
+from berth.cluster.strategies.pod_groups import HIGHEST_USER_PRIORITY, POD_GROUP_TABLE
+from berth.cluster.strategies.quantities import (
+    amounts,
+    container_resources,
+    parse_or_none,
+    validate_quantity,
+)
+from berth.cluster.strategies.quotas import QUOTA_TABLE
+from berth.cluster.strategies.rbac import RBAC_TABLE
+from berth.cluster.strategies.service_constraints import SERVICE_TABLE
+from berth.cluster.strategies.workload_constraints import WORKLOAD_TABLE
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.kube.objects.pod_defaults import SYSTEM_PRIORITIES
 from berth.kube.objects.quantity import parse
 
-HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
-SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
-SYSCTL_LENGTH: Final = 253
-IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
-"""How the names of those begin that belong to the namespace of interprocess communication."""
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_SOURCES: Final = (
     "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd",
@@ -57,17 +85,155 @@ VOLUME_SOURCES: Final = (
 )  # fmt: skip
 """Of volumes, in the order in which upstream looks for them."""
 SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
-STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
 UNCLEAN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 
+CONFIG_LIMIT: Final = 1024 * 1024
+"""Bytes of all values of a ConfigMap or Secret together."""
+NOTE_LIMIT: Final = 1024
+"""Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
+SYSTEM_CLASSES: Final = {
+    "system-cluster-critical": (
+        SYSTEM_PRIORITIES["system-cluster-critical"],
+        "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary.",
+    ),
+    "system-node-critical": (
+        SYSTEM_PRIORITIES["system-node-critical"],
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+"""Value and description of the classes that exist from the start."""
+SECRETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+"""What secrets of these types must have."""
+
 Errors = Iterator[FieldError]
-Hook = Callable[[Object, Object | None], list[FieldError]]
+
+
+# Of core.
+
+
+def _config_map(config_map: Object, path: str) -> Errors:
+    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    for key in data:
+        if key in binary:
+            detail = "duplicate of key present in binaryData"
+            yield field_errors.invalid(f"data[{key}]", key, detail)
+    if sum(len(value.encode()) for value in data.values()) + _size(binary) > CONFIG_LIMIT:
+        yield field_errors.too_long("", CONFIG_LIMIT)
+
+
+def _secret(secret: Object, _path: str) -> Errors:
+    data, kind = secret.get("data") or {}, secret.get("type")
+    if _size(data) > CONFIG_LIMIT:
+        yield field_errors.too_long("data", CONFIG_LIMIT)
+    for key in SECRETS.get(kind or "", ()):
+        if not data.get(key) if kind == "kubernetes.io/ssh-auth" else key not in data:
+            yield field_errors.required(f"data[{key}]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        yield field_errors.required("data[username]")
+        yield field_errors.required("data[password]")
+    name = "kubernetes.io/service-account.name"
+    annotations = (secret.get("metadata") or {}).get("annotations") or {}
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(name):
+        yield field_errors.required(f"metadata.annotations[{name}]")
+
+
+def _size(data: Mapping[str, str]) -> int:
+    """Return how many bytes base64 texts stand for."""
+    return sum(len(text) * 3 // 4 - text[-2:].count("=") for text in data.values())
+
+
+def _event(event: Object, _path: str) -> Errors:
+    """Evaluate an event; one with the time of the newer API has its fields, too."""
+    regarding = (event.get("involvedObject") or {}).get("namespace") or ""
+    # Events of cluster-scoped objects live in namespace default.
+    if (event.get("metadata") or {}).get("namespace", "") != (regarding or "default"):
+        detail = "does not match event.namespace"
+        yield field_errors.invalid("involvedObject.namespace", regarding, detail)
+    if not event.get("eventTime"):
+        return
+    for name, field in (
+        ("reportingController", "reportingComponent"),
+        ("reportingInstance", "reportingInstance"),
+        ("action", "action"),
+        ("reason", "reason"),
+    ):
+        yield from required()(event.get(field), name)
+    if len((event.get("message") or "").encode()) > NOTE_LIMIT:
+        yield field_errors.invalid("note", "", f"can have at most {NOTE_LIMIT} bytes")
+    if event.get("type") not in ("Normal", "Warning"):
+        yield field_errors.invalid("type", event.get("type") or "", "has invalid value")
+
+
+def _namespace_phase(phase: str | None, _path: str, owners: Owners) -> Errors:
+    is_deleted = bool((owners[0].get("metadata") or {}).get("deletionTimestamp"))
+    wanted = "Terminating" if is_deleted else "Active"
+    if phase != wanted:
+        detail = f"may only be '{wanted}' if `deletionTimestamp` is {'not ' * is_deleted}empty"
+        yield field_errors.invalid("status.Phase", phase, detail)
+
+
+def _finalizers(finalizers: list[str] | None, path: str) -> Errors:
+    for each in finalizers or ():
+        yield from metadata.finalizer(path, each)
+
+
+def _priority(value: int | None, path: str, owners: Owners) -> Errors:
+    name = (owners[0].get("metadata") or {}).get("name") or ""
+    if name.startswith("system-"):
+        if SYSTEM_CLASSES.get(name, (None, ""))[0] != (value or 0):
+            detail = (
+                "priority class names with 'system-' prefix are reserved for system use only. "
+                f"error: {name} is not a known system priority class"
+            )
+            yield field_errors.forbidden("metadata.name", detail)
+    elif (value or 0) > HIGHEST_USER_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        yield field_errors.forbidden(path, detail)
+
+
+def _image_names(pod: Object, _path: str) -> Errors:
+    spec = pod.get("spec") or {}
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            image = container.get("image") or ""
+            if image != image.strip():
+                detail = "must not have leading or trailing whitespace"
+                yield field_errors.invalid(f"spec.{field}[{index}].image", image, detail)
+
+
+def _conditions(conditions: list[Object] | None, path: str) -> Errors:
+    """Evaluate the conditions of a pod or node: each says which it is, and no two the same."""
+    for index, condition in enumerate(conditions or ()):
+        yield from required()(condition.get("type"), f"{path}[{index}].type")
+    yield from distinct("type")([each for each in conditions or () if each.get("type")], path)
+
+
+def _condition(condition: Object, path: str) -> Errors:
+    """Evaluate a ``metav1.Condition``, of the kinds whose validation does."""
+    yield from spelled(syntax.qualified_name)(condition.get("type"), f"{path}.type")
+    yield from known("False", "True", "Unknown")(condition.get("status"), f"{path}.status")
+    yield from required()(condition.get("lastTransitionTime"), f"{path}.lastTransitionTime")
+    yield from named(syntax.condition_reason)(condition.get("reason"), f"{path}.reason")
+
+
+def _budget(spec: Object, path: str) -> Errors:
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        value = shown(builtin.schema("io.k8s.api.policy.v1.PodDisruptionBudgetSpec"), spec)
+        detail = "minAvailable and maxUnavailable cannot be both set"
+        yield field_errors.invalid(path, value, detail)
+
+
+# Of other groups.
 
 
 def _access_modes(modes: list[str] | None, path: str) -> Errors:
-    for mode in modes or ():
-        if mode not in ACCESS_MODES:
-            yield field_errors.not_supported(path, mode, ACCESS_MODES)
+    yield from _modes(*ACCESS_MODES)(modes, path)
     if "ReadWriteOncePod" in (modes or ()) and len(modes or ()) > 1:
         detail = "may not use ReadWriteOncePod with other access modes"
         yield field_errors.forbidden(path, detail)
@@ -95,116 +261,11 @@ def _one_source(spec: Object, path: str) -> Errors:
 
 def _asks_for_storage(spec: Object, path: str) -> Errors:
     requests = (spec.get("resources") or {}).get("requests") or {}
-    if "storage" not in requests:
-        yield field_errors.required(f"{path}.resources[storage]")
-    for name, quantity in requests.items():
-        yield from validate_quantity(quantity, f"{path}.resources.requests[{name}]")
-
-
-def _dns_policy(spec: Object, path: str) -> Errors:
-    if spec.get("dnsPolicy") != "None":
-        return
-    servers, at = (spec.get("dnsConfig") or {}).get("nameservers"), f"{path}.dnsConfig"
-    if spec.get("dnsConfig") is None:
-        detail = "must provide `dnsConfig` when `dnsPolicy` is None"
-        yield field_errors.required(at, detail)
-    elif not servers:
-        detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield field_errors.required(f"{at}.nameservers", detail)
-
-
-def _dns_option(option: Object, path: str) -> Errors:
-    if not option.get("name"):
-        yield field_errors.required(path, "must not be empty")
-
-
-def _operating_system(os: Object | None, path: str) -> Errors:
-    if os is None:
-        return
-    name = os.get("name")
-    if not name:
-        yield field_errors.required(f"{path}.name", "cannot be empty")
-    elif name not in ("linux", "windows"):
-        yield field_errors.not_supported(path, name, ("linux", "windows"))
-
-
-def _sysctls(sysctls: list[Object] | None, path: str) -> Errors:
-    names: set[str] = set()
-    for index, each in enumerate(sysctls or ()):
-        name, at = each.get("name") or "", f"{path}[{index}].name"
-        if not name:
-            yield field_errors.required(at)
-        elif len(name) > SYSCTL_LENGTH or SYSCTL.fullmatch(name) is None:
-            detail = f"must have at most {SYSCTL_LENGTH} characters and match regex "
-            yield field_errors.invalid(at, name, detail + SYSCTL.pattern)
-        elif name in names:
-            yield field_errors.duplicate(at, name)
-        names.add(name)
-
-
-def _sysctls_of_host(spec: Object, path: str) -> Errors:
-    """Refuse kernel parameters of a namespace that the pod shares with its host."""
-    for index, each in enumerate((spec.get("securityContext") or {}).get("sysctls") or ()):
-        name = each.get("name") or ""
-        dotted = name.replace("/", ".")
-        at = f"{path}.securityContext.sysctls[{index}].name"
-        if spec.get("hostNetwork") and dotted.startswith("net."):
-            yield field_errors.invalid(at, name, "may not be specified when 'hostNetwork' is true")
-        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
-            yield field_errors.invalid(at, name, "may not be specified when 'hostIPC' is true")
-
-
-def _sub_path(mount: Object, path: str) -> Errors:
-    mounts = path.rpartition("[")[0]  # upstream does not say which of them
-    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
-    if sub_path:
-        yield from _descending(sub_path, f"{mounts}.subPath")
-    if expression:
-        if sub_path:
-            detail = "subPathExpr and subPath are mutually exclusive"
-            yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
-        yield from _descending(expression, f"{mounts}.subPathExpr")
-
-
-def _descending(value: str, path: str) -> Errors:
-    """Refuse a path that is not below where it begins."""
-    if value.startswith("/"):
-        yield field_errors.invalid(path, value, "must be a relative path")
-    if ".." in value.split("/"):
-        yield field_errors.invalid(path, value, "must not contain '..'")
-
-
-def _one_volume_source(volume: Object, path: str) -> Errors:
-    sources = [field for field, value in volume.items() if field != "name" and value is not None]
-    for field in sources[1:]:
-        yield field_errors.forbidden(f"{path}.{field}", "may not specify more than 1 volume type")
-
-
-def _one_handler(*handlers: str) -> Rule:
-    def rule(obj: Object, path: str) -> Errors:
-        given = [name for name in handlers if obj.get(name) is not None]
-        if not given:
-            yield field_errors.required(path, "must specify a handler type")
-        for name in given[1:]:
-            detail = "may not specify more than 1 handler type"
-            yield field_errors.forbidden(f"{path}.{name}", detail)
-
-    return rule
-
-
-def _environment_source(source: Object, path: str) -> Errors:
-    given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
-    if not given:
-        detail = "must specify one of: `configMapRef` or `secretRef`"
-        yield field_errors.invalid(path, "", detail)
-    elif len(given) > 1:
-        detail = "may not have more than one field specified at a time"
-        yield field_errors.invalid(path, "", detail)
-
-
-def _host_names(names: list[str] | None, path: str) -> Errors:
-    for name in names or ():
-        yield from said(syntax.dns1123_subdomain)(name, path)
+    amount, here = requests.get("storage"), f"{path}.resources[storage]"
+    if amount is None:
+        yield field_errors.required(here)
+    elif (parse_or_none(amount) or 0) <= 0:
+        yield field_errors.invalid(here, amount, "must be greater than zero")
 
 
 def _flow_distinguisher(method: Object, path: str) -> Errors:
@@ -350,21 +411,6 @@ def _local_reference(reference: Object, path: str) -> Errors:
         yield from text(syntax.path_segment)(value, f"{path}.{field}")
 
 
-def _domain_prefixed_path(value: str | None, path: str) -> Errors:
-    if not value:
-        yield field_errors.required(path)
-        return
-    host, _, rest = value.partition("/")
-    if not host or not rest:
-        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        yield field_errors.invalid(path, value, detail)
-        return
-    yield from said(syntax.dns1123_subdomain)(host, path)
-    if HTTP_PATH.fullmatch(rest) is None:
-        detail = f"Invalid path (regex used for validation is '{HTTP_PATH.pattern}')"
-        yield field_errors.invalid(path, rest, detail)
-
-
 def _class_parameters(parameters: Object, path: str) -> Errors:
     yield from _local_reference(parameters, path)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
@@ -382,13 +428,6 @@ def _class_parameters(parameters: Object, path: str) -> Errors:
         yield from said(syntax.dns1123_label)(namespace, at)
 
 
-def _limit_type(kind: str | None, path: str) -> Errors:
-    complaints = list(said(syntax.qualified_name)(kind or "", path))
-    yield from complaints
-    if not complaints and "/" not in (kind or "") and kind not in STANDARD_LIMITS:
-        yield field_errors.invalid(path, kind, "must be a standard limit type or fully qualified")
-
-
 def _network_peer(peer: Object, path: str) -> Errors:
     selects = [peer[field] for field in ("podSelector", "namespaceSelector") if field in peer]
     block = peer.get("ipBlock")
@@ -398,27 +437,80 @@ def _network_peer(peer: Object, path: str) -> Errors:
         yield field_errors.forbidden(path, "may not specify both ipBlock and another peer")
 
 
-def _extended_resource(name: str | None, path: str) -> Errors:
-    if name is not None and (not is_extended(name) or syntax.qualified_name(name)):
-        yield field_errors.invalid(path, name, "must be a valid extended resource name")
+def _priority_level(spec: Object, path: str) -> Errors:
+    kind = spec.get("type")
+    if kind == "Limited":
+        detail = "must not be empty when type is Limited"
+        yield from present(detail)(spec.get("limited"), f"{path}.limited")
+        yield from empty("must be nil if the type is Limited")(spec.get("exempt"), f"{path}.exempt")
+    elif kind == "Exempt":
+        detail = "must be nil if the type is Exempt"
+        yield from empty(detail)(spec.get("limited"), f"{path}.limited")
+
+
+def _limit_response(response: Object, path: str) -> Errors:
+    queuing, here = response.get("queuing"), f"{path}.queuing"
+    if response.get("type") == "Queue":
+        detail = "must not be empty if limited.limitResponse.type is Limited"
+        yield from present(detail)(queuing, here)
+    elif response.get("type") == "Reject":
+        detail = "must be nil if limited.limitResponse.type is not Limited"
+        yield from empty(detail)(queuing, here)
+
+
+def _hand_size(size: int | None, path: str, owners: Owners) -> Errors:
+    queues = owners[-1].get("queues") or 0
+    if (size or 0) > queues > 0:
+        yield field_errors.invalid(path, size, f"should not be greater than queues ({queues})")
+
+
+def _end_port(number: int | None, path: str, owners: Owners) -> Errors:
+    first = owners[-1].get("port")
+    if number is None:
+        return
+    if first is None:
+        detail = "must be specified when `endPort` is set"
+        yield field_errors.required(path.replace("endPort", "port"), detail)
+    elif isinstance(first, str):
+        detail = "may not be specified when `port` is non-numeric"
+        yield field_errors.invalid(path, number, detail)
+    elif number < first:
+        yield field_errors.invalid(path, number, "must be greater than or equal to `port`")
+    yield from port(number, path)
+
+
+def _not_negative(quantity: str | int | None, path: str) -> Errors:
+    if quantity is not None:
+        yield from validate_quantity(quantity, path)
+
+
+def _device_constraint(constraint: Object, path: str) -> Errors:
+    one = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
+    count = sum(
+        constraint.get(field) is not None for field in ("matchAttribute", "distinctAttribute")
+    )
+    if count != 1:
+        several = ", but multiple fields are set" if count else ""
+        yield field_errors.required(path, one + several)
+
+
+def _device_request(request: Object, path: str) -> Errors:
+    if not request.get("exactly") and not request.get("firstAvailable"):
+        detail = "exactly one of `exactly` or `firstAvailable` is required"
+        yield field_errors.required(path, detail)
 
 
 def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
-    known: list[dict[str, set[str]]] = []
+    # Upstream's list has empty ones in the places to come.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms or ()]
     for index, term in enumerate(terms or ()):
         asked = {
             each.get("key") or "": set(each.get("values") or ())
             for each in term.get("matchLabelExpressions") or ()
         }
-        if asked in known:
+        for _ in range(seen.count(asked)):
             yield field_errors.duplicate(f"{path}[{index}].matchLabelExpressions", "")
-        known.append(asked)
-
-
-def _distinct_values(values: list[str] | None, path: str) -> Errors:
-    for index, value in enumerate(values or ()):
-        if value in (values or [])[:index]:
-            yield field_errors.duplicate(f"{path}[{index}]", value)
+        seen.append(asked)
 
 
 def _driver_tokens(spec: Object, path: str) -> Errors:
@@ -426,13 +518,6 @@ def _driver_tokens(spec: Object, path: str) -> Errors:
     if in_secrets and not spec.get("tokenRequests"):
         detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         yield field_errors.invalid(f"{path}.serviceAccountTokenInSecrets", in_secrets, detail)
-
-
-def _driver_modes(modes: list[str] | None, path: str) -> Errors:
-    supported = ("Persistent", "Ephemeral")
-    for mode in modes or ():
-        if mode not in supported:
-            yield field_errors.not_supported(path, mode, supported)
 
 
 def _attached_source(source: Object, path: str) -> Errors:
@@ -443,10 +528,28 @@ def _attached_source(source: Object, path: str) -> Errors:
     elif inline is not None and volume is not None:
         yield field_errors.forbidden(path, detail)
     elif inline is None:
-        yield from said(syntax.dns1123_subdomain)(volume, f"{path}.persistentVolumeName")
+        return
     elif inline.get("csi") is None:
         detail = "has to be specified in the context of inline volumes"
         yield field_errors.required(f"{path}.inlineVolumeSpec.csi", detail)
+
+
+def _attached_volume(spec: Object, path: str) -> Errors:
+    name = (spec.get("source") or {}).get("persistentVolumeName")
+    yield from said(syntax.dns1123_subdomain)(name, f"{path}.source.persistentVolumeName")
+
+
+def _modes(*supported: str) -> Plain:
+    """Evaluate the words of a list, which is blamed as a whole."""
+    return lambda modes, path: [
+        field_errors.not_supported(path, mode, supported)
+        for mode in modes or ()
+        if mode not in supported
+    ]
+
+
+def _overhead(overhead: Object | None, path: str) -> Errors:
+    yield from container_resources({"limits": overhead}, path)
 
 
 def _lowered(rule: syntax.Rule) -> syntax.Rule:
@@ -461,85 +564,66 @@ def _verbs() -> tuple[Any, ...]:
     )
 
 
-_REPLICA_SET_STATUS: Final = counted(
-    "replicas",
-    "fullyLabeledReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "terminatingReplicas",
-    "observedGeneration",
-    most={
-        "fullyLabeledReplicas readyReplicas availableReplicas": ("replicas", "status.replicas"),
-        "availableReplicas": ("readyReplicas", "readyReplicas"),
-    },
-)
-
-_RANGE: Final = "must be between 0 and 2147483647, inclusive"
-_IDENTITY: Final = between(0, 2**31 - 1, low=_RANGE, high=_RANGE)
-
 TABLE: Final[Table] = {
-    "apps.v1.DaemonSetStatus": {
+    **POD_TABLE,
+    **SERVICE_TABLE,
+    **WORKLOAD_TABLE,
+    **RBAC_TABLE,
+    **AUTOSCALING_TABLE,
+    **CERTIFICATE_TABLE,
+    **QUOTA_TABLE,
+    **POD_GROUP_TABLE,
+    **TAINT_RULE_TABLE,
+    "core.v1.ConfigMap": {
+        "data": (keys(said(syntax.config_key)),),
+        "binaryData": (keys(said(syntax.config_key)),),
+        ITSELF: (_config_map,),
+    },
+    "core.v1.Secret": {"data": (keys(said(syntax.config_key)),), ITSELF: (_secret,)},
+    "core.v1.Event": {ITSELF: (_event,)},
+    "core.v1.NamespaceSpec": {"finalizers": (_finalizers,)},
+    "core.v1.NamespaceStatus": {"phase": (Within(_namespace_phase),)},
+    "core.v1.Pod": {"spec": (), ITSELF: (_image_names,)},
+    "core.v1.NodeSpec": {
+        "taints": (distinct_taints,),
+        "podCIDRs": (of_each(said(syntax.cidr)),),
+    },
+    "core.v1.NodeStatus": {
+        "capacity": (amounts,),
+        "allocatable": (amounts,),
+        "conditions": (_conditions,),
+        "phase": (anything,),
+    },
+    "core.v1.PodStatus": {
+        "phase": (enumerated("Pending", "Running", "Succeeded", "Failed", "Unknown"),),
+        "conditions": (_conditions,),
+    },
+    "core.v1.PodExtendedResourceClaimStatus": {
+        "requestMappings": (required("at least one request mapping is required"),),
+        "resourceClaimName": (spelled(syntax.dns1123_subdomain),),
+    },
+    "core.v1.PodCondition": {"type": (spelled(syntax.qualified_name),)},
+    "policy.v1.PodDisruptionBudgetSpec": {
+        ITSELF: (_budget,),
+        "minAvailable": (amount, at_most_all),
+        "maxUnavailable": (amount, at_most_all),
+        "selector": (selector,),
+        "unhealthyPodEvictionPolicy": (),
+    },
+    "policy.v1.PodDisruptionBudgetStatus": {
+        "conditions": (of_each(_condition),),
         ITSELF: (
             counted(
-                "currentNumberScheduled",
-                "numberMisscheduled",
-                "desiredNumberScheduled",
-                "numberReady",
-                "observedGeneration",
-                "updatedNumberScheduled",
-                "numberAvailable",
-                "numberUnavailable",
-                "collisionCount",
-                most={},
+                "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", most={}
             ),
         ),
     },
-    "apps.v1.DeploymentStatus": {
-        ITSELF: (
-            counted(
-                "observedGeneration",
-                "replicas",
-                "updatedReplicas",
-                "readyReplicas",
-                "availableReplicas",
-                "unavailableReplicas",
-                "terminatingReplicas",
-                "collisionCount",
-                most={
-                    "updatedReplicas readyReplicas availableReplicas": (
-                        "replicas",
-                        "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "readyReplicas"),
-                },
-            ),
-        ),
+    "admissionregistration.v1.ValidatingAdmissionPolicyStatus": {
+        "conditions": (of_each(_condition),)
     },
-    "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "apps.v1.StatefulSetStatus": {
-        ITSELF: (
-            counted(
-                "replicas",
-                "readyReplicas",
-                "currentReplicas",
-                "updatedReplicas",
-                "availableReplicas",
-                "observedGeneration",
-                "collisionCount",
-                most={
-                    "readyReplicas currentReplicas updatedReplicas availableReplicas": (
-                        "replicas",
-                        "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "status.readyReplicas"),
-                },
-            ),
-        ),
-    },
-    "apps.v1.ControllerRevision": {
-        "data": (present("data is mandatory"),),
-        "revision": (at_least(0),),
+    "scheduling.v1.PriorityClass": {
+        "value": (Within(_priority),),
+        "preemptionPolicy": (known(*PREEMPTION_POLICIES),),
     },
     "coordination.v1.LeaseSpec": {
         "leaseDurationSeconds": (above(0),),
@@ -550,10 +634,10 @@ TABLE: Final[Table] = {
         "capacity": (_capacity,),
         "persistentVolumeReclaimPolicy": (enumerated("Delete", "Recycle", "Retain"),),
         ITSELF: (_one_source,),
+        **dict.fromkeys(VOLUME_SOURCES, (first_of(*VOLUME_SOURCES),)),
         "storageClassName": (text(syntax.dns1123_subdomain),),
         "volumeMode": (enumerated("Block", "Filesystem"),),
     },
-    "core.v1.HostPathVolumeSource": {"path": (required(),)},
     "core.v1.PersistentVolumeClaimSpec": {
         "selector": (selector,),
         "accessModes": (required("at least 1 access mode is required"), _access_modes),
@@ -574,63 +658,12 @@ TABLE: Final[Table] = {
         "port": (lambda value, path: port(value or 0, path),),
         "appProtocol": (said(syntax.qualified_name),),
     },
-    "core.v1.LimitRangeItem": {"type": (_limit_type,)},
-    "core.v1.PodSpec": {
-        "volumes": (),
-        "initContainers": (),
-        "containers": (),
-        "serviceAccountName": (text(syntax.dns1123_subdomain),),
-        "securityContext": (),
-        "hostname": (text(syntax.dns1123_label),),
-        "subdomain": (text(syntax.dns1123_label),),
-        "hostAliases": (),
-        ITSELF: (_dns_policy, _sysctls_of_host),
-        "runtimeClassName": (said(syntax.dns1123_subdomain),),
-        "os": (_operating_system,),
-    },
-    "core.v1.Volume": {ITSELF: (_one_volume_source,)},
-    "core.v1.PersistentVolumeClaimVolumeSource": {"claimName": (required(),)},
-    "core.v1.SecretVolumeSource": {"secretName": (required(),)},
-    "core.v1.ConfigMapVolumeSource": {"name": (required(),)},
-    "core.v1.LifecycleHandler": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "sleep"),)},
-    "core.v1.Probe": {ITSELF: (_one_handler("exec", "httpGet", "tcpSocket", "grpc"),)},
-    "core.v1.ExecAction": {"command": (required(),)},
-    "core.v1.HTTPGetAction": {"path": (required(),), "port": (port,)},
-    "core.v1.TCPSocketAction": {"port": (port,)},
-    "core.v1.GRPCAction": {"port": (port,)},
-    "core.v1.EnvFromSource": {ITSELF: (_environment_source,)},
-    "core.v1.ConfigMapEnvSource": {"name": (required(),)},
-    "core.v1.SecretEnvSource": {"name": (required(),)},
-    "core.v1.HostAlias": {
-        "ip": (lambda value, path: ip(value or "", path),),
-        "hostnames": (_host_names,),
-    },
-    "core.v1.PodReadinessGate": {
-        "conditionType": (lambda value, path: said(syntax.qualified_name)(value or "", path),),
-    },
-    "core.v1.PodDNSConfig": {
-        "nameservers": (of_each(ip), at_most(3, "must not have more than 3 nameservers")),
-        "searches": (at_most(32, "must not have more than 32 search paths"),),
-    },
-    "core.v1.PodDNSConfigOption": {ITSELF: (_dns_option,)},
-    "core.v1.PodSecurityContext": {
-        "runAsUser": (_IDENTITY,),
-        "runAsGroup": (_IDENTITY,),
-        "fsGroup": (_IDENTITY,),
-        "supplementalGroups": (of_each(_IDENTITY),),
-        "sysctls": (_sysctls,),
-    },
-    "core.v1.VolumeMount": {ITSELF: (_sub_path,)},
-    "core.v1.SecurityContext": {"runAsUser": (_IDENTITY,), "runAsGroup": (_IDENTITY,)},
     "core.v1.VolumeNodeAffinity": {
         "required": (required("must specify required node constraints"),)
     },
-    "core.v1.NodeSelector": {
-        "nodeSelectorTerms": (required("must have at least one node selector term"),)
-    },
     "core.v1.TopologySelectorLabelRequirement": {
-        "values": (required(), _distinct_values),
-        "key": (lambda key, path: said(syntax.qualified_name)(key or "", path),),
+        "values": (required(), distinct()),
+        "key": (spelled(syntax.qualified_name),),
     },
     "discovery.v1.EndpointSlice": {
         "addressType": (required(), enumerated("FQDN", "IPv4", "IPv6")),
@@ -693,6 +726,19 @@ TABLE: Final[Table] = {
         ),
     },
     "flowcontrol.v1.FlowSchemaCondition": {"type": (required(),)},
+    "networking.v1.IPAddressSpec": {"parentRef": (present(),)},
+    "networking.v1.ParentReference": {
+        "resource": (named(syntax.path_segment),),
+        "name": (named(syntax.path_segment),),
+        "namespace": (text(syntax.path_segment),),
+    },
+    "networking.v1.ServiceCIDRSpec": {
+        "cidrs": (
+            required("at least one CIDR required"),
+            at_most(2, "may only hold up to 2 values"),
+            of_each(said(syntax.cidr)),
+        ),
+    },
     "networking.v1.IngressSpec": {
         ITSELF: (_ingress_spec,),
         "defaultBackend": (),
@@ -705,7 +751,9 @@ TABLE: Final[Table] = {
     "networking.v1.HTTPIngressPath": {ITSELF: (_ingress_path,)},
     "networking.v1.IngressBackend": {ITSELF: (_ingress_backend,)},
     "networking.v1.IngressTLS": {"hosts": (of_each(_dns_host),)},
-    "networking.v1.IngressClassSpec": {"controller": (_domain_prefixed_path,)},
+    "networking.v1.IngressClassSpec": {
+        "controller": (required(), lambda value, path: domain_path(value or None, path))
+    },
     "networking.v1.IngressClassParametersReference": {ITSELF: (_class_parameters,)},
     "networking.v1.NetworkPolicySpec": {
         "podSelector": (selector,),
@@ -713,7 +761,25 @@ TABLE: Final[Table] = {
         "egress": (),
         "policyTypes": (of_each(one_of("Ingress", "Egress")),),
     },
+    "flowcontrol.v1.PriorityLevelConfigurationSpec": {
+        "type": (known("Exempt", "Limited"),),
+        ITSELF: (_priority_level,),
+    },
+    "flowcontrol.v1.LimitedPriorityLevelConfiguration": {
+        "nominalConcurrencyShares": (between(0, 2**31, "must be a non-negative integer"),),
+        "lendablePercent": (between(0, 100),),
+    },
+    "flowcontrol.v1.LimitResponse": {
+        "type": (known("Queue", "Reject"),),
+        ITSELF: (_limit_response,),
+    },
+    "flowcontrol.v1.QueuingConfiguration": {
+        "queueLengthLimit": (above(0, "must be positive"),),
+        "queues": (above(0, "must be positive"),),
+        "handSize": (above(0, "must be positive"), Within(_hand_size)),
+    },
     "networking.v1.NetworkPolicyPort": {
+        "endPort": (Within(_end_port),),
         "port": (port,),
     },
     "networking.v1.NetworkPolicyPeer": {
@@ -726,58 +792,56 @@ TABLE: Final[Table] = {
         "cidr": (required(), text(syntax.cidr)),
         "except": (of_each(said(syntax.cidr)),),
     },
-    "node.v1.RuntimeClass": {"handler": (required(), text(syntax.dns1123_label))},
+    "node.v1.RuntimeClass": {"handler": (named(syntax.dns1123_label),)},
+    "node.v1.Overhead": {"podFixed": (_overhead,)},
+    "node.v1.Scheduling": {"nodeSelector": (labels,)},
     "resource.v1.DeviceClaimConfiguration": {"opaque": (required(),)},
     "resource.v1.DeviceClassConfiguration": {"opaque": (required(),)},
-    "resource.v1.DeviceClassSpec": {"extendedResourceName": (_extended_resource,)},
+    "resource.v1.DeviceClaim": {"requests": (distinct("name"),)},
+    "resource.v1.ExactDeviceRequest": {"deviceClassName": (named(syntax.dns1123_subdomain),)},
+    "resource.v1.DeviceConstraint": {
+        "requests": (distinct(),),
+        ITSELF: (_device_constraint,),
+    },
     "resource.v1.DeviceRequest": {
-        "name": (lambda value, path: said(syntax.dns1123_label)(value or "", path),)
+        "name": (spelled(syntax.dns1123_label),),
+        ITSELF: (_device_request,),
     },
     "storage.v1.CSIDriverSpec": {
         "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
-        "volumeLifecycleModes": (_driver_modes,),
+        "volumeLifecycleModes": (_modes("Persistent", "Ephemeral"),),
         "nodeAllocatableUpdatePeriodSeconds": (at_least(10, " seconds"),),
         ITSELF: (_driver_tokens,),
     },
-    "storage.v1.CSIStorageCapacity": {"storageClassName": (required(),)},
+    "storage.v1.CSINodeSpec": {"drivers": (distinct("name"),)},
+    "storage.v1.CSINodeDriver": {
+        "name": (required(), text(_lowered(syntax.dns1123_subdomain))),
+        "nodeID": (required(),),
+        "topologyKeys": (of_each(said(syntax.qualified_name)),),
+    },
+    "storage.v1.CSIStorageCapacity": {
+        "storageClassName": (named(syntax.dns1123_subdomain),),
+        "capacity": (_not_negative,),
+        "maximumVolumeSize": (_not_negative,),
+    },
     "storage.v1.StorageClass": {
         "provisioner": (required(), text(_lowered(syntax.qualified_name))),
         "reclaimPolicy": (one_of("Delete", "Retain"),),
         "allowedTopologies": (_distinct_terms,),
     },
+    "storage.v1.VolumeAttributesClass": {
+        "driverName": (named(_lowered(syntax.dns1123_subdomain)),),
+        "parameters": (required("must contain at least one key/value pair"),),
+    },
     "storage.v1.VolumeAttachmentSpec": {
         "attacher": (required(), text(_lowered(syntax.dns1123_subdomain))),
         "source": (),
-        "nodeName": (lambda value, path: said(syntax.dns1123_subdomain)(value or "", path),),
+        "nodeName": (spelled(syntax.dns1123_subdomain),),
+        ITSELF: (_attached_volume,),
     },
-    "storage.v1.VolumeAttachmentSource": {ITSELF: (_attached_source,)},
+    "storage.v1.VolumeAttachmentSource": {
+        ITSELF: (_attached_source,),
+        "inlineVolumeSpec": (If(lambda _, owners: not owners[-1].get("persistentVolumeName")),),
+    },
 }
 CONSTRAINTS: Final = Constraints(TABLE)
-_BEYOND_ENUMS: Final = Constraints(TABLE, enums=False)
-
-
-def constrained(group: str, version: str, kind: str, validate: Hook) -> Hook:
-    """Return *validate* of a kind that has more rules, with those of its spec, each told once."""
-    schema = _schema(group, version, kind)
-
-    def validate_all(new: Object, old: Object | None) -> list[FieldError]:
-        errors = validate(new, old)
-        if old is not None and new.get("spec") == old.get("spec"):
-            return errors
-        found = _BEYOND_ENUMS.violations(schema, {"spec": new.get("spec")})
-        return [*errors, *(error for error in found if error not in errors)]
-
-    return validate_all
-
-
-def validate_status(group: str, version: str, kind: str) -> Hook:
-    """Return what evaluates writes to the status of a kind."""
-    schema = _schema(group, version, kind)
-    return lambda new, _old: list(CONSTRAINTS.violations(schema, {"status": new.get("status")}))
-
-
-def _schema(group: str, version: str, kind: str) -> Schema:
-    schema = builtin.schema_of(group, version, kind)
-    if schema is None:
-        raise LookupError(f"{group} {version} {kind} has no schema")
-    return schema

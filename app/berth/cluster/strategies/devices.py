@@ -5,26 +5,16 @@ from typing import Any, Final
 
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas import builtin
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.quantities import is_extended
 from berth.cluster.strategies.selectors_to_check import require_compiled
 from berth.kube import field_errors
 from berth.kube.cel.features import Features
 from berth.kube.cel.selector_error import CompileError
 from berth.kube.field_errors import FieldError
 
-EXACT_COUNT = "ExactCount"
 TYPES: Final = "io.k8s.api.resource.v1."
-
-
-def _default_requests(spec: Object) -> None:
-    devices = spec.get("devices") or {}
-    for request in devices.get("requests") or ():
-        for each in (request.get("exactly"), *(request.get("firstAvailable") or ())):
-            if each is not None:
-                each.setdefault("allocationMode", EXACT_COUNT)
-                if each["allocationMode"] == EXACT_COUNT:
-                    each.setdefault("count", 1)
-
 
 MAX_SELECTORS: Final = 32
 """Of one request or class (resource.k8s.io/v1)."""
@@ -104,12 +94,7 @@ def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
 def _check_request(request: Object, path: str, features: Features) -> Iterator[FieldError]:
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
     if exactly:
-        if not exactly.get("deviceClassName"):
-            yield field_errors.required(f"{path}.exactly.deviceClassName")
         yield from _check_selectors(exactly, f"{path}.exactly", features)
-    elif not alternatives:
-        detail = "exactly one of `exactly` or `firstAvailable` is required"
-        yield field_errors.required(path, detail)
     if len(alternatives) > MAX_ALTERNATIVES:
         where = f"{path}.firstAvailable"
         yield field_errors.too_many(where, len(alternatives), MAX_ALTERNATIVES)
@@ -124,9 +109,10 @@ def resource_claim(gates: Collection[str] = ()) -> Strategy:
     return of_schema(
         builtin.schema(TYPES + "ResourceClaim"),
         namespaced=True,
-        default=lambda obj: _default_requests(obj["spec"]),
         check=lambda obj: _check_claim(obj.get("spec") or {}, "spec", features),
         immutable=("spec",),
+        created_only=True,
+        name=syntax.long_name,
         status=True,
     )
 
@@ -137,12 +123,20 @@ def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
     return of_schema(
         builtin.schema(TYPES + "ResourceClaimTemplate"),
         namespaced=True,
-        default=lambda obj: _default_requests(obj["spec"].get("spec") or {}),
         check=lambda obj: _check_claim(
             (obj.get("spec") or {}).get("spec") or {}, "spec.spec", features
         ),
         immutable=("spec",),
+        created_only=True,
+        name=syntax.long_name,
     )
+
+
+def _check_extended_resource(name: str | None) -> list[FieldError]:
+    if name is None or (is_extended(name) and not syntax.qualified_name(name)):
+        return []
+    detail = "must be a valid extended resource name"
+    return [field_errors.invalid("spec.extendedResourceName", name, detail)]
 
 
 def device_class(gates: Collection[str] = ()) -> Strategy:
@@ -152,7 +146,8 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
     def check(obj: Object) -> list[FieldError]:
         spec = obj.get("spec") or {}
         too_long = _check_length(spec.get("selectors"), "spec.selectors", features)
-        return too_long or list(_check_selectors(spec, "spec", features))
+        errors = too_long or list(_check_selectors(spec, "spec", features))
+        return errors + _check_extended_resource(spec.get("extendedResourceName"))
 
     schema = builtin.schema(TYPES + "DeviceClass")
-    return of_schema(schema, namespaced=False, check=check, generation=True)
+    return of_schema(schema, namespaced=False, check=check, generation=True, name=syntax.long_name)

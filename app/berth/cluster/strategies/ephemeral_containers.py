@@ -1,10 +1,9 @@
 """Ephemeral containers: added to a pod that runs, to look at it, and never changed again."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from berth.cluster.resources import Object
-from berth.cluster.strategies import syntax
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -30,10 +29,8 @@ def validate(new: Object, old: Object) -> list[FieldError]:
         each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or []
     }
     found: list[FieldError] = []
-    seen = set(others)
     for index, container in enumerate(containers):
-        found += _validate_one(container, f"{PATH}[{index}]", seen, others)
-        seen.add(container.get("name"))
+        found += _validate_one(container, f"{PATH}[{index}]", others)
     now = {each.get("name"): each for each in containers}
     for ephemeral_container in old["spec"].get("ephemeralContainers") or []:
         name = ephemeral_container["name"]
@@ -46,30 +43,12 @@ def validate(new: Object, old: Object) -> list[FieldError]:
     return found
 
 
-def _validate_one(
-    container: Object, path: str, taken: set[Any], targets: set[str]
-) -> list[FieldError]:
+def _validate_one(container: Object, path: str, targets: set[str]) -> list[FieldError]:
+    """Evaluate what is particular to an ephemeral container."""
     found: list[FieldError] = []
-    name, image = container.get("name") or "", container.get("image") or ""
-    if not name:
-        found.append(field_errors.required(f"{path}.name"))
-    elif name in taken:
-        found.append(field_errors.duplicate(f"{path}.name", name))
-    else:
-        found += [
-            field_errors.invalid(f"{path}.name", name, why) for why in syntax.dns1123_label(name)
-        ]
-    if not image:
-        found.append(field_errors.required(f"{path}.image"))
     target = container.get("targetContainerName")
     if target and target not in targets:
-        found.append(
-            FieldError(
-                f"{path}.targetContainerName",
-                "FieldValueNotFound",
-                f"Not found: {field_errors.quoted(target)}",
-            )
-        )
+        found.append(field_errors.not_found(f"{path}.targetContainerName", target))
     found += [
         field_errors.forbidden(f"{path}.{field}", "cannot be set for an Ephemeral Container")
         for field, value in container.items()

@@ -5,6 +5,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from berth.cluster.resources import Object
+from berth.cluster.strategies import syntax
+from berth.cluster.strategies.constraints import distinct, named, required
 from berth.kube import field_errors
 from berth.kube.cel.failures import CompileError
 from berth.kube.field_errors import FieldError
@@ -32,17 +34,24 @@ def compiled(source: str) -> "Expression":
     return environment().compile(source)
 
 
-def check_named(items: Iterable[Object], path: str, *returns: str) -> Iterator[FieldError]:
-    """Evaluate match conditions or variables; each has a name of its own."""
-    names: set[str] = set()
+def check_conditions(items: Iterable[Object], path: str) -> Iterator[FieldError]:
+    """Evaluate match conditions: whether they compile, and the name of each."""
     for index, item in enumerate(items):
-        here, name = f"{path}[{index}]", item.get("name") or ""
-        if not name:
-            yield field_errors.required(f"{here}.name")
-        elif name in names:
-            yield field_errors.duplicate(f"{here}.name", name)
-        names.add(name)
-        yield from check_expression(item.get("expression"), f"{here}.expression", *returns)
+        here, source = f"{path}[{index}].expression", item.get("expression") or ""
+        if source.strip():
+            yield from check_expression(source, here, "bool")
+        else:
+            yield field_errors.required(here)
+        yield from named(syntax.qualified_name)(item.get("name"), f"{path}[{index}].name")
+    yield from distinct("name")([item for item in items if item.get("name")], path)
+
+
+def check_variables(items: Iterable[Object], path: str) -> Iterator[FieldError]:
+    """Evaluate variables; each has a name of its own."""
+    for index, item in enumerate(items):
+        yield from required()(item.get("name"), f"{path}[{index}].name")
+        yield from check_expression(item.get("expression"), f"{path}[{index}].expression")
+    yield from distinct("name")([item for item in items if item.get("name")], path)
 
 
 def check_expression(

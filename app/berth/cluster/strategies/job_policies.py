@@ -5,7 +5,9 @@ from typing import Any, Final
 
 from berth.cluster.indexes import Indexes
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
 from berth.cluster.strategies import syntax
+from berth.cluster.strategies.constraints import Owners, shown
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -19,12 +21,12 @@ OPERATORS: Final = ("In", "NotIn")
 STATUSES: Final = ("False", "True", "Unknown")
 
 
-def check_failure_policy(spec: Object, path: str) -> Iterator[FieldError]:
+def check_failure_policy(policy: Object | None, at: str, owners: Owners) -> Iterator[FieldError]:
     """Evaluate ``podFailurePolicy``, and what else it says of the spec."""
-    policy = spec.get("podFailurePolicy")
+    spec, path = owners[-1], at.rpartition(".")[0]
     if policy is None:
         return
-    here = f"{path}.podFailurePolicy.rules"
+    here = f"{at}.rules"
     rules = policy.get("rules") or []
     if len(rules) > MOST_RULES:
         yield field_errors.too_many(here, len(rules), MOST_RULES)
@@ -98,13 +100,14 @@ def _exit_codes(requirement: Object, path: str, containers: set[Any]) -> Iterato
         yield field_errors.invalid(here, values, "must be ordered")
 
 
-def check_success_policy(spec: Object, path: str) -> Iterator[FieldError]:
+def check_success_policy(policy: Object | None, here: str, owners: Owners) -> Iterator[FieldError]:
     """Evaluate ``successPolicy``."""
-    policy, here = spec.get("successPolicy"), f"{path}.successPolicy"
+    spec = owners[-1]
     if policy is None:
         return
     if spec.get("completionMode") != "Indexed":
-        yield field_errors.invalid(here, policy, "requires indexed completion mode")
+        value = shown(builtin.schema("io.k8s.api.batch.v1.SuccessPolicy"), policy)
+        yield field_errors.invalid(here, value, "requires indexed completion mode")
         return
     rules = policy.get("rules") or []
     if not rules:

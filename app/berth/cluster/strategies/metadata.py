@@ -3,48 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.shape import Int64, Shape, misfit
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of an object together."""
-
-
-class OwnerReference(Shape, frozen=True):
-    api_version: str | None = None
-    kind: str | None = None
-    name: str | None = None
-    uid: str | None = None
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
-
-
-class ObjectMeta(Shape, frozen=True):
-    name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    generation: Int64 | None = None
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: Int64 | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-NO_METADATA = ObjectMeta()
-
-
-class AnyObject(Shape, frozen=True):
-    """What every object has."""
-
-    metadata: ObjectMeta | None = None
 
 
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
@@ -55,6 +20,7 @@ PLAIN_GROUPS: Final = frozenset(
         "apiextensions.k8s.io",
         "apiregistration.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
     }
 )
 """Whose kinds have apimachinery's rules only, as custom resources: any finalizer is one."""
@@ -108,24 +74,20 @@ _NOTHING_MORE: Final = frozenset({"events", "events.events.k8s.io", "poddisrupti
 
 
 def validate(
-    new: ObjectMeta | None,
-    old: ObjectMeta | None,
+    new: Object,
     *,
     namespaced: bool = True,
     name: syntax.Rule = syntax.dns1123_subdomain,
     plain: bool = False,
 ) -> list[FieldError]:
-    """Evaluate ``metadata`` on a create, when *old* is None; *name* evaluates the name.
+    """Evaluate ``metadata`` on a create; *name* evaluates the name.
 
     Updates are for :func:`validate_update`. *plain*: any finalizer is one.
     """
-    if old is not None:
-        return []
-    new = new or NO_METADATA
     errors = _validate_name(new, name)
-    if namespaced and not new.namespace:
+    if namespaced and not new.get("namespace"):
         errors.append(field_errors.required("metadata.namespace"))
-    elif not namespaced and new.namespace:
+    elif not namespaced and new.get("namespace"):
         errors.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
     errors += _told(new) + _finalizers(new)
     return errors if plain else errors + _standard_finalizers(new)
@@ -140,17 +102,13 @@ def validate_update(
     """
     if {**old, **_IGNORED} == {**new, **_IGNORED}:  # which was valid
         return []
-    try:
-        after, before = msgspec.convert(new, ObjectMeta), msgspec.convert(old, ObjectMeta)
-    except msgspec.ValidationError as exc:
-        return [misfit(str(exc).replace("`$", "`$.metadata"))]
-    told, finalizers, changes = _told(after), _finalizers(after), _changes(after, before)
+    told, finalizers, changes = _told(new), _finalizers(new), _changes(new, old)
     errors = told + finalizers + changes + told
     key = resource.qualified_plural
     if key in _NOTHING_MORE:
         return errors
     is_plain = resource.structural is not None or resource.group in PLAIN_GROUPS
-    standard = [] if is_plain else _standard_finalizers(after)
+    standard = [] if is_plain else _standard_finalizers(new)
     if of_status or key not in _WHOLE_ONLY:
         errors += changes + told + standard
     if not of_status and (key in _WHOLE_TOO or key in _WHOLE_ONLY):
@@ -162,26 +120,26 @@ _IGNORED: Final[Object] = {"managedFields": None, "resourceVersion": None}
 """Metadata that has no rules here."""
 
 
-def _told(meta: ObjectMeta) -> list[FieldError]:
+def _told(meta: Object) -> list[FieldError]:
     """Evaluate what is the same in ``ValidateObjectMeta`` and ``ValidateObjectMetaUpdate``."""
     return [
-        *validate_labels(meta.labels, "metadata.labels"),
-        *validate_annotations(meta.annotations, "metadata.annotations"),
-        *_validate_owners(meta.owner_references or []),
+        *validate_labels(meta.get("labels"), "metadata.labels"),
+        *validate_annotations(meta.get("annotations"), "metadata.annotations"),
+        *_validate_owners(meta.get("ownerReferences") or []),
     ]
 
 
-def _finalizers(meta: ObjectMeta) -> list[FieldError]:
+def _finalizers(meta: Object) -> list[FieldError]:
     path = "metadata.finalizers"
-    errors = [error for each in meta.finalizers or () for error in _qualified(path, each)]
-    if {"orphan", "foregroundDeletion"} <= set(meta.finalizers or ()):
+    errors = [error for each in meta.get("finalizers") or () for error in _qualified(path, each)]
+    if {"orphan", "foregroundDeletion"} <= set(meta.get("finalizers") or ()):
         both = "finalizer orphan and finalizer foregroundDeletion cannot be both set"
-        errors.append(field_errors.invalid(path, meta.finalizers, both))
+        errors.append(field_errors.invalid(path, meta.get("finalizers"), both))
     return errors
 
 
-def _standard_finalizers(meta: ObjectMeta) -> list[FieldError]:
-    named = enumerate(meta.finalizers or ())
+def _standard_finalizers(meta: Object) -> list[FieldError]:
+    named = enumerate(meta.get("finalizers") or ())
     return [
         error for index, each in named for error in _standard(f"metadata.finalizers[{index}]", each)
     ]
@@ -240,57 +198,48 @@ def set_generation(new: Object, old: Object | None, *, changed: bool) -> None:
         meta["generation"] = generation + 1 if changed else generation
 
 
-def _validate_name(meta: ObjectMeta, rule: syntax.Rule) -> list[FieldError]:
-    if meta.name:
-        return [field_errors.invalid("metadata.name", meta.name, text) for text in rule(meta.name)]
-    if not meta.generate_name:
-        return [field_errors.required("metadata.name", "name or generateName is required")]
-    # The server appends characters, so a trailing dash is as good as a letter.
-    prefix = meta.generate_name
-    probe = prefix[:-1] + "a" if prefix.endswith("-") else prefix
-    return [field_errors.invalid("metadata.generateName", prefix, text) for text in rule(probe)]
-
-
-def _validate_owners(owners: list[OwnerReference]) -> list[FieldError]:
-    path = "metadata.ownerReferences"
+def _validate_name(meta: Object, rule: syntax.Rule) -> list[FieldError]:
+    name, prefix = meta.get("name"), meta.get("generateName")
     errors = []
-    for owner in owners:
-        if not owner.api_version:
-            errors.append(
-                field_errors.invalid(f"{path}.apiVersion", "", "version must not be empty")
-            )
-        for field, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
-            if not value:
-                errors.append(field_errors.invalid(f"{path}.{field}", "", "must not be empty"))
-    if sum(1 for owner in owners if owner.controller) > 1:
-        errors.append(
-            field_errors.invalid(
-                path, owners, "Only one reference can have Controller set to true."
-            )
-        )
+    if prefix:
+        # The server appends characters, so a trailing dash is as good as a letter.
+        probe = prefix[:-1] + "a" if prefix.endswith("-") else prefix
+        path = "metadata.generateName"
+        errors += [field_errors.invalid(path, prefix, why) for why in rule(probe)]
+    if name:
+        return errors + [field_errors.invalid("metadata.name", name, why) for why in rule(name)]
+    if not prefix:
+        errors.append(field_errors.required("metadata.name", "name or generateName is required"))
     return errors
 
 
-def _changes(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
+def _validate_owners(owners: list[Object]) -> list[FieldError]:
+    path = "metadata.ownerReferences"
     errors = []
-    added = sorted(set(new.finalizers or []) - set(old.finalizers or []))
-    if old.deletion_timestamp and added:
+    for owner in owners:
+        for field in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(field):
+                subject = "version " if field == "apiVersion" else ""
+                why = f"{subject}must not be empty"
+                errors.append(field_errors.invalid(f"{path}.{field}", "", why))
+    if sum(1 for owner in owners if owner.get("controller")) > 1:
+        why = "Only one reference can have Controller set to true."
+        errors.append(field_errors.invalid(path, owners, why))
+    return errors
+
+
+def _changes(new: Object, old: Object) -> list[FieldError]:
+    errors = []
+    added = sorted(set(new.get("finalizers") or []) - set(old.get("finalizers") or []))
+    if old.get("deletionTimestamp") and added:
         listed = ", ".join(f'"{each}"' for each in added)
         why = (
             "no new finalizers can be added if the object is being deleted, found new finalizers "
             f"[]string{{{listed}}}"
         )
         errors.append(field_errors.forbidden("metadata.finalizers", why))
-    kept = {
-        "uid": (new.uid, old.uid),
-        "deletionTimestamp": (new.deletion_timestamp, old.deletion_timestamp),
-        "deletionGracePeriodSeconds": (
-            new.deletion_grace_period_seconds,
-            old.deletion_grace_period_seconds,
-        ),
-    }
     return errors + [
-        field_errors.invalid(f"metadata.{field}", after, "field is immutable")
-        for field, (after, before) in kept.items()
-        if after != before
+        field_errors.invalid(f"metadata.{field}", new.get(field), "field is immutable")
+        for field in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+        if new.get(field) != old.get(field)
     ]

@@ -1,16 +1,17 @@
 """Pods: born Pending, and once created all but carved in stone."""
 
+from typing import Final
+
 from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import metadata, pod_spec
-from berth.cluster.strategies.constraint_table import constrained
-from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
+from berth.cluster.schemas import builtin
+from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.pod_update import validate_spec_update
-from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects import pod_defaults
 
+SCHEMA: Final = builtin.schema("io.k8s.api.core.v1.Pod")
 SCHEDULING_GATED = {
     "type": "PodScheduled",
     "status": "False",
@@ -21,54 +22,15 @@ SCHEDULING_GATED = {
 }
 """The condition of a new pod that waits for its gates; the scheduler writes none (spec §12.6)."""
 
-PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 
-
-class Condition(Shape, frozen=True):
-    """Of pods and nodes. Times are as the API writes them."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
-    observed_generation: Int64 | None = None
-
-
-class ContainerStatus(Shape, frozen=True):
-    name: str | None = None
-    ready: bool | None = None
-
-
-class PodStatus(Shape, frozen=True):
-    phase: str | None = None
-    conditions: list[Condition] | None = None
-    nominated_node_name: str | None = None
-    start_time: str | None = None
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-
-
-class Pod(Shape, frozen=True):
-    metadata: ObjectMeta | None = None
-    spec: PodSpec | None = None
-
-
-class PodWithStatus(Shape, frozen=True):
-    status: PodStatus | None = None
-
-
-def default(obj: Object) -> None:
-    spec = section(obj, "spec")
-    pod_defaults.default_template(spec)
-    pod_defaults.default_pod(spec)
-
-
-def prepare(new: Object, old: Object | None) -> None:
+def _prepare(new: Object, old: Object | None) -> None:
+    """Keep the priority, which admission gave the pod, where an update does not say it."""
     if old is None:
         pod_defaults.merge_match_label_keys(new)
-    changed = old is not None and new.get("spec") != old.get("spec")
-    metadata.set_generation(new, old, changed=changed)
+        return
+    for field in ("priority", "preemptionPolicy"):
+        if field in old["spec"]:
+            new["spec"].setdefault(field, old["spec"][field])
 
 
 def initial_status(obj: Object) -> Object:
@@ -93,56 +55,30 @@ def graceful_seconds(obj: Object) -> int:
     return 30 if seconds is None else max(int(seconds), 0)
 
 
-def _validate_pod(new: Pod, old: Pod | None) -> list[FieldError]:
-    errors = metadata.validate(new.metadata, old.metadata if old else None)
-    return errors + pod_spec.validate(new.spec or NO_SPEC, "spec")
+def validate_whole(pod: Object) -> list[FieldError]:
+    """Evaluate a pod by itself, but for its metadata."""
+    return CONSTRAINTS.violations(SCHEMA, {key: pod[key] for key in pod if key != "status"})
 
 
-_validate = constrained("", "v1", "Pod", validated(Pod, _validate_pod))
+def _check_create(pod: Object) -> list[FieldError]:
+    if not (pod.get("spec") or {}).get("ephemeralContainers"):
+        return []
+    return [field_errors.forbidden("spec.ephemeralContainers", "cannot be set on create")]
 
 
-def validate_whole(new: Object) -> list[FieldError]:
-    """Evaluate a pod by itself."""
-    return _validate(new, None)
+def _check_update(new: Object, old: Object) -> list[FieldError]:
+    return validate_spec_update(new.get("spec") or {}, old.get("spec") or {})
 
 
-def validate(new: Object, old: Object | None) -> list[FieldError]:
-    errors = _validate(new, old)
-    if old is None and (new.get("spec") or {}).get("ephemeralContainers"):
-        errors.append(field_errors.forbidden("spec.ephemeralContainers", "cannot be set on create"))
-    if old is not None and not errors:
-        errors = validate_spec_update(new.get("spec") or {}, old.get("spec") or {})
-    return errors
-
-
-def _validate_pod_status(new: PodWithStatus, _old: PodWithStatus | None) -> list[FieldError]:
-    status = new.status or PodStatus()
-    errors = []
-    if status.phase and status.phase not in PHASES:
-        errors.append(field_errors.not_supported("status.phase", status.phase, PHASES))
-    return errors + validate_conditions(status.conditions or [])
-
-
-def validate_conditions(conditions: list[Condition]) -> list[FieldError]:
-    """Evaluate the conditions of a pod or node: each says which it is, and no two the same."""
-    errors = []
-    seen = set()
-    for index, condition in enumerate(conditions):
-        path = f"status.conditions[{index}].type"
-        if not condition.type:
-            errors.append(field_errors.required(path))
-        elif condition.type in seen:
-            errors.append(field_errors.duplicate(path, condition.type))
-        seen.add(condition.type)
-    return errors
-
-
-POD = Strategy(
-    default=default,
-    prepare=prepare,
-    validate=validate,
-    validate_status=validated(PodWithStatus, _validate_pod_status),
-    initial_status=initial_status,
+POD: Final[Strategy] = of_schema(
+    SCHEMA,
+    namespaced=True,
+    default=lambda pod: pod_defaults.default_pod(pod["spec"]),
+    prepare=_prepare,
+    check_create=_check_create,
+    check_update=_check_update,
+    generation=True,
+    status=initial_status,
     graceful_seconds=graceful_seconds,
     kept_by_status=("ownerReferences",),
 )

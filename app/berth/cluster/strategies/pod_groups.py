@@ -3,13 +3,29 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from berth.cluster.resources import Object
+from berth.cluster.resources import Object, section
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.priority_class import HIGHEST_USER_PRIORITY
-from berth.cluster.strategies.shape import section
+from berth.cluster.strategies.constraints import (
+    ITSELF,
+    If,
+    Plain,
+    Rule,
+    Table,
+    at_least,
+    at_most,
+    between,
+    named,
+    one_of,
+    present,
+    required,
+    said,
+    text,
+)
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError, join
 
+HIGHEST_USER_PRIORITY: Final = 1_000_000_000
+"""What is above belongs to the system classes."""
 MOST_TEMPLATES: Final = 8
 MOST_TOPOLOGY_CONSTRAINTS: Final = 1
 MOST_CLAIMS: Final = 4
@@ -73,156 +89,96 @@ def _templates(workload: Object) -> list[Object]:
     return (workload.get("spec") or {}).get("podGroupTemplates") or []
 
 
-def check_pod_group(group: Object) -> list[FieldError]:
-    spec = group.get("spec") or {}
-    return [*_check_reference(spec), *_check_group(spec, "spec")]
+def check_unchanged(new: Object, old: Object) -> Iterator[FieldError]:
+    """Refuse any change of a group's or a Workload's spec, told field by field."""
+    after, before = new.get("spec") or {}, old.get("spec") or {}
+    for field in sorted(after.keys() | before.keys()):
+        if after.get(field) != before.get(field):
+            yield field_errors.invalid(join("spec", field), after.get(field), IMMUTABLE)
 
 
-def check_pod_group_update(new: Object, old: Object) -> list[FieldError]:
-    return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}))
+def _one_of(*fields: str) -> Plain:
+    """Refuse an object that has none, or several, of *fields*."""
+    listed = ", ".join(f"`{field}`" for field in fields)
 
-
-def check_workload(workload: Object) -> list[FieldError]:
-    return list(_check_workload(workload.get("spec") or {}))
-
-
-def check_workload_update(new: Object, old: Object) -> list[FieldError]:
-    return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}))
-
-
-def _check_immutable(new: Object, old: Object) -> Iterator[FieldError]:
-    for field in sorted(new.keys() | old.keys()):
-        if new.get(field) != old.get(field):
-            yield field_errors.invalid(join("spec", field), new.get(field), IMMUTABLE)
-
-
-def _check_reference(spec: Object) -> Iterator[FieldError]:
-    reference = spec.get("podGroupTemplateRef")
-    if reference is None:
-        return
-    path = "spec.podGroupTemplateRef"
-    workload = reference.get("workload")
-    if workload is None:
-        yield field_errors.invalid(path, "", "must specify one of: `workload`")
-        return
-    for field in ("workloadName", "podGroupTemplateName"):
-        if not workload.get(field):
-            yield field_errors.required(f"{path}.workload.{field}")
-
-
-def _check_workload(spec: Object) -> Iterator[FieldError]:
-    reference = spec.get("controllerRef")
-    if reference is not None:
-        for field in ("kind", "name"):
-            if not reference.get(field):
-                yield field_errors.required(f"spec.controllerRef.{field}")
-    templates = spec.get("podGroupTemplates") or []
-    path = "spec.podGroupTemplates"
-    if not templates:
-        yield field_errors.required(path, "must have at least one item")
-    if len(templates) > MOST_TEMPLATES:
-        yield field_errors.too_many(path, len(templates), MOST_TEMPLATES)
-        return
-    seen: set[str] = set()
-    for index, template in enumerate(templates):
-        here = f"{path}[{index}]"
-        yield from _check_name(template.get("name"), here, seen)
-        yield from _check_group(template, here)
-
-
-def _check_name(name: str | None, path: str, seen: set[str]) -> Iterator[FieldError]:
-    """Evaluate the name of an item of a list by names; *seen* are those before it."""
-    if not name:
-        yield field_errors.required(f"{path}.name")
-        return
-    if name in seen:
-        yield field_errors.duplicate(path, {"name": name})
-        return
-    seen.add(name)
-    for problem in syntax.dns1123_label(name):
-        yield field_errors.invalid(f"{path}.name", name, problem)
-
-
-def _check_group(spec: Object, path: str) -> Iterator[FieldError]:
-    """Evaluate what a group and a template of one have in common."""
-    yield from _check_policy(spec.get("schedulingPolicy"), f"{path}.schedulingPolicy")
-    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
-    here = f"{path}.schedulingConstraints.topology"
-    if len(topology) > MOST_TOPOLOGY_CONSTRAINTS:
-        yield field_errors.too_many(here, len(topology), MOST_TOPOLOGY_CONSTRAINTS)
-    for index, constraint in enumerate(topology):
-        key = constraint.get("key")
-        if not key:
-            yield field_errors.required(f"{here}[{index}].key")
-            continue
-        for problem in syntax.qualified_name(key):
-            yield field_errors.invalid(f"{here}[{index}].key", key, problem)
-    yield from _check_claims(spec.get("resourceClaims") or [], f"{path}.resourceClaims")
-    mode = spec.get("disruptionMode")
-    if mode is not None and mode not in DISRUPTION_MODES:
-        yield field_errors.not_supported(f"{path}.disruptionMode", mode, DISRUPTION_MODES)
-    class_name, priority = spec.get("priorityClassName"), spec.get("priority")
-    for problem in syntax.dns1123_subdomain(class_name) if class_name else ():
-        yield field_errors.invalid(f"{path}.priorityClassName", class_name, problem)
-    if priority is not None and priority > HIGHEST_USER_PRIORITY:
-        why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"  # the wording is a guess
-        yield field_errors.invalid(f"{path}.priority", priority, why)
-
-
-def _check_policy(policy: Object | None, path: str) -> Iterator[FieldError]:
-    if policy is None:
-        yield field_errors.required(path)
-        return
-    given = [name for name in ("basic", "gang") if policy.get(name) is not None]
-    if not given:
-        yield field_errors.invalid(path, "", "must specify one of: `basic`, `gang`")
-    elif len(given) > 1:
-        shown = f"{{{', '.join(given)}}}"
-        yield field_errors.invalid(path, shown, "must specify exactly one of: `basic`, `gang`")
-    gang = policy.get("gang")
-    if gang is None:
-        return
-    count = gang.get("minCount")
-    if count is None:
-        yield field_errors.required(f"{path}.gang.minCount")
-    elif count < 1:
-        why = "must be greater than or equal to 1"
-        yield field_errors.invalid(f"{path}.gang.minCount", count, why)
-
-
-def _check_claims(claims: list[Object], path: str) -> Iterator[FieldError]:
-    if len(claims) > MOST_CLAIMS:
-        yield field_errors.too_many(path, len(claims), MOST_CLAIMS)
-        return
-    seen: set[str] = set()
-    for index, claim in enumerate(claims):
-        here = f"{path}[{index}]"
-        yield from _check_name(claim.get("name"), here, seen)
-        given = [source for source in CLAIM_SOURCES if claim.get(source) is not None]
-        of = ", ".join(f"`{source}`" for source in CLAIM_SOURCES)
+    def rule(obj: Object, path: str) -> Iterator[FieldError]:
+        given = [field for field in fields if obj.get(field) is not None]
         if not given:
-            yield field_errors.invalid(here, "", f"must specify one of: {of}")
+            yield field_errors.invalid(path, "", f"must specify one of: {listed}")
         elif len(given) > 1:
-            shown = f"{{{', '.join(given)}}}"
-            yield field_errors.invalid(here, shown, f"must specify exactly one of: {of}")
-        for source in given:
-            for problem in syntax.dns1123_subdomain(claim[source]):
-                yield field_errors.invalid(f"{here}.{source}", claim[source], problem)
+            shown, detail = f"{{{', '.join(given)}}}", f"must specify exactly one of: {listed}"
+            yield field_errors.invalid(path, shown, detail)
+
+    return rule
 
 
-def check_pod_group_status(new: Object, _old: Object) -> list[FieldError]:
-    """Evaluate the names of the claims that were made for a group."""
+def _distinct(items: list[Object] | None, path: str) -> Iterator[FieldError]:
+    """Refuse an item of a list by names that has the name of one before it."""
+    seen: set[str] = set()
+    for index, item in enumerate(items or ()):
+        if (name := item.get("name")) and name in seen:
+            yield field_errors.duplicate(f"{path}[{index}]", {"name": name})
+        seen.add(name or "")
+
+
+def _few(most: int) -> If:
+    return If(lambda items, _owners: len(items or ()) <= most)
+
+
+_TYPES: Final = "scheduling.v1alpha2."
+_COMMON: Final[dict[str, tuple[Rule, ...]]] = {
+    "schedulingPolicy": (present(),),
+    "schedulingConstraints": (),
+    "resourceClaims": (at_most(MOST_CLAIMS), _few(MOST_CLAIMS), _distinct),
+    "disruptionMode": (one_of(*DISRUPTION_MODES),),
+    "priorityClassName": (text(syntax.dns1123_subdomain),),
+    # The wording is a guess.
+    "priority": (
+        between(
+            -(2**31),
+            HIGHEST_USER_PRIORITY,
+            f"must be less than or equal to {HIGHEST_USER_PRIORITY}",
+        ),
+    ),
+}
+POD_GROUP_TABLE: Final[Table] = {
+    f"{_TYPES}PodGroupSpec": {"podGroupTemplateRef": (), **_COMMON},
+    f"{_TYPES}PodGroupTemplateReference": {ITSELF: (_one_of("workload"),)},
+    f"{_TYPES}WorkloadPodGroupTemplateReference": {
+        "workloadName": (required(),),
+        "podGroupTemplateName": (required(),),
+    },
+    f"{_TYPES}WorkloadSpec": {
+        "controllerRef": (),
+        "podGroupTemplates": (
+            required("must have at least one item"),
+            at_most(MOST_TEMPLATES),
+            _few(MOST_TEMPLATES),
+            _distinct,
+        ),
+    },
+    f"{_TYPES}TypedLocalObjectReference": {"kind": (required(),), "name": (required(),)},
+    f"{_TYPES}PodGroupTemplate": {"name": (named(syntax.dns1123_label),), **_COMMON},
+    f"{_TYPES}PodGroupSchedulingPolicy": {ITSELF: (_one_of("basic", "gang"),)},
+    f"{_TYPES}GangSchedulingPolicy": {"minCount": (present(), at_least(1))},
+    f"{_TYPES}PodGroupSchedulingConstraints": {"topology": (at_most(MOST_TOPOLOGY_CONSTRAINTS),)},
+    f"{_TYPES}TopologyConstraint": {"key": (named(syntax.qualified_name),)},
+    f"{_TYPES}PodGroupResourceClaim": {
+        "name": (named(syntax.dns1123_label),),
+        ITSELF: (_one_of(*CLAIM_SOURCES),),
+        **dict.fromkeys(CLAIM_SOURCES, (said(syntax.dns1123_subdomain),)),
+    },
+    f"{_TYPES}PodGroupResourceClaimStatus": {
+        "resourceClaimName": (said(syntax.dns1123_subdomain),),
+    },
+}
+
+
+def check_pod_group_status(new: Object, _old: Object) -> Iterator[FieldError]:
+    """Evaluate whether claims that were made for a group are claims of it."""
     known = {claim.get("name") for claim in (new.get("spec") or {}).get("resourceClaims") or []}
-    errors = []
     for index, status in enumerate((new.get("status") or {}).get("resourceClaimStatuses") or []):
-        here = f"status.resourceClaimStatuses[{index}]"
         if status.get("name") not in known:
+            here = f"status.resourceClaimStatuses[{index}].name"
             why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(field_errors.invalid(f"{here}.name", status.get("name"), why))
-        name = status.get("resourceClaimName")
-        if name is not None:
-            errors += [
-                field_errors.invalid(f"{here}.resourceClaimName", name, problem)
-                for problem in syntax.dns1123_subdomain(name)
-            ]
-    return errors
+            yield field_errors.invalid(here, status.get("name"), why)

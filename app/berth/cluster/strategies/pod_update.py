@@ -3,6 +3,8 @@
 from typing import Any
 
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.go_value import go_diff
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -16,31 +18,44 @@ ONLY_ADDITIONS = "only additions are allowed (no mutations or deletions)"
 
 
 def validate_spec_update(new: Object, old: Object) -> list[FieldError]:
-    """Evaluate a change of spec; both fit their shape and *new* is valid by itself."""
-    errors = _containers(new, old) + _deadline(new, old) + _tolerations(new, old)
-    errors += _gates(new, old)
+    """Evaluate a change of spec."""
+    if added := _containers(new, old):
+        return added
+    errors = _deadline(new, old) + _tolerations(new, old) + _gates(new, old)
     # While gated, a pod may still narrow down where it wants to be.
     gated = bool(old.get("schedulingGates"))
     if gated:
         errors += _node_selector(new, old) + _node_affinity(new, old)
-    if not errors and _frozen(new, gated=gated) != _frozen(old, gated=gated):
-        errors.append(field_errors.forbidden("spec", MUTABLE))
+    kept = _with_what_may_change(new, old, gated=gated)
+    if not errors and kept != old:
+        difference = go_diff(builtin.schema("io.k8s.api.core.v1.PodSpec"), old, kept)
+        errors.append(field_errors.forbidden("spec", f"{MUTABLE}\n{difference}"))
     return errors
 
 
-def _frozen(spec: Object, *, gated: bool) -> Object:
-    """What of *spec* must stay as it is."""
-    frozen = {k: v for k, v in spec.items() if k not in _VALIDATED_APART}
+def _with_what_may_change(new: Object, old: Object, *, gated: bool) -> Object:
+    """Return the spec *new*, with what may change as it was in *old*."""
+    spec = _as_in(old, new, *_VALIDATED_APART, *(("nodeSelector",) if gated else ()))
     for field in ("containers", "initContainers"):
-        frozen[field] = [
-            {k: v for k, v in container.items() if k != "image"}
-            for container in spec.get(field) or []
-        ]
+        if spec.get(field):
+            pairs = zip(spec[field], old.get(field) or [], strict=True)
+            spec[field] = [_as_in(before, container, "image") for container, before in pairs]
     if gated:
-        frozen.pop("nodeSelector", None)
-        affinity = {k: v for k, v in (spec.get("affinity") or {}).items() if k != "nodeAffinity"}
-        frozen["affinity"] = affinity
-    return frozen
+        before, after = old.get("affinity") or {}, new.get("affinity") or {}
+        spec = _as_in({"affinity": _as_in(before, after, "nodeAffinity")}, spec, "affinity")
+        if not spec["affinity"] and "affinity" not in old:
+            del spec["affinity"]
+    if old.get("terminationGracePeriodSeconds", 0) < 0 and (
+        new.get("terminationGracePeriodSeconds") == 1
+    ):
+        spec = _as_in(old, spec, "terminationGracePeriodSeconds")
+    return spec
+
+
+def _as_in(old: Object, new: Object, *fields: str) -> Object:
+    """Return *new*, with *fields* as in *old*."""
+    kept = {key: value for key, value in new.items() if key not in fields}
+    return {**kept, **{key: old[key] for key in fields if key in old}}
 
 
 _VALIDATED_APART = ("activeDeadlineSeconds", "tolerations", "schedulingGates")

@@ -6,13 +6,13 @@ Source: ``pkg/apis/admissionregistration/validation`` of kube-apiserver.
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from berth.cluster.resources import Object
-from berth.cluster.strategies import selectors, webhooks
-from berth.cluster.strategies.expressions import check_expression, check_named
-from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import section
+from berth.cluster.strategies import selectors, syntax, webhooks
+from berth.cluster.strategies.expressions import (
+    check_conditions,
+    check_expression,
+    check_variables,
+)
 from berth.kube import field_errors
 from berth.kube.cel.literals import as_maps
 from berth.kube.field_errors import FieldError
@@ -25,32 +25,6 @@ PATCH_TYPES: Final = {
 """Which field has the expression, and what that gives."""
 ACTIONS: Final = ("Audit", "Deny", "Warn")
 NOT_FOUND_ACTIONS: Final = ("Allow", "Deny")
-
-
-def default_policy(obj: Object) -> None:
-    """Of both kinds of policy."""
-    spec = section(obj, "spec")
-    spec.setdefault("failurePolicy", "Fail")
-    _default_match(section(spec, "matchConstraints"))
-
-
-def default_mutating_policy(obj: Object) -> None:
-    default_policy(obj)
-    obj["spec"].setdefault("reinvocationPolicy", "Never")
-
-
-def default_binding(obj: Object) -> None:
-    match = section(obj, "spec").get("matchResources")
-    if match is not None:
-        _default_match(match)
-
-
-def _default_match(match: Object) -> None:
-    match.setdefault("matchPolicy", "Equivalent")
-    match.setdefault("namespaceSelector", {})
-    match.setdefault("objectSelector", {})
-    for key in ("resourceRules", "excludeResourceRules"):
-        webhooks.default_rules(match.get(key) or ())
 
 
 def check_policy(obj: Object) -> list[FieldError]:
@@ -67,18 +41,39 @@ def check_policy(obj: Object) -> list[FieldError]:
 
 def _check_policy(spec: Object) -> Iterator[FieldError]:
     """Evaluate what both kinds of policy have."""
-    constraints = spec.get("matchConstraints") or {}
-    yield from _check_match(constraints, "spec.matchConstraints")
-    if not constraints.get("resourceRules"):
-        yield field_errors.required("spec.matchConstraints.resourceRules")
-    kind = spec.get("paramKind")
+    constraints, kind = spec.get("matchConstraints"), spec.get("paramKind")
     if kind is not None:
-        missing = (key for key in ("apiVersion", "kind") if not kind.get(key))
-        for key in missing:
-            yield field_errors.required(f"spec.paramKind.{key}")
+        yield from _check_param_kind(kind, "spec.paramKind")
+    if constraints is None:
+        yield field_errors.required("spec.matchConstraints")
+    else:
+        yield from _check_match(constraints, "spec.matchConstraints")
+        if not constraints.get("resourceRules"):
+            yield field_errors.required("spec.matchConstraints.resourceRules")
     conditions, variables = spec.get("matchConditions") or (), spec.get("variables") or ()
-    yield from check_named(conditions, "spec.matchConditions", "bool")
-    yield from check_named(variables, "spec.variables")
+    yield from check_conditions(conditions, "spec.matchConditions")
+    yield from check_variables(variables, "spec.variables")
+
+
+def _check_param_kind(kind: Object, path: str) -> Iterator[FieldError]:
+    version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
+    here = f"{path}.apiVersion"
+    group, _, number = version.rpartition("/")
+    if not version:
+        yield field_errors.required(here)
+    elif "/" in group:
+        detail = f"unexpected GroupVersion string: {version}"
+        yield field_errors.invalid(here, version, detail)
+    else:
+        for why in syntax.dns1123_subdomain(group) if group else ():
+            yield field_errors.invalid(here, group, why)
+        for why in syntax.dns1035_label(number):
+            yield field_errors.invalid(here, number, why)
+    if not name:
+        yield field_errors.required(f"{path}.kind")
+    for why in syntax.dns1035_label(name.lower()) if name else ():
+        detail = f"may have mixed case, but should otherwise match: {why}"
+        yield field_errors.invalid(f"{path}.kind", name, detail)
 
 
 def check_mutating_policy(obj: Object) -> list[FieldError]:
@@ -163,7 +158,7 @@ def _check_reference(reference: Object, path: str) -> Iterator[FieldError]:
 
 def _check_match(match: Object, path: str) -> Iterator[FieldError]:
     for key in ("namespaceSelector", "objectSelector"):
-        selector = msgspec.convert(match.get(key) or {}, LabelSelector)
+        selector = match.get(key)
         yield from selectors.validate(selector, f"{path}.{key}")
     for key in ("resourceRules", "excludeResourceRules"):
         yield from webhooks.check_rules(match.get(key) or [], f"{path}.{key}")

@@ -6,10 +6,9 @@ What a real server checks of device names and counters is not checked here.
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from berth.cluster.resources import Object, Strategy
+from berth.cluster.resources import Object, Strategy, section
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.shape import section
 from berth.kube import field_errors
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 from berth.kube.cel.semver import parse_version

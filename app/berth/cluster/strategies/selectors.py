@@ -1,22 +1,26 @@
 """Label selectors, as workloads, affinity terms and spread constraints write them."""
 
 from collections.abc import Mapping
+from typing import Final
 
+from berth.cluster.resources import Object
 from berth.cluster.strategies import metadata, syntax
-from berth.cluster.strategies.shape import Shape
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.kube.objects.meta import KubeStruct
+
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-class Requirement(Shape, frozen=True):
-    """Of a label selector or a node selector."""
-
+class Requirement(KubeStruct, frozen=True):
     key: str | None = None
     operator: str | None = None
     values: list[str] | None = None
 
 
-class LabelSelector(Shape, frozen=True):
+class LabelSelector(KubeStruct, frozen=True):
+    """A valid one, to select with."""
+
     match_labels: dict[str, str] | None = None
     match_expressions: list[Requirement] | None = None
 
@@ -26,13 +30,15 @@ class LabelSelector(Shape, frozen=True):
         return not self.match_labels and not self.match_expressions
 
 
-def validate(selector: LabelSelector | None, path: str) -> list[FieldError]:
+def validate(selector: Object | None, path: str) -> list[FieldError]:
     """Evaluate a selector; a missing one is fine here."""
-    if selector is None:
+    if not selector:
         return []
-    errors = metadata.validate_labels(selector.match_labels, f"{path}.matchLabels")
-    for index, requirement in enumerate(selector.match_expressions or []):
-        errors += _validate_requirement(requirement, f"{path}.matchExpressions[{index}]")
+    errors = metadata.validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
+    for index, requirement in enumerate(selector.get("matchExpressions") or []):
+        here = f"{path}.matchExpressions[{index}]"
+        errors += validate_requirement(requirement, here, OPERATORS)
+        errors += validate_values(requirement, here)
     return errors
 
 
@@ -61,37 +67,35 @@ def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _validate_requirement(requirement: Requirement, path: str) -> list[FieldError]:
-    errors = validate_values(requirement, path)
-    if requirement.operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
-        errors.append(
-            field_errors.invalid(
-                f"{path}.operator", requirement.operator or "", "not a valid selector operator"
-            )
-        )
-    key = requirement.key or ""
-    errors += [
-        field_errors.invalid(f"{path}.key", key, text) for text in syntax.qualified_name(key)
-    ]
-    for index, value in enumerate(requirement.values or []):
-        errors += [
-            field_errors.invalid(f"{path}.values[{index}]", value, text)
-            for text in syntax.label_value(value)
-        ]
-    return errors
-
-
-def validate_values(requirement: Requirement, path: str) -> list[FieldError]:
-    """Evaluate whether there are as many values as the operator wants."""
-    values = requirement.values or []
-    match requirement.operator:
+def validate_requirement(
+    requirement: Object, path: str, operators: tuple[str, ...]
+) -> list[FieldError]:
+    """Evaluate the operator, the number of values and the key of a requirement."""
+    operator, key = requirement.get("operator") or "", requirement.get("key") or ""
+    values = requirement.get("values")
+    errors = []
+    match operator:
         case "In" | "NotIn" if not values:
             detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            return [field_errors.required(f"{path}.values", detail)]
+            errors.append(field_errors.required(f"{path}.values", detail))
         case "Exists" | "DoesNotExist" if values:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            return [field_errors.forbidden(f"{path}.values", detail)]
-        case "Lt" | "Gt" if len(values) != 1:
+            errors.append(field_errors.forbidden(f"{path}.values", detail))
+        case "Lt" | "Gt" if operator in operators and len(values or ()) != 1:
             detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            return [field_errors.required(f"{path}.values", detail)]
-    return []
+            errors.append(field_errors.required(f"{path}.values", detail))
+    if operator not in operators:
+        detail = "not a valid selector operator"
+        errors.append(field_errors.invalid(f"{path}.operator", operator, detail))
+    return errors + [
+        field_errors.invalid(f"{path}.key", key, why) for why in syntax.qualified_name(key)
+    ]
+
+
+def validate_values(requirement: Object, path: str) -> list[FieldError]:
+    """Evaluate the values of a requirement as those of labels."""
+    return [
+        field_errors.invalid(f"{path}.values[{index}]", value, why)
+        for index, value in enumerate(requirement.get("values") or [])
+        for why in syntax.label_value(value)
+    ]

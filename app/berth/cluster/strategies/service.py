@@ -2,44 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
-import msgspec
-
-from berth.cluster.resources import Object, Strategy
-from berth.cluster.strategies import metadata, syntax
-from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.pod_spec import PROTOCOLS
-from berth.cluster.strategies.shape import Int32, Shape, section, validated
+from berth.cluster.resources import Object, section
+from berth.cluster.strategies.constraints import is_ip
+from berth.cluster.strategies.service_constraints import is_reachable
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
-TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 KUBERNETES_IP = "10.96.0.1"
 """The address of service default/kubernetes."""
 AFFINITY_SECONDS = 10_800
 """How long clients keep their pod, with ``sessionAffinity: ClientIP``."""
-
-
-class ServicePort(Shape, frozen=True):
-    name: str | None = None
-    port: Int32 | None = None
-    target_port: Int32 | str | None = None
-    node_port: Int32 | None = None
-    protocol: str | None = None
-
-
-class ServiceSpec(Shape, frozen=True):
-    type: str | None = None
-    cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
-    cluster_ips: list[str] | None = msgspec.field(default=None, name="clusterIPs")
-    selector: dict[str, str] | None = None
-    ports: list[ServicePort] | None = None
-    session_affinity: str | None = None
-    external_name: str | None = None
-
-
-class Service(Shape, frozen=True):
-    metadata: ObjectMeta | None = None
-    spec: ServiceSpec | None = None
 
 
 def default(obj: Object) -> None:
@@ -53,7 +25,7 @@ def default(obj: Object) -> None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
     if _has_address(spec):
         spec.setdefault("internalTrafficPolicy", "Cluster")
-    if _is_reachable(spec):
+    if is_reachable(spec):
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if _is_balanced(spec):
         spec.setdefault("allocateLoadBalancerNodePorts", True)
@@ -74,14 +46,6 @@ def _has_address(spec: Object) -> bool:
     return bool(spec["type"] != "ExternalName")
 
 
-def _is_reachable(spec: Object) -> bool:
-    """Whether the Service has an address outside of the cluster."""
-    kind: str = spec["type"]
-    return kind in ("NodePort", "LoadBalancer") or (
-        kind == "ClusterIP" and bool(spec.get("externalIPs"))
-    )
-
-
 def _is_balanced(spec: Object) -> bool:
     return bool(spec["type"] == "LoadBalancer")
 
@@ -91,7 +55,7 @@ OF_TYPES: Mapping[str, Callable[[Object], bool]] = {
     "clusterIPs": _has_address,
     "ipFamilies": _has_address,
     "ipFamilyPolicy": _has_address,
-    "externalTrafficPolicy": _is_reachable,
+    "externalTrafficPolicy": is_reachable,
     "healthCheckNodePort": _is_balanced,
     "allocateLoadBalancerNodePorts": _is_balanced,
     "loadBalancerClass": _is_balanced,
@@ -125,83 +89,25 @@ def _drop_fields_of_type(new: Object, old: Object) -> None:
         ]
 
 
-def validate(new: Service, old: Service | None) -> list[FieldError]:
-    errors = metadata.validate(
-        new.metadata, old.metadata if old else None, name=syntax.dns1035_label
-    )
-    spec = new.spec or ServiceSpec()
-    if spec.type not in TYPES:
-        errors.append(field_errors.not_supported("spec.type", spec.type or "", TYPES))
-    if spec.session_affinity not in ("ClientIP", "None"):
-        errors.append(
-            field_errors.not_supported(
-                "spec.sessionAffinity", spec.session_affinity or "", ("ClientIP", "None")
-            )
-        )
-    errors += metadata.validate_labels(spec.selector, "spec.selector")
-    headless = spec.cluster_ip == "None"
-    if spec.type == "ExternalName":
-        if not spec.external_name:
-            errors.append(field_errors.required("spec.externalName"))
-    elif not spec.ports and not headless:
-        errors.append(field_errors.required("spec.ports"))
-    errors += _validate_ports(spec.ports or [])
-    before = old.spec if old else None
-    if before and before.cluster_ip and before.type != "ExternalName" and spec.type == before.type:
-        errors += _validate_kept_ip(spec, before)
-    return errors
+def _is_address(address: str) -> bool:
+    return address == "None" or is_ip(address)
 
 
-def _validate_kept_ip(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
-    if new.cluster_ip == old.cluster_ip:
+def check_update(new: Object, old: Object) -> list[FieldError]:
+    """Refuse another address, once there is one, while the Service has the same type."""
+    after, before = new.get("spec") or {}, old.get("spec") or {}
+    address, kind = before.get("clusterIP"), before.get("type")
+    if not address or kind == "ExternalName" or after.get("type") != kind:
+        return []
+    if after.get("clusterIP") == address or not _is_address(after.get("clusterIP") or ""):
         return []
     detail = "may not change once set"
-    return [field_errors.invalid("spec.clusterIPs[0]", [new.cluster_ip], detail)]
+    return [field_errors.invalid("spec.clusterIPs[0]", [after["clusterIP"]], detail)]
 
 
-def _validate_ports(ports: list[ServicePort]) -> list[FieldError]:
-    errors = []
-    names, places = set(), set()
-    for index, port in enumerate(ports):
-        path = f"spec.ports[{index}]"
-        if not port.name and len(ports) > 1:
-            errors.append(field_errors.required(f"{path}.name"))
-        elif port.name:
-            errors += [
-                field_errors.invalid(f"{path}.name", port.name, text)
-                for text in syntax.dns1123_label(port.name)
-            ]
-            if port.name in names:
-                errors.append(field_errors.duplicate(f"{path}.name", port.name))
-            names.add(port.name)
-        errors += [
-            field_errors.invalid(f"{path}.{field}", number or 0, text)
-            for field, number in (("port", port.port), ("targetPort", port.target_port))
-            if not isinstance(number, str)
-            for text in syntax.port_number(number or 0)
-        ]
-        if port.protocol not in PROTOCOLS:
-            errors.append(
-                field_errors.not_supported(f"{path}.protocol", port.protocol or "", PROTOCOLS)
-            )
-        if (port.protocol, port.port) in places:
-            errors.append(field_errors.duplicate(path, port))
-        places.add((port.protocol, port.port))
-    return errors
-
-
-def validate_status(new: Object, _old: Object | None) -> list[FieldError]:
+def check_status(new: Object, _old: Object) -> list[FieldError]:
     balancer = (new.get("status") or {}).get("loadBalancer") or {}
     if not balancer.get("ingress") or (new.get("spec") or {}).get("type") == "LoadBalancer":
         return []
     detail = "may only be used when `spec.type` is 'LoadBalancer'"
     return [field_errors.forbidden("status.loadBalancer.ingress", detail)]
-
-
-SERVICE = Strategy(
-    default=default,
-    prepare=prepare,
-    validate=validated(Service, validate),
-    validate_status=validate_status,
-    initial_status=lambda _obj: {"loadBalancer": {}},
-)

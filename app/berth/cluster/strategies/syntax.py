@@ -17,11 +17,16 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_SYSCTL = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+CONFIG_KEY: Final = re.compile("[-._a-zA-Z0-9]+")
+HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII)
 _LABEL_VALUE = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 
 
-def _rule(pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...]) -> Rule:
-    """A rule of one pattern, at most *limit* bytes long."""
+def _rule(
+    pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...], unit: str = "bytes"
+) -> Rule:
+    """A rule of one pattern, at most *limit* bytes long, which complaints call *unit*."""
     compiled = re.compile(pattern, re.ASCII)
     listed = " or ".join(f"'{example}', " for example in examples)
     wrong = f"{complaint} (e.g. {listed}regex used for validation is '{pattern}')"
@@ -33,7 +38,7 @@ def _rule(pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...]
             return []
         complaints = []
         if len(value.encode()) > limit:
-            complaints.append(f"must be no more than {limit} bytes")
+            complaints.append(f"must be no more than {limit} {unit}")
         if compiled.fullmatch(value) is None:
             complaints.append(wrong)
         if not complaints:  # so it is short
@@ -48,20 +53,28 @@ def _rule(pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...]
 _dns1123_label = _rule(
     _LABEL,
     limit=63,
+    unit="characters",
     complaint="a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
     "'-', and must start and end with an alphanumeric character",
     examples=("my-name", "123-abc"),
 )
+_SUBDOMAIN_WORDS: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    "'-' or '.', and must start and end with an alphanumeric character"
+)
 dns1123_subdomain = _rule(
     _SUBDOMAIN,
     limit=253,
-    complaint="a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
-    "'-' or '.', and must start and end with an alphanumeric character",
+    unit="characters",
+    complaint=_SUBDOMAIN_WORDS,
     examples=("example.com",),
 )
+long_name = _rule(_SUBDOMAIN, limit=253, complaint=_SUBDOMAIN_WORDS, examples=("example.com",))
+"""A subdomain, of kinds whose names are validated by declaration."""
 wildcard_dns1123_subdomain = _rule(
     rf"\*\.{_SUBDOMAIN}",
     limit=253,
+    unit="characters",
     complaint="a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS "
     "subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with "
     "an alphanumeric character",
@@ -70,6 +83,7 @@ wildcard_dns1123_subdomain = _rule(
 dns1035_label = _rule(
     _DNS_1035,
     limit=63,
+    unit="characters",
     complaint="a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
     "with an alphabetic character, and end with an alphanumeric character",
     examples=("my-name", "abc-123"),
@@ -156,3 +170,60 @@ def port_name(value: str) -> list[str]:
 
 def port_number(value: int) -> list[str]:
     return [] if 1 <= value <= 65535 else ["must be between 1 and 65535, inclusive"]
+
+
+def config_key(value: str) -> list[str]:
+    """Evaluate a key of a ConfigMap or Secret."""
+    complaints = []
+    if len(value.encode()) > 253:
+        complaints.append("must be no more than 253 bytes")
+    if CONFIG_KEY.fullmatch(value) is None:
+        complaints.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+            "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+            f"'{CONFIG_KEY.pattern}')"
+        )
+    if value in (".", ".."):
+        complaints.append(f"must not be '{value}'")
+    elif value.startswith(".."):
+        complaints.append("must not start with '..'")
+    return complaints
+
+
+def no_backsteps(path: str) -> list[str]:
+    return ["must not contain '..'"] if ".." in path.split("/") else []
+
+
+def descending(path: str) -> list[str]:
+    """Evaluate the path of a file below a directory."""
+    absolute = ["must be a relative path"] if path.startswith("/") else []
+    return absolute + no_backsteps(path)
+
+
+def sysctl(value: str) -> list[str]:
+    pattern = rf"({_SYSCTL}[\./])*{_SYSCTL}"
+    if len(value) <= 253 and re.fullmatch(pattern, value):
+        return []
+    return [f"must have at most 253 characters and match regex {pattern}"]
+
+
+def header_name(value: str) -> list[str]:
+    if re.fullmatch("[-A-Za-z0-9]+", value):
+        return []
+    return [
+        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', "
+        "regex used for validation is '[-A-Za-z0-9]+')"
+    ]
+
+
+def condition_reason(value: str) -> list[str]:
+    """Evaluate the reason of a ``metav1.Condition``."""
+    pattern = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+    if re.fullmatch(pattern, value):
+        return []
+    return [
+        "a condition reason must start with alphabetic character, optionally followed by a string "
+        "of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' "
+        "(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or "
+        f"'ReasonA:ReasonB', regex used for validation is '{pattern}')"
+    ]

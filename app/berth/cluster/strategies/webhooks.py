@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, syntax
-from berth.cluster.strategies.expressions import check_named
-from berth.cluster.strategies.selectors import LabelSelector
+from berth.cluster.strategies.expressions import check_conditions
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -25,31 +22,6 @@ SCOPES: Final = ("*", "Cluster", "Namespaced")
 URL_FORM: Final = "desired format: https://host[/path]"
 SECONDS: Final = range(1, 31)
 PORTS: Final = range(1, 65536)
-
-
-def default(obj: Object) -> None:
-    """Of both kinds of configuration."""
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("failurePolicy", "Fail")
-        hook.setdefault("matchPolicy", "Equivalent")
-        hook.setdefault("namespaceSelector", {})
-        hook.setdefault("objectSelector", {})
-        hook.setdefault("timeoutSeconds", 10)
-        default_rules(hook.get("rules") or ())
-        service = (hook.get("clientConfig") or {}).get("service")
-        if service:
-            service.setdefault("port", 443)
-
-
-def default_mutating(obj: Object) -> None:
-    default(obj)
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("reinvocationPolicy", "Never")
-
-
-def default_rules(rules: list[Object] | tuple[()]) -> None:
-    for rule in rules:
-        rule.setdefault("scope", "*")
 
 
 def check(obj: Object) -> list[FieldError]:
@@ -129,7 +101,6 @@ def _words(key: str) -> str:
 
 def _check_webhook(hook: Object, path: str) -> Iterator[FieldError]:
     yield from _check_name(hook.get("name") or "", f"{path}.name")
-    yield from _check_versions(hook.get("admissionReviewVersions") or [], path)
     yield from check_rules(hook.get("rules") or [], f"{path}.rules")
     side_effects = hook.get("sideEffects")
     if side_effects is None:
@@ -141,11 +112,12 @@ def _check_webhook(hook: Object, path: str) -> Iterator[FieldError]:
         detail = "the timeout value must be between 1 and 30 seconds"
         yield field_errors.invalid(f"{path}.timeoutSeconds", seconds, detail)
     for key in ("namespaceSelector", "objectSelector"):
-        selector = msgspec.convert(hook.get(key) or {}, LabelSelector)
+        selector = hook.get(key)
         yield from selectors.validate(selector, f"{path}.{key}")
-    conditions = hook.get("matchConditions") or ()
-    yield from check_named(conditions, f"{path}.matchConditions", "bool")
     yield from _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+    conditions = hook.get("matchConditions") or ()
+    yield from check_conditions(conditions, f"{path}.matchConditions")
+    yield from _check_versions(hook.get("admissionReviewVersions") or [], path)
 
 
 def _check_name(name: str, path: str) -> Iterator[FieldError]:
@@ -165,14 +137,14 @@ def _check_versions(versions: list[str], path: str) -> Iterator[FieldError]:
     if not versions:
         yield field_errors.required(here, f"must specify one of {', '.join(VERSIONS)}")
         return
-    if not set(versions) & set(VERSIONS):
-        detail = f"must include at least one of {', '.join(VERSIONS)}"
-        yield field_errors.invalid(here, versions, detail)
     for index, version in enumerate(versions):
         for text in syntax.dns1035_label(version):
             yield field_errors.invalid(f"{here}[{index}]", version, text)
         if version in versions[:index]:
             yield field_errors.invalid(f"{here}[{index}]", version, "duplicate version")
+    if not set(versions) & set(VERSIONS):
+        detail = f"must include at least one of {', '.join(VERSIONS)}"
+        yield field_errors.invalid(here, versions, detail)
 
 
 def _check_client(config: Object, path: str) -> Iterator[FieldError]:

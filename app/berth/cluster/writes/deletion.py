@@ -61,12 +61,15 @@ class Deletions:
         grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
         _set_propagation(resource, new["metadata"], options.propagation)
         _hold(resource, new["metadata"])
-        if not grace and not finalizers_of(new):
-            return self.end(resource, stored, dry_run=options.dry_run), True
-        if "deletionTimestamp" in new["metadata"]:
-            _shorten(new["metadata"], grace)
-        else:
-            self._mark(resource, new, grace)
+        is_held = bool(grace or finalizers_of(new))
+        if is_held or resource.strategy.graceful_seconds is not None:
+            if "deletionTimestamp" in new["metadata"]:
+                _shorten(new["metadata"], grace)
+            else:
+                self._mark(resource, new, grace)
+        if not is_held:
+            last_state = resource.to_storage(new)
+            return self.end(resource, stored, last_state, dry_run=options.dry_run), True
         if new == views.as_object(resource, stored):
             return stored, False
         marked = self._store.update(
@@ -77,10 +80,21 @@ class Deletions:
         )
         return marked, False
 
-    def end(self, resource: ResourceType, stored: Stored, *, dry_run: bool = False) -> Stored:
-        """Remove an object that nothing holds."""
+    def end(
+        self,
+        resource: ResourceType,
+        stored: Stored,
+        last_state: Object | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Stored:
+        """Remove an object that nothing holds; watchers see it go in its *last_state*."""
         return self._store.delete(
-            resource.storage_key, *stored.key, expected=stored.version, dry_run=dry_run
+            resource.storage_key,
+            *stored.key,
+            expected=stored.version,
+            last_state=last_state,
+            dry_run=dry_run,
         )
 
     def _mark(self, resource: ResourceType, new: Object, grace: int) -> None:
@@ -98,7 +112,8 @@ def _grace(resource: ResourceType, obj: Object, options: DeleteOptions) -> int:
     if "deletionTimestamp" in obj["metadata"]:
         before = int(obj["metadata"].get("deletionGracePeriodSeconds") or 0)
         return before if asked is None else min(before, asked)
-    own = resource.strategy.graceful_seconds(obj)
+    graceful = resource.strategy.graceful_seconds
+    own = 0 if graceful is None else graceful(obj)
     return own if own == 0 or asked is None else asked
 
 

@@ -27,6 +27,7 @@ from berth.cluster.writes.managed_fields.field_sets import (
     difference,
     union,
 )
+from berth.cluster.writes.managed_fields.nodes import UnidentifiedError
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class FieldManager:
         me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
         try:
             known = _updated(known, changes, me, now)
+        except UnidentifiedError:
+            known = []  # fields that cannot be told apart have no owners
         except errors.StatusError:
             # Objects that cannot be converted to the version of some manager can be written still.
             log.warning("managed fields are left as they are", extra={"kind": resource.kind})
@@ -85,6 +88,13 @@ class FieldManager:
         if wrong := checks.problems(node, applied):
             said = f"failed to create typed patch object ({_named(applied, resource)}): {wrong}"
             raise errors.StatusError(500, "", said)
+        is_unowned = "uid" in live["metadata"] and not live["metadata"].get("managedFields")
+        if is_unowned and (wrong := checks.problems(node, live)):
+            said = (
+                "failed to create manager for existing fields: failed to convert new object "
+                f"({_named(live, resource)}) to smd typed: {wrong}"
+            )
+            raise errors.StatusError(500, "", said)
         me = Manager(manager, APPLY, "", subresource)
         applying = Applying(self._kinds, resource, me, live, _copy(applied), now)
         try:
@@ -104,6 +114,10 @@ class FieldManager:
                 new = applying.result(force=True)
         except ConflictsError as exc:
             raise _refusal(exc.conflicts) from exc
+        except UnidentifiedError as exc:
+            wrong = checks.problems(node, live)
+            said = f"failed to create typed live object ({_named(live, resource)}): {wrong}"
+            raise errors.StatusError(500, "", said) from exc
         if manager == last_applied.KUBECTL:
             last_applied.update_annotation(new, applied)
         _decode(new, applied, resource)
@@ -182,12 +196,12 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
         return
     if why := schema_checks.misfit(resource.schema, new):
         named = _named(applied, resource)
-        said = f"failed to convert new typed object ({named}) to object: {why.json}"
-        if why.json == schema_checks.MALFORMED:
+        said = f"failed to convert new typed object ({named}) to object: {why}"
+        if why == schema_checks.MALFORMED:
             kind = named.partition("; ")[2]
             said = (
                 f"failed to convert new object ({named}) to proper version: "
-                f"unable to convert unstructured object to {kind}: {why.json}"
+                f"unable to convert unstructured object to {kind}: {why}"
             )
         raise errors.StatusError(500, "", said)
     complete(resource.schema, new)
@@ -196,7 +210,7 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
 
 def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
     """Return the 409 with a cause for each conflict, of the first :data:`errors.MOST_CAUSES`."""
-    by_manager = sorted(conflicts, key=lambda each: entries.manager_of(each.entry))
+    by_manager = sorted(conflicts, key=lambda each: _identifier(each.entry))
     causes = [
         {
             "reason": "FieldManagerConflict",
@@ -219,6 +233,17 @@ def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
     return errors.StatusError(
         409, "Conflict", f"Apply failed with {text}", details={"causes": causes}
     )
+
+
+def _identifier(one: Entry) -> tuple[str, ...]:
+    """Return what the API server sorts managers by: its JSON of their entries, without fields.
+
+    What is applied has no version and no time in it.
+    """
+    said = [one.get("manager") or "", one["operation"]]
+    if one["operation"] != APPLY:
+        said += [one["apiVersion"], one.get("time") or ""]
+    return (*said, one.get("subresource") or "")
 
 
 def _manager_text(one: Entry) -> str:

@@ -65,6 +65,22 @@ def _merged(document: Json, patch: Json) -> Json:
     return merged
 
 
+def in_merged_order(merged: Json, patch: Json) -> Json:
+    """Return what :func:`merge_patch` made in the order in which the API server has it.
+
+    Objects that its library merges, and all that are new, have their members by name.
+    """
+    match merged, patch:
+        case dict(), dict():
+            return {
+                key: in_merged_order(merged[key], patch[key]) if key in patch else merged[key]
+                for key in sorted(merged)
+            }
+        case list(), list():
+            return [in_merged_order(item, item) for item in merged]
+    return merged
+
+
 def _not_decoded(value: Json, wanted: str) -> PatchError:
     return PatchError(f"error decoding patch: {not_unmarshalled(value, wanted)}")
 
@@ -86,6 +102,28 @@ def json_patch(document: Json, operations: Json) -> Json:
     for operation in operations:
         _apply(root, operation, work)
     return root[""]
+
+
+def in_patched_order(document: Json, operations: list[dict[str, Json]]) -> Json:
+    """Sort, in place, the objects on the way to what *operations* changed in *document*.
+
+    That is how the API server's library leaves what :func:`json_patch` made.
+    """
+    paths = [_pointer(operation, "path") for operation in operations]
+    paths += [_pointer(operation, "from") for operation in operations if "from" in operation]
+    for path in [["", ""], *paths]:
+        value = document
+        for token in path[1:]:
+            if isinstance(value, dict):
+                members = sorted(value.items())
+                value.clear()
+                value.update(members)
+                value = value.get(token)
+            elif isinstance(value, list) and INDEX.fullmatch(token) and int(token) < len(value):
+                value = value[int(token)]
+            else:
+                break
+    return document
 
 
 @dataclass(slots=True)

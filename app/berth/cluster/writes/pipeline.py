@@ -125,7 +125,9 @@ class Writes:
             found = "" if there is None else there.uid
             may_create = resource.created_by_put and not subresource
             if uid and uid != found and (found or may_create):
-                why = errors.invalid_object(resource, namespace, name, uid, found)
+                why = errors.invalid_object(
+                    resource, namespace, name, uid, found, dry_run=context.dry_run
+                )
                 raise errors.conflict(resource, name, why)
             if found or not may_create:
                 stored = await self._update(resource, namespace, name, change, context, subresource)
@@ -259,6 +261,8 @@ class Writes:
     ) -> Stored:
         metadata = obj["metadata"]
         version = metadata.pop("resourceVersion", "")
+        if by != "POST" and version and (why := version_problem(version)):
+            raise errors.StatusError(500, "", why)
         _take_namespace(resource, metadata, namespace)
         for key in (*KEPT_METADATA, *DROPPED_METADATA):
             metadata.pop(key, None)
@@ -267,7 +271,7 @@ class Writes:
             obj.pop("status", None)
         strategy.default(obj)
         if by != APPLY:
-            self._own(None, obj, resource, "", context)
+            self.own(None, obj, resource, "", context)
         name = metadata.get("name") or ""
         request = AdmissionRequest(
             Operation.CREATE, resource, "", namespace, name, obj, None, context
@@ -290,6 +294,8 @@ class Writes:
             why = "name or generateName is required"
             found = [field_errors.required("metadata.name", why)]
         _refuse(resource, name, found or quantities.errors(resource, obj, None))
+        if resource.warnings is not None:
+            context.warnings.extend(resource.warnings(obj, None))
         await self._admission.validate(request)
         if by == "POST" and not context.dry_run and _version(version):
             why = "resourceVersion should not be set on objects to be created"
@@ -331,7 +337,7 @@ class Writes:
                 resource.strategy.default(new)
                 new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
             if not is_applied:
-                self._own(shown, new, part.kind(resource), subresource, context)
+                self.own(shown, new, part.kind(resource), subresource, context)
             request = AdmissionRequest(
                 Operation.UPDATE, resource, subresource, namespace, name, new, shown, context
             )
@@ -342,12 +348,16 @@ class Writes:
             part.prepare(resource, new, old)
             found = part.validate(resource, new, old)
             _refuse(resource, name, found or quantities.errors(resource, new, old))
+            if resource.warnings is not None and not subresource:
+                context.warnings.extend(resource.warnings(new, old))
             await self._admission.validate(request)
             if unchanged(new, old):
                 return stored
             try:
                 if has_ended(new):
-                    return self._deletions.end(resource, stored, dry_run=context.dry_run)
+                    # Watchers see it go as it was stored.
+                    gone = self._deletions.end(resource, stored, dry_run=context.dry_run)
+                    return Stored(resource.to_storage(new), gone.version)
                 updated = self._store.update(
                     resource.storage_key,
                     resource.to_storage(new),
@@ -360,7 +370,7 @@ class Writes:
                 _tell(request)
             return updated
 
-    def _own(
+    def own(
         self,
         live: Object | None,
         new: Object,
@@ -368,7 +378,7 @@ class Writes:
         subresource: str,
         context: WriteContext,
     ) -> None:
-        """Set the managed fields of *new*."""
+        """Set the managed fields of *new*, which a client makes of *live*; None: it is new."""
         if new != live:
             self._field_manager.update(
                 live,

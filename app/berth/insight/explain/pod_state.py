@@ -10,6 +10,7 @@ from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
 from berth.runtime.clock import rfc3339
+from berth.scheduler.config.feature_gates import GANG_SCHEDULING
 from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.interface import PreEnqueuePlugin
 from berth.scheduler.framework.pod_info import QueuedPodInfo
@@ -22,6 +23,8 @@ _WHERE: Final = {
     SubQueue.BACKOFF: Whereabouts.BACKOFF,
     SubQueue.UNSCHEDULABLE: Whereabouts.UNSCHEDULABLE,
     SubQueue.GATED: Whereabouts.GATED,
+    SubQueue.INCOMPLETE: Whereabouts.GATED,
+    SubQueue.PENDING: Whereabouts.IN_FLIGHT,
 }
 
 
@@ -133,6 +136,10 @@ def _waiting(pod: Pod, view: SchedulerView) -> PodState | None:
             return _gated(queued, view)
         case SubQueue.UNSCHEDULABLE:
             return _unschedulable(queued, view)
+        case SubQueue.INCOMPLETE:
+            return _incomplete(queued, view)
+        case SubQueue.PENDING:
+            return PodState(where=Whereabouts.IN_FLIGHT, words="waits while its group is tried")
 
 
 def _active(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
@@ -180,6 +187,18 @@ def _gated(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
         since=rfc3339(queued.timestamp),
         waits_for=(plugin,),
         woken_by=woken_by(profile, (plugin,)) if profile else {},
+    )
+
+
+def _incomplete(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
+    profile = view.profiles.get(queued.pod.spec.scheduler_name)
+    return PodState(
+        where=Whereabouts.GATED,
+        words=f"waits for podgroup {group_of(queued.pod)}, which does not exist",
+        attempts=queued.attempts,
+        since=rfc3339(queued.timestamp),
+        waits_for=(GANG_SCHEDULING,),
+        woken_by=woken_by(profile, (GANG_SCHEDULING,)) if profile else {},
     )
 
 

@@ -178,9 +178,8 @@ class Recorder(CoreJournal):
         decisions = tuple(self._decisions)
         self._decisions.clear()
         number = self.chance.attempt
-        self.write(
-            lines.Attempt(self._began, number, queued.key, queued.uid, self._start, decisions)
-        )
+        pod = queued.pod_info  # of a group the first one
+        self.write(lines.Attempt(self._began, number, pod.key, pod.uid, self._start, decisions))
         for line in self._during:
             self.write(line)
         self._during.clear()

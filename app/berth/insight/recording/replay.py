@@ -220,9 +220,9 @@ class Replay(CoreJournal):
 
     def _take(self, line: lines.Attempt) -> QueuedPodInfo | None:
         """Take the pod from the queue that was taken, whether or not it would be its turn."""
-        queued = self.core.queue.pop_specific_pod(line.pod, gated=False)
-        if queued is not None and queued.uid != line.uid:
-            self.core.queue.done(queued.uid)
+        queued = self.core.queue.pop_entity_of(line.pod)
+        if queued is not None and all(each.uid != line.uid for each in queued.pods):
+            self.core.queue.entity_done(queued)
             return None
         return queued
 

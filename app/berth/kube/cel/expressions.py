@@ -12,7 +12,7 @@ from typing import Any, Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
 from berth.kube.cel import authorizer_functions, functions, urls
-from berth.kube.cel.failures import CompileError, EvaluationError
+from berth.kube.cel.failures import CompileError, EvaluationError, errors_of
 from berth.kube.cel.overloads import function, overload
 
 MAX_LENGTH: Final = 64 * 1024
@@ -63,7 +63,7 @@ class Environment:
         try:
             program = self._env.compile(source)
         except (RuntimeError, ValueError) as exc:
-            raise CompileError(_errors(str(exc))) from exc
+            raise CompileError(errors_of(str(exc), source)) from exc
         gives = _name(program.return_type())
         if returns and gives not in (*returns, "dyn"):
             raise CompileError(f"must evaluate to {' or '.join(returns)}")
@@ -134,9 +134,5 @@ def _worded(failure: str) -> str:
     return text or code
 
 
-def _errors(text: str) -> str:
-    return text.removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-
-
 def _first_line(text: str) -> str:
-    return _errors(text).partition("\n")[0]
+    return errors_of(text, text).partition("\n")[0]

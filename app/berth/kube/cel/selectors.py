@@ -16,6 +16,7 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types u
 from berth.kube.cel import functions, includes
 from berth.kube.cel.ast import decode
 from berth.kube.cel.cost import estimated_cost
+from berth.kube.cel.failures import errors_of
 from berth.kube.cel.features import DEFAULT, Features
 from berth.kube.cel.programs import Program
 from berth.kube.cel.selector_error import COST_EXCEEDED, CompileError, SelectorError
@@ -68,7 +69,7 @@ class Expression:
         try:
             program = environment(features).compile(source)
         except RuntimeError as exc:
-            raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
+            raise CompileError(f"compilation failed: {errors_of(str(exc), source)}") from exc
         gives = program.return_type()
         if is_selector and gives not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(

@@ -73,6 +73,8 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     disruption_mode: str | DisruptionModeUnion = DisruptionMode.POD
     """Once it is read, always a text."""
     priority: int | None = None
+    preemption_policy: str | None = None
+    """``Never`` or ``PreemptLowerPriority``; of 1.37, behind the gate PodGroupPreemptionPolicy."""
     min_member: int | None = None
     """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
 
@@ -84,7 +86,10 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
 
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
-"""The condition that says whether enough pods have nodes; once true, it stays so."""
+"""The condition that says whether enough pods have nodes; once true, it stays so. Of 1.36."""
+POD_GROUP_INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
+"""The same since 1.37."""
+SCHEDULED_CONDITIONS: Final = (POD_GROUP_INITIALLY_SCHEDULED, POD_GROUP_SCHEDULED)
 
 
 class PodGroupCondition(KubeStruct, frozen=True, gc=False):
@@ -116,12 +121,33 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
         return (self.spec.min_member or None) if gang is None else gang.min_count
 
     @property
+    def scheduled_condition(self) -> PodGroupCondition | None:
+        """The condition that says whether enough pods have nodes; None: no cycle has ended yet.
+
+        Of two, as after an upgrade, the newer release's.
+        """
+        by_type = {condition.type: condition for condition in self.status.conditions}
+        return next((by_type[name] for name in SCHEDULED_CONDITIONS if name in by_type), None)
+
+    @property
     def has_been_scheduled(self) -> bool:
         """Whether enough of its pods have had nodes at one time."""
         return any(
-            condition.type == POD_GROUP_SCHEDULED and condition.status == "True"
+            condition.type in SCHEDULED_CONDITIONS and condition.status == "True"
             for condition in self.status.conditions
         )
+
+    def priority_beside(self, pod: Pod) -> int:
+        """Return the priority of the group, of which *pod* is one.
+
+        Another scheduler's PodGroup has none that is read: its pods' counts.
+        """
+        return (self.spec.priority or 0) if self.is_of_kubernetes else (pod.spec.priority or 0)
+
+    @property
+    def is_evicted_as_a_whole(self) -> bool:
+        """Whether its pods are evicted together or not at all."""
+        return self.spec.disruption_mode == DisruptionMode.POD_GROUP
 
     @property
     def is_of_kubernetes(self) -> bool:

@@ -5,10 +5,11 @@ Defaults that do not depend on anything are the fields' own, in :mod:`berth.sche
 
 import json
 from collections.abc import Container, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from berth.runtime.release import Behaviour
 from berth.scheduler.config.feature_gates import (
     GANG_SCHEDULING,
     NODE_DECLARED_FEATURES,
@@ -65,6 +66,14 @@ DEFAULT_PLUGINS = Plugins(
 """The plugins with the default feature gates; the order matters (spec §1.1, 1.37 spec N6)."""
 
 
+POD_GROUP_POST_FILTER: Final = Behaviour(
+    "1.37",
+    "N6",
+    "Profiles have a plugin set `podGroupPostFilter`, for plugins that are asked when a group of"
+    " pods does not fit.",
+)
+
+
 def default_plugins(features: Container[object]) -> Plugins:
     """Return the plugins with *features* on (spec §1.1, G1)."""
     enabled = DEFAULT_PLUGINS.multi_point.enabled
@@ -75,7 +84,10 @@ def default_plugins(features: Container[object]) -> Plugins:
     if TOPOLOGY_AWARE in features:
         names = ("TopologyPlacementGenerator", "PodGroupPodsCount")
         enabled = (*enabled, *(PluginEntry(name=name) for name in names))
-    return Plugins(multi_point=PluginSet(enabled=enabled))
+    return Plugins(
+        multi_point=PluginSet(enabled=enabled),
+        pod_group_post_filter=PluginSet() if POD_GROUP_POST_FILTER in features else None,
+    )
 
 
 def apply_defaults(

@@ -8,7 +8,13 @@ from pydantic import ValidationError
 
 from berth.kube.field_errors import join
 from berth.scheduler.config import decode, errors, validation
-from berth.scheduler.config.defaults import ArgsModels, apply_defaults, args_kind, complete_args
+from berth.scheduler.config.defaults import (
+    POD_GROUP_POST_FILTER,
+    ArgsModels,
+    apply_defaults,
+    args_kind,
+    complete_args,
+)
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.model_errors import model_problems
@@ -95,11 +101,23 @@ def _load(
     if known_plugins is not None:  # before merging, which moves what the file lists
         problems += validation.unknown_plugins(config, known_plugins)
     config = adjust(config)
+    problems += _fields_of_later_releases(config)
     config = _check_args(apply_defaults(config, args_models), args_models, problems)
     problems += validation.validate(config)
     if problems:
         raise ConfigError(source, problems)
     return config
+
+
+def _fields_of_later_releases(config: KubeSchedulerConfiguration) -> list[str]:
+    """Return a finding for each field that the release does not have; it is passed over."""
+    if POD_GROUP_POST_FILTER in features_of(config):
+        return []
+    return [
+        errors.unknown_field(join("profiles", i, "plugins", "podGroupPostFilter"))
+        for i, profile in enumerate(config.profiles)
+        if profile.plugins.pod_group_post_filter is not None
+    ]
 
 
 def _of_our_kind(value: object, source: str) -> dict[str, Any]:

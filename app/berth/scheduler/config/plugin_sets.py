@@ -27,11 +27,12 @@ _WEIGHED = frozenset({ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE})
 
 
 def merge_profile(custom: Plugins, defaults: Plugins) -> Plugins:
-    """Apply a profile's plugin sets to the default ones, set by set."""
+    """Apply a profile's plugin sets to the default ones, set by set; others there are not."""
     return Plugins(
         **{
-            name: _merge_set(getattr(custom, name), getattr(defaults, name))
+            name: _merge_set(getattr(custom, name) or PluginSet(), default)
             for name in Plugins.model_fields
+            if (default := getattr(defaults, name)) is not None
         }
     )
 

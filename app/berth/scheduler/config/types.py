@@ -64,6 +64,7 @@ class ExtensionPoint(StrEnum):
     POST_BIND = "post_bind"
     PLACEMENT_GENERATE = "placement_generate"
     PLACEMENT_SCORE = "placement_score"
+    POD_GROUP_POST_FILTER = "pod_group_post_filter"
 
     @property
     def field(self) -> str:
@@ -199,15 +200,20 @@ class Plugins(ConfigModel):
     """Which parts of the cluster a group may be placed in; at most one plugin."""
     placement_score: PluginSet = PluginSet()
     """Which of them is best."""
+    pod_group_post_filter: PluginSet | None = Field(
+        default=None, exclude_if=lambda plugin_set: plugin_set is None
+    )
+    """If a group does not fit; since 1.37. None: the release does not have it."""
 
     def at(self, point: ExtensionPoint) -> PluginSet:
         """Return the set of one extension point."""
-        plugin_set: PluginSet = getattr(self, point.value)
+        plugin_set: PluginSet = getattr(self, point.value) or PluginSet()
         return plugin_set
 
     def sets(self) -> dict[str, PluginSet]:
         """Return all sets by their JSON names, multiPoint among them."""
-        return {to_camel(name): getattr(self, name) for name in type(self).model_fields}
+        found = {to_camel(name): getattr(self, name) for name in type(self).model_fields}
+        return {name: plugin_set for name, plugin_set in found.items() if plugin_set is not None}
 
 
 class PluginConfig(ConfigModel):

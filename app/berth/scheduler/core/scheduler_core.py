@@ -24,6 +24,12 @@ from typing import Any, Final
 import msgspec
 
 from berth.kube.informer.store import ResourceEventHandler
+from berth.kube.objects.pod_group import (
+    POD_GROUP_INITIALLY_SCHEDULED,
+    POD_GROUP_SCHEDULED,
+    GroupKey,
+    PodGroup,
+)
 from berth.runtime.clock import Clock
 from berth.runtime.tasks import forever
 from berth.scheduler.binding import Binding, Bindings
@@ -33,6 +39,7 @@ from berth.scheduler.config.feature_gates import (
     GENERIC_WORKLOAD,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
     OPPORTUNISTIC_BATCHING,
+    POD_GROUP_PREEMPTION_POLICY,
     SCHEDULER_ASYNC_PREEMPTION,
     TOPOLOGY_AWARE,
     WORKLOAD_AWARE_PREEMPTION,
@@ -48,13 +55,15 @@ from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.foreign_binds import ForeignBinds
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.kind import Kind
+from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.node_table import NodeTable
-from berth.scheduler.framework.pod_groups import NO_GROUPS, PodGroups
+from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES, NO_GROUPS, PodGroups
 from berth.scheduler.journal import Journal
 from berth.scheduler.pod_group.reports import GroupParts, PodGroupReports
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.profile.build import Registry
 from berth.scheduler.profile.profile import Profile
+from berth.scheduler.queue.entities import EntityQueue
 from berth.scheduler.queue.flushers import run_flushers
 from berth.scheduler.queue.heap import SortKey
 from berth.scheduler.queue.scheduling_queue import QueueBehaviour, SchedulingQueue
@@ -153,7 +162,7 @@ class SchedulerCore:
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
         steady = journal.steady(clock)
         features = features_of(config)
-        groups = None
+        groups, are_entities = None, GROUPS_AS_ENTITIES in features
         if GENERIC_WORKLOAD in features:
             groups = GroupParts(
                 PodGroups(),
@@ -163,10 +172,17 @@ class SchedulerCore:
                     reporter=api,
                     metrics=metrics.pod_groups,
                     clock=clock,
+                    condition_type=(
+                        POD_GROUP_INITIALLY_SCHEDULED if are_entities else POD_GROUP_SCHEDULED
+                    ),
                 ),
                 outside.listers.pod_disruption_budgets,
+                placement_metrics=metrics.placements,
+                preemption_metrics=metrics.group_preemption,
                 is_topology_aware=TOPOLOGY_AWARE in features,
-                preempts_as_one=WORKLOAD_AWARE_PREEMPTION in features,
+                preempts_as_one=WORKLOAD_AWARE_PREEMPTION in features and not are_entities,
+                are_entities=are_entities,
+                have_preemption_policy=POD_GROUP_PREEMPTION_POLICY in features,
             )
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)
@@ -179,6 +195,7 @@ class SchedulerCore:
             metrics=metrics,
             clock=steady,
             journal=journal,
+            is_evicted_as_a_whole=self._is_evicted_as_a_whole if are_entities else _never,
         )
         self.handle = Handle(
             self.cache.table,
@@ -207,7 +224,8 @@ class SchedulerCore:
             adapt=options.adapt_profile,
         )
         profiles = self.live.profiles
-        self.queue = SchedulingQueue(
+        self.queue = _new_queue(
+            outside.listers.pod_groups if groups is not None and are_entities else None,
             clock=steady,
             sort_key=options.sort_key or next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
@@ -222,7 +240,7 @@ class SchedulerCore:
             observe_index=metrics.looked_up_event,
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else {},
-            schedules_groups=groups is not None,
+            schedules_groups=groups is not None and not are_entities,
             behaviour=QueueBehaviour.of(features),
         )
         self.foreign_binds = ForeignBinds(clock=clock, count=metrics.foreign_bind)
@@ -298,6 +316,10 @@ class SchedulerCore:
             journal=journal,
         )
         journal.begins(self)
+
+    def _is_evicted_as_a_whole(self, key: GroupKey) -> bool:
+        group = self.outside.listers.pod_groups.get(key.namespace, key.name)
+        return group is not None and group.is_evicted_as_a_whole
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
@@ -387,3 +409,14 @@ class SchedulerCore:
         """Raise AssertionError if cache or queue disagree with themselves; for tests."""
         self.cache.check_invariants()
         self.queue.check_invariants()
+
+
+def _never(_group: GroupKey) -> bool:
+    return False
+
+
+def _new_queue(pod_groups: Lister[PodGroup] | None, **options: Any) -> SchedulingQueue:
+    """Make a queue; given *pod_groups*, with these as entities."""
+    if pod_groups is None:
+        return SchedulingQueue(**options)
+    return EntityQueue(pod_group=pod_groups.get, **options)

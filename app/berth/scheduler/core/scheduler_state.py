@@ -1,5 +1,7 @@
 """The state of a scheduler beside the objects of its cluster, for one that goes on from there."""
 
+from typing import Final
+
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
@@ -64,7 +66,12 @@ def state_of(core: SchedulerCore) -> SchedulerState:
         next_start_node_index=core.sampling.next_start_node_index,
         rows=tuple(core.cache.table.order.tolist()),
         waiting=tuple(
-            _state_of(queued, part, is_preempting=_is_preempting(core, queued))
+            _state_of(
+                queued,
+                core.queue.sub_queues.entity_of(queued),
+                _PARTS.get(part, part),
+                is_preempting=_is_preempting(core, queued),
+            )
             for part in SubQueue
             for queued in core.queue.sub_queues.pods(part)
         ),
@@ -81,18 +88,25 @@ def _is_preempting(core: SchedulerCore, queued: QueuedPodInfo) -> bool:
     )
 
 
-def _state_of(queued: QueuedPodInfo, part: SubQueue, *, is_preempting: bool) -> WaitingPodState:
+_PARTS: Final = {SubQueue.INCOMPLETE: SubQueue.GATED, SubQueue.PENDING: SubQueue.ACTIVE}
+"""Where a pod goes on from places that not every queue has."""
+
+
+def _state_of(
+    queued: QueuedPodInfo, entity: QueuedPodInfo, part: SubQueue, *, is_preempting: bool
+) -> WaitingPodState:
+    """Return the state of *queued*; its history is that of *entity*, in which it waits."""
     is_gated = part is SubQueue.GATED and not is_preempting
     return WaitingPodState(
         uid=queued.uid,
         queue=SubQueue.ACTIVE if part is SubQueue.GATED and is_preempting else part,
-        timestamp=queued.timestamp,
+        timestamp=entity.timestamp,
         initial_attempt_timestamp=queued.initial_attempt_timestamp,
         attempts=queued.attempts,
-        unschedulable_count=queued.unschedulable_count,
-        consecutive_errors_count=queued.consecutive_errors_count,
-        backoff_expiration=queued.backoff_expiration,
-        unschedulable_plugins=tuple(sorted(queued.unschedulable_plugins)),
-        pending_plugins=tuple(sorted(queued.pending_plugins)),
-        gating_plugin=queued.gating_plugin if is_gated else "",
+        unschedulable_count=entity.unschedulable_count,
+        consecutive_errors_count=entity.consecutive_errors_count,
+        backoff_expiration=entity.backoff_expiration,
+        unschedulable_plugins=tuple(sorted(entity.unschedulable_plugins)),
+        pending_plugins=tuple(sorted(entity.pending_plugins)),
+        gating_plugin=entity.gating_plugin if is_gated else "",
     )

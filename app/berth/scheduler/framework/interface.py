@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from enum import Flag, auto
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from berth.scheduler.framework.kind import Kind
 from berth.scheduler.framework.node_table import NodeTable, RowIndex
 from berth.scheduler.framework.nominations import Beside
 from berth.scheduler.framework.overlay import Overlay
-from berth.scheduler.framework.placement import Placement, PodGroupPlacement
+from berth.scheduler.framework.placement import Placement, PlacementProgress, PodGroupPlacement
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.preemption.candidate import Preemption
@@ -403,6 +403,81 @@ class PlacementScorePlugin(Plugin):
         return scores
 
 
+class PlacementFeasiblePlugin(Plugin):
+    """Says whether a group has what it needs (1.37 spec N8.3). Not a set of the configuration."""
+
+    @abstractmethod
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
+        """Say whether *group* may start with what has been placed; asked before and in its trial.
+
+        WAIT: not yet, but its remaining pods may make it so; UNSCHEDULABLE: they cannot. None once
+        it may start: the remaining pods are tried nevertheless.
+        """
+
+
+class PodGroupAssignments(NamedTuple):
+    """What the pods of a group come to in a trial of all of them."""
+
+    status: Status | None
+    """None: the group may start."""
+    hosts: Mapping[str, str]
+    """By UID the node of each pod that got one."""
+
+
+class PodGroupAttempt(Protocol):
+    """The attempt for a group that does not fit, for questions such as "and without these?".
+
+    Each question leaves everything as it was.
+    """
+
+    @property
+    def pods(self) -> Sequence[PodInfo]:
+        """The pods of the group that wait, in the order in which they are tried."""
+        ...
+
+    @property
+    def nodes(self) -> NodeTable: ...
+
+    async def schedule_without(self, gone: Sequence[PodInfo]) -> PodGroupAssignments:
+        """Try the whole group anew as if *gone* were not there; nominations do not count."""
+        ...
+
+    def fits_without(self, gone: Sequence[PodInfo], hosts: Mapping[str, str]) -> bool:
+        """Say whether all pods of *hosts* fit on these very nodes if *gone* are not there."""
+        ...
+
+
+class PodGroupPostFilterResult(NamedTuple):
+    """What PodGroupPostFilter achieved for a group."""
+
+    status: Status | None
+    """None: the group can be scheduled later thanks to this plugin."""
+    message: str = ""
+    """What is said of that, if ``status`` is None."""
+    nominations: Mapping[str, str] = {}
+    """By UID the node that a pod is to be nominated to; others keep theirs."""
+    victims: Sequence[PodInfo] = ()
+    """The pods that the scheduler is to evict, if ``status`` is None."""
+    disruptions: int = 0
+    """How many groups that evicts as a whole."""
+    pdb_violations: int = 0
+    """How many of the victims their disruption budgets would rather keep."""
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Called when a group does not fit; may make room (1.37 spec N9)."""
+
+    @abstractmethod
+    async def pod_group_post_filter(
+        self, group: PodGroup, attempt: PodGroupAttempt
+    ) -> PodGroupPostFilterResult:
+        """Say whether *group* can be scheduled once what this plugin proposes is done.
+
+        Success and UNSCHEDULABLE_AND_UNRESOLVABLE are final, any other status lets the next plugin
+        try. Nothing may be changed: the scheduler carries out what the result says.
+        """
+
+
 EXTENSION_POINTS: dict[str, type[Plugin]] = {
     "pre_enqueue": PreEnqueuePlugin,
     "queue_sort": QueueSortPlugin,
@@ -418,5 +493,6 @@ EXTENSION_POINTS: dict[str, type[Plugin]] = {
     "post_bind": PostBindPlugin,
     "placement_generate": PlacementGeneratePlugin,
     "placement_score": PlacementScorePlugin,
+    "pod_group_post_filter": PodGroupPostFilterPlugin,
 }
 """Extension point, as the configuration names it in snake_case, to the class that declares it."""

@@ -300,7 +300,7 @@ class Listers:
             f"{pod_group.API}/podgroups",
             PodGroup,
             event=EventResource.POD_GROUP,
-            wakes=ADD,
+            wakes=ADD | UPDATE | DELETE,
             feature=GENERIC_WORKLOAD,
             versions=pod_group.VERSIONS,
         )

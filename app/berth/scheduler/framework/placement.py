@@ -28,6 +28,15 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 EVERYWHERE: Final = Placement("")
 
 
+class PlacementProgress(NamedTuple):
+    """How far a group has been placed."""
+
+    remaining: int
+    """Pods that have not been tried yet."""
+    scheduled: int
+    """Pods that have nodes, those of earlier cycles among them."""
+
+
 class Assignment(NamedTuple):
     """A pod, and the node that it would get."""
 

@@ -46,7 +46,11 @@ def _volcano(pod: Pod) -> str:
 
 def _pod_groups(path: str, *, feature: str) -> Kind[PodGroup]:
     return Kind(
-        path, PodGroup, event=EventResource.POD_GROUP, wakes=ActionType.ADD, feature=feature
+        path,
+        PodGroup,
+        event=EventResource.POD_GROUP,
+        wakes=ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
+        feature=feature,
     )
 
 

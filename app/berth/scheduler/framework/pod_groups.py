@@ -5,7 +5,15 @@ from typing import Final
 
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import GroupKey, group_of
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.pod_info import PodInfo
+
+GROUPS_AS_ENTITIES: Final = Behaviour(
+    "1.37",
+    "N8",
+    "The scheduling queue has a PodGroup as one entity. Its trial ends as soon as too few pods can"
+    " get nodes; priorities and preemption policies of pods must be those of the group.",
+)
 
 
 class PodGroupState:

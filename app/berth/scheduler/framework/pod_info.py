@@ -1,6 +1,7 @@
 """Pods as the scheduler handles them: compiled once per template, queued with a history."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from berth.kube.objects import resources
 from berth.kube.objects.host_ports import HostPort, host_ports
 from berth.kube.objects.pod import Container, Pod, ResourceRequirements, Volume
+from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.kube.objects.resources import Resources
 from berth.kube.objects.selectors import RequiredNodeAffinity, required_node_affinity
 from berth.kube.objects.sharing import POD_PARTS, share
@@ -326,7 +328,83 @@ class QueuedPodInfo(msgspec.Struct, eq=False):
         return self.pod_info.uid
 
     @property
+    def priority(self) -> int:
+        """What the queue goes by."""
+        return self.pod_info.priority
+
+    @property
+    def pods(self) -> "Collection[QueuedPodInfo]":
+        """The pods that are tried when it is its turn: of a pod, it alone."""
+        return (self,)
+
+    @property
     def pending_since(self) -> float:
         """When it could first be tried; of a pod that never could, when it was put where it is."""
         first = self.initial_attempt_timestamp
         return self.timestamp if first is None else first
+
+
+class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
+    """All waiting pods of a PodGroup, which the queue has as one entity (1.37 spec N8.1).
+
+    Timestamps, counts and backoff are the group's. ``pod_info`` is its first pod, which stands for
+    the others where they are alike. In a sub-queue it must not change: take it out first.
+    """
+
+    group: PodGroup = PodGroup()
+    """As it was seen last."""
+    members: dict[str, QueuedPodInfo] = msgspec.field(default_factory=dict)
+    """By ``namespace/name``; never empty while it waits."""
+    kinds: dict[str, Hashable] = msgspec.field(default_factory=dict)
+    """By ``namespace/name``, what pods alike have in common; None: there is no pod like it."""
+    num_of_kind: Counter[Hashable] = msgspec.field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.key = group_entity_key(self.group_key)
+
+    @property
+    def group_key(self) -> GroupKey:
+        meta = self.group.metadata
+        return GroupKey(meta.namespace, meta.name)
+
+    @property
+    def priority(self) -> int:
+        return self.group.priority_beside(self.pod)
+
+    @property
+    def pods(self) -> Collection[QueuedPodInfo]:
+        return self.members.values()
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all pods are of one kind."""
+        return len(self.num_of_kind) == 1 and None not in self.num_of_kind
+
+    def put(self, member: QueuedPodInfo, kind: Hashable) -> None:
+        """Add a pod, or its newer version."""
+        self.take(member.key)
+        self.members[member.key] = member
+        self.kinds[member.key] = kind
+        self.num_of_kind[kind] += 1
+        self.pod_info = next(iter(self.members.values())).pod_info
+
+    def take(self, key: str) -> None:
+        """Take the pod ``namespace/name`` out, if it is here."""
+        if self.members.pop(key, None) is None:
+            return
+        kind = self.kinds.pop(key)
+        self.num_of_kind[kind] -= 1
+        if not self.num_of_kind[kind]:
+            del self.num_of_kind[kind]
+        if self.members:
+            self.pod_info = next(iter(self.members.values())).pod_info
+
+    def clear(self) -> None:
+        """Take all pods out."""
+        self.members, self.kinds = {}, {}
+        self.num_of_kind.clear()
+
+
+def group_entity_key(group: GroupKey) -> str:
+    """Return what the queue files a group under, which is no pod's ``namespace/name``."""
+    return f"podgroup:{group}"

@@ -20,6 +20,7 @@ class SubQueues(Protocol):
     """The waiting pods, as far as they are counted."""
 
     def pending_counts(self) -> Mapping[str, int]: ...
+    def entity_counts(self) -> Mapping[tuple[str, str], int]: ...
     def rejected_counts(self) -> Mapping[tuple[str, str], int]: ...
     def waiting_since(self) -> Mapping[str, float]: ...
 
@@ -30,6 +31,7 @@ class Queue(Protocol):
     @property
     def sub_queues(self) -> SubQueues: ...
     def incoming_counts(self) -> Mapping[tuple[str, str], int]: ...
+    def incoming_entity_counts(self) -> Mapping[tuple[str, str, str], int]: ...
     def in_flight_counts(self) -> Mapping[str, int]: ...
 
 
@@ -49,11 +51,13 @@ class QueueCollector(Collector):
             kube.QUEUE_INCOMING_PODS,
             {(event, name): count for (name, event), count in incoming.items()},
         )
-        # Without groups each pod is an entity of its own.
-        yield numbers(kube.QUEUED_ENTITIES, {(name, POD): size for name, size in pending.items()})
+        yield numbers(kube.QUEUED_ENTITIES, queue.sub_queues.entity_counts())
         yield numbers(
             kube.QUEUE_INCOMING_ENTITIES,
-            {(event, name, POD): count for (name, event), count in incoming.items()},
+            {
+                (event, name, kind): count
+                for (name, event, kind), count in queue.incoming_entity_counts().items()
+            },
         )
         yield numbers(kube.UNSCHEDULABLE_PODS, queue.sub_queues.rejected_counts())
         in_flight = {POD_POPPED: 0, **queue.in_flight_counts()}

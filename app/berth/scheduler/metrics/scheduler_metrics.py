@@ -61,6 +61,10 @@ class SchedulerMetrics(Collector):
         self._loop_lag = Histograms(berth.LOOP_LAG)
         self.pod_groups = PodGroupMetrics()
         """To be registered where groups are scheduled."""
+        self.group_preemption = GroupPreemptionMetrics()
+        """To be registered where groups are entities of the queue."""
+        self.placements = PlacementMetrics()
+        """To be registered where groups are entities of the queue, and placed by topology."""
         self.async_calls = AsyncCallMetrics()
         """To be registered with SchedulerAsyncAPICalls."""
         registry.register(self)
@@ -76,7 +80,13 @@ class SchedulerMetrics(Collector):
         for instrument in vars(self).values():
             if isinstance(
                 instrument,
-                Counters | Histograms | RequestMetrics | PodGroupMetrics | AsyncCallMetrics,
+                Counters
+                | Histograms
+                | RequestMetrics
+                | PodGroupMetrics
+                | GroupPreemptionMetrics
+                | PlacementMetrics
+                | AsyncCallMetrics,
             ):
                 instrument.reset()
 
@@ -240,6 +250,79 @@ class PodGroupMetrics(Collector):
         """A cycle ended: scheduled, unschedulable, waiting_on_preemption or error."""
         self._attempts.add(result, profile)
         self._attempt_duration.observe(seconds, result, profile)
+
+
+Preemptor = Literal["pod", "podgroup"]
+
+
+class GroupPreemptionMetrics(Collector):
+    """The instruments of preemption that come with GenericWorkload (1.37 spec N5.3)."""
+
+    def __init__(self) -> None:
+        self._attempts = Counters(kube.WORKLOAD_PREEMPTION_ATTEMPTS)
+        self._victims = Histograms(kube.WORKLOAD_PREEMPTION_VICTIMS)
+        self._disruptions = Histograms(kube.PREEMPTION_WORKLOAD_DISRUPTIONS)
+        self._evaluation = Histograms(kube.PREEMPTION_EVALUATION_DURATION)
+        self._execution = Histograms(kube.PREEMPTION_EXECUTION_DURATION)
+        self._violations = Counters(kube.PREEMPTION_PDB_VIOLATIONS)
+
+    def collect(self) -> Iterator[Metric]:
+        for instrument in vars(self).values():
+            yield instrument.collect()
+
+    def reset(self) -> None:
+        """Forget what was measured so far."""
+        for instrument in vars(self).values():
+            instrument.reset()
+
+    def attempted(self, result: str) -> None:
+        """A group asked for victims; *result* is the name of a status code."""
+        self._attempts.add(result)
+
+    def evaluated(self, preemptor: Preemptor, result: str, *, seconds: float) -> None:
+        """Victims were looked for."""
+        self._evaluation.observe(seconds, preemptor, result)
+
+    def chosen(
+        self, preemptor: Preemptor, *, victims: int, groups: int, pdb_violations: int
+    ) -> None:
+        """Some *victims* have to go, among them all pods of so many *groups*."""
+        if preemptor == "podgroup":
+            self._victims.observe(victims)
+        self._disruptions.observe(groups, preemptor)
+        self._violations.add(preemptor, amount=pdb_violations)
+
+    def executed(self, preemptor: Preemptor, result: str, *, seconds: float) -> None:
+        """The victims are evicted, or that has failed: success or error."""
+        self._execution.observe(seconds, preemptor, result)
+
+
+class PlacementMetrics(Collector):
+    """The instruments of the search for placements (1.37 spec N5.4)."""
+
+    def __init__(self) -> None:
+        self._generated = Counters(kube.GENERATED_PLACEMENTS)
+        self._evaluations = Counters(kube.PLACEMENT_EVALUATIONS)
+        self._duration = Histograms(kube.PLACEMENT_EVALUATION_DURATION)
+
+    def collect(self) -> Iterator[Metric]:
+        for instrument in vars(self).values():
+            yield instrument.collect()
+
+    def reset(self) -> None:
+        """Forget what was measured so far."""
+        for instrument in vars(self).values():
+            instrument.reset()
+
+    def generated(self, profile: str, number: int) -> None:
+        """A group may have a *number* of placements."""
+        self._generated.add(profile, amount=number)
+
+    def evaluated(self, profile: str, *, is_feasible: bool, seconds: float) -> None:
+        """A group was tried in one of them."""
+        result = "feasible" if is_feasible else "infeasible"
+        self._evaluations.add(result, profile)
+        self._duration.observe(seconds, result, profile)
 
 
 class AsyncCallMetrics(Collector):

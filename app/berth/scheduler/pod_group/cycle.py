@@ -19,7 +19,7 @@ the trial (G8.2); once enough pods have nodes, no pods are evicted for more of t
 whose gang is complete does not wait on Permit (G5.6).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -29,8 +29,7 @@ from berth.kube.objects.pod_group import GroupKey, group_of
 from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
-from berth.scheduler.framework.placement import Assignment, PodGroupPlacement
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import (
     CLEAR,
@@ -43,6 +42,7 @@ from berth.scheduler.outcome import (
     Unschedulable,
     refused_placement,
 )
+from berth.scheduler.pod_group.placement_search import PlacementSearch
 from berth.scheduler.pod_group.preemption import PodGroupPostFilterResult, PodGroupPreemption
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.pod_group.trial import (
@@ -54,7 +54,6 @@ from berth.scheduler.pod_group.trial import (
     importance,
     undo,
 )
-from berth.scheduler.profile.placements import run_placement_generate, run_placement_scores
 from berth.scheduler.profile.waiting_pod import WaitingPod
 from berth.scheduler.reservation import Reservation
 from berth.scheduler.scheduling_steps import SchedulingSteps
@@ -71,7 +70,9 @@ class PodGroupCycle:
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._reports = parts.reports
-        self._is_topology_aware = parts.is_topology_aware
+        self._search = (
+            PlacementSearch(steps, parts.placement_metrics) if parts.is_topology_aware else None
+        )
         self._preemption = (
             PodGroupPreemption(steps, self._trial, parts) if parts.preempts_as_one else None
         )
@@ -84,10 +85,10 @@ class PodGroupCycle:
         """
         started = self._steps.clock.monotonic()
         members = list(self._members(popped, key))
-        problem = _of_different_schedulers(members)
+        problem = of_different_schedulers(member.queued for member in members)
         if problem:
             for member in members:
-                self._fail(member, _failed(member, Status.error(problem)))
+                self._fail(member, failed(member, Status.error(problem)))
             return ()
         members = await self._ask_extenders(members)
         if not members:
@@ -120,10 +121,7 @@ class PodGroupCycle:
         """Try *members*, and do what follows from it."""
         began = self._steps.clock.monotonic()
         nominations = ExitStack()
-        if self._is_topology_aware:
-            members, status = self._search(members, key, nominations)
-        else:
-            status = self._trial.run(members, nominations)
+        members, status = self._try(members, key, nominations)
         self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
@@ -135,7 +133,7 @@ class PodGroupCycle:
                 nodes = dict(self._steps.cache.table.row_of)
                 result = await self._preemption.run(members, key, status)
                 if self._steps.cache.table.row_of != nodes:
-                    _forget_scores(members)
+                    forget_scores(members)
             status = result.status
             for member in members:
                 self._give_back(member, status, result.nominations.get(member.queued.uid))
@@ -148,6 +146,21 @@ class PodGroupCycle:
             seconds=self._steps.clock.monotonic() - started,
         )
         return bindings
+
+    def _try(
+        self, members: Sequence[Member], key: GroupKey, nominations: ExitStack
+    ) -> tuple[Sequence[Member], GroupStatus]:
+        """Place *members* where they may be placed; return those that hold what they got."""
+        if self._search is None:
+            return members, self._trial.run(members, nominations)
+        group = self._groups.get(key.namespace, key.name)
+        if group is None:
+            return members, GroupStatus(Result.ERROR, not_found(key))
+        return self._search.run(members, group, self._scheduled(key), self._trial, nominations)
+
+    def _scheduled(self, key: GroupKey) -> tuple[PodInfo, ...]:
+        state = self._pod_groups.get(key)
+        return tuple(state.scheduled.values()) if state is not None else ()
 
     def _members(self, popped: QueuedPodInfo, key: GroupKey) -> Iterator[Member]:
         """Yield all pods of the group that can be tried now, most important first (G4.3)."""
@@ -163,69 +176,6 @@ class PodGroupCycle:
             profile = self._steps.profile_for_pod(queued)
             if profile is not None:
                 yield Member(queued, profile, self._steps.clock.monotonic())
-
-    # Topology.
-
-    def _search(
-        self, members: Sequence[Member], key: GroupKey, nominations: ExitStack
-    ) -> tuple[Sequence[Member], GroupStatus]:
-        """Try every placement that the group may have, and take the best (spec G10.2).
-
-        Return the members of the trial that counts; they hold what they got there.
-        """
-        profile, nodes = members[0].profile, self._steps.cache.table
-        state = self._pod_groups.get(key)
-        scheduled = tuple(state.scheduled.values()) if state is not None else ()
-        group = self._groups.get(key.namespace, key.name)
-        if group is None:
-            why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
-            return members, GroupStatus(Result.ERROR, why)
-        placements = run_placement_generate(profile, group, scheduled, nodes)
-        if isinstance(placements, Status):
-            result = Result.UNSCHEDULABLE if placements.is_rejected else Result.ERROR
-            return members, GroupStatus(result, placements.message)
-        if len(placements) == 1 and placements[0].rows is None:
-            status = self._trial.run(members, nominations)
-            if status.result is Result.UNSCHEDULABLE:
-                status = _no_placement(1, status)
-            return members, status
-        first: tuple[Sequence[Member], GroupStatus] | None = None
-        schedulable: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
-        for placement in placements:
-            tried: Sequence[Member] = [
-                Member(member.queued, member.profile, member.started, member.answer)
-                for member in members
-            ]
-            with ExitStack() as suspended:
-                status = self._trial.run(tried, suspended, placement)
-                undo(tried)
-            if status.result is Result.ERROR:
-                return tried, status
-            first = first or (tried, status)
-            if status.result is not Result.UNSCHEDULABLE:
-                proposed = tuple(
-                    Assignment(member.queued.pod_info, member.host)
-                    for member in tried
-                    if member.host
-                )
-                schedulable.append(
-                    (PodGroupPlacement(placement, proposed, len(scheduled)), tried, status)
-                )
-        if not schedulable:
-            assert first is not None
-            tried, status = first
-            return tried, _no_placement(len(placements), status)
-        index = 0
-        if len(schedulable) > 1:
-            totals = run_placement_scores(
-                profile, [placement for placement, _, _ in schedulable], nodes
-            )
-            if isinstance(totals, Status):
-                return members, GroupStatus(Result.ERROR, totals.message)
-            index = self._steps.select_best(totals)
-        _, chosen, status = schedulable[index]
-        self._trial.place_again(chosen, nominations)
-        return chosen, status
 
     # What follows from it.
 
@@ -273,16 +223,16 @@ class PodGroupCycle:
         outcome = member.outcome
         if status.result is Result.ERROR:
             if not isinstance(outcome, Failed):
-                outcome = _failed(member, Status.error(status.message))
+                outcome = failed(member, Status.error(status.message))
             self._fail(member, outcome)
             return
         if outcome is None:  # nobody was tried: the group has no place at all
-            self._fail(member, _without_trial(member, status.message))
+            self._fail(member, without_trial(member, status.message))
             return
         assert not isinstance(outcome, Failed)
         if nomination is not None:
             if isinstance(outcome, Placed):
-                self._fail(member, _with_its_group(outcome, status.message, nomination))
+                self._fail(member, with_its_group(outcome, status.message, nomination))
             else:
                 self._fail(member, replace(outcome, nomination=nomination))
         elif not member.host:
@@ -290,12 +240,12 @@ class PodGroupCycle:
             self._fail(member, outcome)
         elif status.result is Result.UNSCHEDULABLE:
             words = f"{UNSCHEDULABLE}, {member.permit}" if member.permit else UNSCHEDULABLE
-            self._fail(member, _with_its_group(outcome, words, CLEAR))
+            self._fail(member, with_its_group(outcome, words, CLEAR))
         elif isinstance(outcome, Unschedulable):
             self._steps.preempt(outcome)
             self._fail(member, outcome)
         else:
-            self._fail(member, _with_its_group(outcome, status.message, To(member.host)))
+            self._fail(member, with_its_group(outcome, status.message, To(member.host)))
 
     def _fail(self, member: Member, outcome: Unschedulable | Failed) -> None:
         self._steps.failure_reporter.drop(member.queued.uid)
@@ -310,9 +260,9 @@ class PodGroupCycle:
         return replace(outcome, gang=f"pod group {key}")
 
 
-def _of_different_schedulers(members: Sequence[Member]) -> str:
-    """Return what is wrong if not all members name the same scheduler; empty if they do."""
-    names = [member.queued.pod.spec.scheduler_name for member in members]
+def of_different_schedulers(queued: Iterable[QueuedPodInfo]) -> str:
+    """Return what is wrong if not all pods name the same scheduler; empty if they do."""
+    names = [each.pod.spec.scheduler_name for each in queued]
     for name in names:
         if name != names[0]:
             return (
@@ -322,30 +272,29 @@ def _of_different_schedulers(members: Sequence[Member]) -> str:
     return ""
 
 
-def _no_placement(number: int, first: GroupStatus) -> GroupStatus:
-    """Return what the search in *number* placements came to, of which the *first* says why."""
-    what = f"0/{number} placements are available, first placement status: "
-    return GroupStatus(first.result, what + first.message)
+def not_found(key: GroupKey) -> str:
+    """Return the lister's text for a group that is gone."""
+    return f'podgroup.scheduling.k8s.io "{key.name}" not found'
 
 
-def _failed(member: Member, status: Status) -> Failed:
+def failed(member: Member, status: Status) -> Failed:
     nowhere = FeasibleNodes.nowhere(Diagnosis(0))
     return Failed(member.queued.pod_info, member.profile.name, nowhere, status)
 
 
-def _without_trial(member: Member, words: str) -> Unschedulable:
+def without_trial(member: Member, words: str) -> Unschedulable:
     nowhere = FeasibleNodes.nowhere(Diagnosis(0))
     return Unschedulable(member.queued.pod_info, member.profile.name, nowhere, KEEP, words=words)
 
 
-def _forget_scores(members: Sequence[Member]) -> None:
+def forget_scores(members: Sequence[Member]) -> None:
     """Forget what was found out about nodes, some of which are no longer what they were."""
     for member in members:
         if isinstance(member.outcome, Placed):
             member.outcome = replace(member.outcome, scores=None, highest=None, num_best=None)
 
 
-def _with_its_group(
+def with_its_group(
     outcome: Placed | Unschedulable, words: str, nomination: Nomination
 ) -> Unschedulable:
     """Return how a pod fails that has a node only if its group has.

@@ -27,7 +27,7 @@ import msgspec
 from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.scheduler.framework.preemption.candidate import is_leaving_for_preemption
 from berth.scheduler.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits
+from berth.scheduler.framework.preemption.victim_units import VictimUnit, VictimUnits, pods_of
 from berth.scheduler.outcome import KEEP, Nomination, To
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.pod_group.trial import (
@@ -38,7 +38,7 @@ from berth.scheduler.pod_group.trial import (
     PodGroupTrial,
     Result,
 )
-from berth.scheduler.pod_group.victims import Victims, VictimSearch, pods_of
+from berth.scheduler.pod_group.victims import Victims, VictimSearch
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
@@ -71,7 +71,9 @@ class PodGroupPreemption:
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._units = VictimUnits(parts.pod_groups, parts.groups)
-        self._budgets = DisruptionBudgets(parts.pod_disruption_budgets)
+        self._budgets = DisruptionBudgets(
+            parts.pod_disruption_budgets, stops_at_first_violation=False
+        )
 
     async def run(
         self, members: Sequence[Member], key: GroupKey, status: GroupStatus
@@ -159,12 +161,15 @@ class PodGroupPreemption:
         scheduled = state.scheduled_pods_count if state is not None else 0
         return max((group.min_count or 0) - scheduled, 1)
 
-    def _evict(self, victims: Victims, members: Sequence[Member], group: PodGroup) -> None:
+    def _evict(self, chosen: Victims, members: Sequence[Member], group: PodGroup) -> None:
+        victims = pods_of(chosen.units)
+        if any(victim.pod.metadata.deletion_timestamp is None for victim in victims):
+            self._steps.metrics.victims_chosen(len(victims))
         self._steps.preemptions.prepare_group_async(
             group,
             [member.queued.pod_info for member in members],
             profile=members[0].profile.name,
-            victims=pods_of(victims.units),
+            victims=victims,
         )
 
     def _waits_for_victims(self, members: Sequence[Member], group: PodGroup) -> bool:

@@ -1,4 +1,4 @@
-"""Reports about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
+"""Reports about a group: the condition that it is scheduled, and its metrics (spec G7, N8.4)."""
 
 import msgspec
 
@@ -7,7 +7,11 @@ from berth.kube.objects.policy import PodDisruptionBudget
 from berth.runtime.clock import Clock, rfc3339
 from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.pod_groups import PodGroups
-from berth.scheduler.metrics.scheduler_metrics import PodGroupMetrics
+from berth.scheduler.metrics.scheduler_metrics import (
+    GroupPreemptionMetrics,
+    PlacementMetrics,
+    PodGroupMetrics,
+)
 from berth.scheduler.reporter import PodGroupReporter
 
 
@@ -21,7 +25,9 @@ class PodGroupReports:
         reporter: PodGroupReporter,
         metrics: PodGroupMetrics,
         clock: Clock,
+        condition_type: str = POD_GROUP_SCHEDULED,
     ) -> None:
+        self._condition_type = condition_type
         self._groups = groups
         self._reporter = reporter
         self._metrics = metrics
@@ -39,12 +45,17 @@ class PodGroupReports:
         The status of another scheduler's PodGroup is its own controller's.
         """
         self._metrics.attempted(result, profile, seconds=seconds)
+        self.tell(key, result=result, message=message)
+
+    def tell(self, key: GroupKey, *, result: str, message: str) -> None:
+        """Write the condition alone, as of a group that was not tried at all."""
         group = self._groups.get(key.namespace, key.name)
         if group is None or not group.is_of_kubernetes:
             return
         reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
         condition = changed_condition(
             group,
+            type=self._condition_type,
             status="True" if result == "scheduled" else "False",
             reason=reason,
             message=message,
@@ -61,25 +72,29 @@ class GroupParts(msgspec.Struct, frozen=True):
     groups: Lister[PodGroup]
     reports: PodGroupReports
     pod_disruption_budgets: Lister[PodDisruptionBudget]
+    placement_metrics: PlacementMetrics
+    preemption_metrics: GroupPreemptionMetrics
     is_topology_aware: bool
     """Whether TopologyAwareWorkloadScheduling is on."""
     preempts_as_one: bool
     """Whether WorkloadAwarePreemption is on."""
+    are_entities: bool
+    """Whether the queue has groups as entities, as 1.37 does."""
+    have_preemption_policy: bool
+    """Whether PodGroupPreemptionPolicy is on."""
 
 
 def changed_condition(
-    group: PodGroup, *, status: str, reason: str, message: str, now: float
+    group: PodGroup, *, type: str, status: str, reason: str, message: str, now: float
 ) -> PodGroupCondition | None:
     """Return the condition to write; None if the group has it, or was scheduled before."""
     conditions = group.status.conditions
-    old = next(
-        (condition for condition in conditions if condition.type == POD_GROUP_SCHEDULED), None
-    )
+    old = next((condition for condition in conditions if condition.type == type), None)
     if group.has_been_scheduled and status != "True":
         return None
     since = old.last_transition_time if old is not None and old.status == status else None
     new = PodGroupCondition(
-        POD_GROUP_SCHEDULED,
+        type,
         status=status,
         reason=reason,
         message=message,

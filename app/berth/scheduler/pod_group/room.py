@@ -9,14 +9,12 @@ import numpy as np
 from berth.kube.objects.resources import Resources
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
-from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
+from berth.scheduler.framework.pod_info import PodTemplate
 from berth.scheduler.framework.preemption.victim_units import VictimUnit
 from berth.scheduler.framework.verdict import Mask
 
 _PODS: Final = 1
 """What a pod takes of the number of pods that a node allows."""
-NOWHERE: Final = -1
-"""The row of pods whose node is gone."""
 
 
 class Room:
@@ -84,55 +82,6 @@ class Room:
 
     def _room_in(self, free: tuple[int, ...]) -> int:
         return max(min([have // asked for have, asked in zip(free, self._asked, strict=True)]), 0)
-
-
-def units_in_the_way(
-    nodes: NodeTable, units: Sequence[VictimUnit], members: Iterable[PodInfo]
-) -> list[VictimUnit]:
-    """Return those of *units* that have no room beside *members* on the nodes of these.
-
-    *units* are on *nodes* now, and *members* are not. The most important come first, and the first
-    keep what room there is.
-    """
-    free: dict[int, dict[str, int]] = {}
-    for member in members:
-        row = nodes.row_of[member.node_name]
-        if row not in free:
-            amounts = (nodes.allocatable[:, row] - nodes.requested[:, row]).tolist()
-            free[row] = dict(zip(nodes.resources, amounts, strict=False))
-            free[row][""] = int(nodes.allowed_pods[row] - nodes.pod_count[row])
-        _take(free[row], member.template.incoming_requested)
-    on_their_nodes = [
-        [
-            (free[row], pod)
-            for pod in unit.pods
-            if (row := nodes.row_of.get(pod.node_name, NOWHERE)) in free
-        ]
-        for unit in units
-    ]
-    for pods in on_their_nodes:
-        for left, pod in pods:
-            _take(left, pod.template.requested, sign=-1)
-    in_the_way = []
-    for unit, pods in zip(units, on_their_nodes, strict=True):
-        for left, pod in pods:
-            _take(left, pod.template.requested)
-        if any(left[""] < 0 or _lacks(left, pod.template.requested) for left, pod in pods):
-            in_the_way.append(unit)
-            for left, pod in pods:
-                _take(left, pod.template.requested, sign=-1)
-    return in_the_way
-
-
-def _take(free: dict[str, int], amounts: Resources, *, sign: int = 1) -> None:
-    free[""] -= sign * _PODS
-    for name in free:
-        if name:
-            free[name] -= sign * amounts.amount(name)
-
-
-def _lacks(free: dict[str, int], amounts: Resources) -> bool:
-    return any(free[name] < 0 and amounts.amount(name) > 0 for name in free if name)
 
 
 def _amount(name: str, template: PodTemplate) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from berth.scheduler.framework.status import Status
 from berth.scheduler.outcome import (
     CLEAR,
     Failed,
+    Nomination,
     Outcome,
     Placed,
     To,
@@ -78,6 +79,10 @@ class GroupStatus(msgspec.Struct, frozen=True):
 
     result: Result
     message: str
+    plugins: frozenset[str] = frozenset()
+    """Those that rejected the group as a whole."""
+    may_be_resolved: bool = True
+    """Whether evictions may help, if it is unschedulable."""
 
 
 class _Refusal(NamedTuple):
@@ -91,6 +96,11 @@ class _Refusal(NamedTuple):
 
 class PodGroupTrial:
     """Places pods of a group on the live table; they stay until they are undone."""
+
+    asks_permit: ClassVar[bool] = True
+    """Whether Permit plugins say if enough pods have nodes."""
+    without_preemption: ClassVar[Nomination] = CLEAR
+    """What becomes of the nomination of a pod that has no node, where PostFilter is not asked."""
 
     def __init__(self, steps: SchedulingSteps) -> None:
         self._steps = steps
@@ -114,26 +124,14 @@ class PodGroupTrial:
         self._refusal = None
         on_trial = frozenset(member.queued.uid for member in members)
         for member, following in zip_longest(members, members[1:]):
-            member.started = self._steps.clock.monotonic()
-            outcome = self._decide(
+            outcome = self._attempt(
                 member,
+                nominations,
                 on_trial,
                 placement,
                 may_preempt=may_preempt,
                 is_one_of_many=following is not None and following.template is member.template,
             )
-            if member.host and not isinstance(outcome, Failed):
-                refusal = self._place(member, outcome)
-                if refusal is not None:
-                    placed = Placed(outcome.pod, outcome.profile, outcome.found, member.host)
-                    outcome = refused_placement(placed, refusal)
-                    member.undo.close()
-                    member.host, member.requires_preemption = "", False
-                else:
-                    suspend = self._steps.queue.nominator.suspend
-                    nominations.callback(suspend(member.queued.uid))
-            self._steps.measure(outcome, member.started)
-            member.outcome = outcome
             if isinstance(outcome, Failed):
                 text = f"failed to schedule other pod from a pod group: {outcome.message}"
                 return GroupStatus(Result.ERROR, text)
@@ -151,6 +149,52 @@ class PodGroupTrial:
                 return GroupStatus(result, f"{UNSCHEDULABLE}, {WAITS}")
             case _:
                 return GroupStatus(result, UNSCHEDULABLE)
+
+    def _attempt(
+        self,
+        member: Member,
+        nominations: ExitStack,
+        on_trial: frozenset[str],
+        placement: Placement,
+        *,
+        may_preempt: bool,
+        is_one_of_many: bool,
+    ) -> Outcome:
+        """Put *member* on the best node, if there is one; keep and return what came of it."""
+        member.started = self._steps.clock.monotonic()
+        outcome = self._decide(
+            member,
+            on_trial,
+            placement,
+            may_preempt=may_preempt,
+            is_one_of_many=is_one_of_many,
+        )
+        if member.host and not isinstance(outcome, Failed):
+            refusal = self._place(member, outcome)
+            if refusal is not None:
+                placed = Placed(outcome.pod, outcome.profile, outcome.found, member.host)
+                outcome = refused_placement(placed, refusal)
+                member.undo.close()
+                member.host, member.requires_preemption = "", False
+            else:
+                nominations.callback(self._steps.queue.nominator.suspend(member.queued.uid))
+        self._steps.measure(outcome, member.started)
+        member.outcome = outcome
+        return outcome
+
+    def fits(
+        self,
+        member: Member,
+        nominations: ExitStack,
+        on_trial: frozenset[str],
+        placement: Placement,
+    ) -> bool:
+        """Put *member* on a node of *placement*; say whether it is there. Nothing is counted."""
+        outcome = self._decide(member, on_trial, placement, may_preempt=False, is_one_of_many=False)
+        if not isinstance(outcome, Placed) or self._place(member, outcome) is not None:
+            return False
+        nominations.callback(self._steps.queue.nominator.suspend(member.queued.uid))
+        return True
 
     def _decide(
         self,
@@ -181,7 +225,7 @@ class PodGroupTrial:
             outcome = (
                 run_post_filter_plugins(cycle, outcome)
                 if may_preempt
-                else replace(outcome, nomination=CLEAR)
+                else replace(outcome, nomination=self.without_preemption)
             )
             if isinstance(outcome, Failed):
                 return outcome
@@ -217,7 +261,7 @@ class PodGroupTrial:
         if status is not None:
             return status
         status = reserve(assumed, member.profile, state, undo)
-        if status is not None:
+        if status is not None or not self.asks_permit:
             return status
         permit = member.profile.run_permit(state, assumed, member.host)
         if isinstance(permit, Status):

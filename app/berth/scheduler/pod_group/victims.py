@@ -31,9 +31,10 @@ import msgspec
 
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.framework.preemption.victim_units import VictimUnit
+from berth.scheduler.framework.preemption.in_the_way import units_in_the_way
+from berth.scheduler.framework.preemption.victim_units import VictimUnit, pods_of
 from berth.scheduler.framework.status import Code
-from berth.scheduler.pod_group.room import Room, units_in_the_way
+from berth.scheduler.pod_group.room import Room
 from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     GroupStatus,
@@ -234,10 +235,6 @@ class VictimSearch:
         nodes = self._steps.cache.table
         if all(pod.node_name in nodes.row_of for pod in placed):
             await self._fits_without(units_in_the_way(nodes, [*self._gone], placed))
-
-
-def pods_of(units: Sequence[VictimUnit]) -> list[PodInfo]:
-    return [pod for unit in units for pod in unit.pods]
 
 
 def _kind_of(pod: PodInfo) -> tuple[object, ...] | None:

@@ -23,6 +23,7 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.framework.interface import (
     EnqueueExtensions,
     Plugin,
+    PodGroupPostFilterResult,
     PostFilterResult,
     PreFilterResult,
 )
@@ -358,6 +359,12 @@ def _post_filter(answer: Any, args: tuple[Any, ...]) -> PostFilterResult:
     return answer
 
 
+def _pod_group_post_filter(answer: Any, args: tuple[Any, ...]) -> PodGroupPostFilterResult:
+    if not isinstance(answer, PodGroupPostFilterResult):
+        raise _wrong(answer, "a PodGroupPostFilterResult")
+    return answer._replace(status=_status(answer.status, args))
+
+
 def _permit(answer: Any, args: tuple[Any, ...]) -> tuple[Status | None, float]:
     match answer:
         case (status, int() | float() as seconds) if math.isfinite(seconds):
@@ -429,8 +436,10 @@ _SYNC: Final = {
     "unreserve": _Point("Unreserve", _ignored, is_asked=False),
     "permit": _Point("Permit", _permit),
     "pre_bind_pre_flight": _Point("PreBindPreFlight", _status),
+    "placement_feasible": _Point("PlacementFeasible", _status),
 }
 _ASYNC: Final = {
+    "pod_group_post_filter": _Point("PodGroupPostFilter", _pod_group_post_filter),
     "pre_bind": _Point("PreBind", _status),
     "bind": _Point("Bind", _status),
     "post_bind": _Point("PostBind", _ignored, is_asked=False),

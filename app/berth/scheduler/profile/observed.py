@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import (
     FilterRunner,
     Plugin,
+    PodGroupAttempt,
+    PodGroupPostFilterResult,
     PostFilterResult,
     PreBindPlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import PlacementProgress
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.framework.verdict import Verdict
@@ -70,6 +74,21 @@ class ObservedProfile(Profile):
         started = self._observer.now()
         result = super().run_post_filters(state, pod, nodes, diagnosis, filters)
         self._observer.ran_point("PostFilter", label_of(result), started)
+        return result
+
+    def run_placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
+        started = self._observer.now()
+        status = super().run_placement_feasible(group, progress)
+        self._observer.ran_point("PlacementFeasible", label_of(status), started)
+        return status
+
+    async def run_pod_group_post_filters(
+        self, group: PodGroup, attempt: PodGroupAttempt
+    ) -> PodGroupPostFilterResult | None:
+        started = self._observer.now()
+        result = await super().run_pod_group_post_filters(group, attempt)
+        status = None if result is None else result.status
+        self._observer.ran_point("PodGroupPostFilter", label_of(status), started)
         return result
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:

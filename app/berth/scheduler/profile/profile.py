@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.cached_rows import CachedRows
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis, PluginVerdict
@@ -23,9 +24,13 @@ from berth.scheduler.framework.interface import (
     FilterRunner,
     Input,
     PermitPlugin,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementScorePlugin,
     Plugin,
+    PodGroupAttempt,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -40,6 +45,7 @@ from berth.scheduler.framework.interface import (
     ScorePlugin,
 )
 from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import PlacementProgress
 from berth.scheduler.framework.pod_batch import PodBatch
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.pod_signature import decide_by_signature
@@ -108,6 +114,7 @@ class Profile:
         self.post_binds = at("post_bind", PostBindPlugin)
         self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
         self.placement_scores = at("placement_score", PlacementScorePlugin)
+        self.pod_group_post_filters = at("pod_group_post_filter", PodGroupPostFilterPlugin)
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)
@@ -122,6 +129,9 @@ class Profile:
         """How often each plugin had a say; PreFilter and PreScore that said Skip had none, Filter
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
+        self.placement_feasibles = [
+            p for p in self.plugins if isinstance(p, PlacementFeasiblePlugin)
+        ]
         asked = (*self.pre_filters, *self.filters, *self.pre_scores, *self.scores)
         self.deciding = {plugin.NAME: plugin for plugin in asked}
         """The plugins that are asked for a decision."""
@@ -136,7 +146,15 @@ class Profile:
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """List, per plugin that can reject a pod, the events that may change its mind."""
-        rejecting = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+        rejecting = (
+            PreEnqueuePlugin,
+            PreFilterPlugin,
+            FilterPlugin,
+            ReservePlugin,
+            PermitPlugin,
+            PlacementGeneratePlugin,
+            PlacementFeasiblePlugin,
+        )
         hints: list[tuple[str, ClusterEventWithHint]] = []
         for plugin in self.plugins:
             if not isinstance(plugin, EnqueueExtensions):
@@ -307,6 +325,46 @@ class Profile:
             return None
         last.status = Status.unschedulable(*reasons)
         return last
+
+    # Groups.
+
+    def run_placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
+        """Say whether *group* may start; a refusal counts before WAIT, and that before None."""
+        waits: Status | None = None
+        for plugin in self.placement_feasibles:
+            status: Status | None
+            try:
+                status = plugin.placement_feasible(group, progress)
+            except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+                status = bug_in(plugin, exc)
+            if status is not None and status.code is Code.WAIT:
+                waits = waits or status.of(plugin.NAME)
+            elif status is not None:
+                return status.of(plugin.NAME)
+        return waits
+
+    async def run_pod_group_post_filters(
+        self, group: PodGroup, attempt: PodGroupAttempt
+    ) -> PodGroupPostFilterResult | None:
+        """Run PodGroupPostFilter plugins in order (1.37 spec N9); None when the profile has none.
+
+        The first success, UNSCHEDULABLE_AND_UNRESOLVABLE or error ends it.
+        """
+        reasons: list[str] = []
+        for plugin in self.pod_group_post_filters:
+            result: PodGroupPostFilterResult | Status
+            try:
+                result = await plugin.pod_group_post_filter(group, attempt)
+            except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+                result = bug_in(plugin, exc)
+            if isinstance(result, Status):
+                return PodGroupPostFilterResult(result)
+            if result.status is None or result.status.code is not Code.UNSCHEDULABLE:
+                return result
+            reasons += result.status.reasons
+        if not self.pod_group_post_filters:
+            return None
+        return PodGroupPostFilterResult(Status.unschedulable(*reasons))
 
     # Scoring.
 

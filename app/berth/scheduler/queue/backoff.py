@@ -1,7 +1,7 @@
 """backoffQ and errorBackoffQ: pods that wait after a failed attempt (spec §3.7)."""
 
 from collections.abc import Iterator
-from math import floor, ldexp
+from math import floor, ldexp, sqrt
 from typing import Final
 
 import msgspec
@@ -22,13 +22,17 @@ class Backoff(msgspec.Struct, frozen=True):
     The feature gate SchedulerPopFromBackoffQ. Ends of backoffs are whole seconds then.
     """
 
-    def duration(self, count: int) -> float:
-        """Return the backoff after *count* failures in a row: doubling, capped; 0 for none."""
+    def duration(self, count: int, *, size: int = 1) -> float:
+        """Return the backoff after *count* failures in a row: doubling, capped; 0 for none.
+
+        The cap grows with the square root of the *size* of a group (1.37 spec N8.1).
+        """
         if count == 0:
             return 0.0
+        maximum = self.maximum if size == 1 else _whole_nanoseconds(self.maximum * sqrt(size))
         # Compared before it is doubled, as upstream does, so that no count can overflow.
-        if self.initial > ldexp(self.maximum, 1 - count):
-            return self.maximum
+        if self.initial > ldexp(maximum, 1 - count):
+            return maximum
         return ldexp(self.initial, count - 1)
 
     def expiration(self, queued: QueuedPodInfo) -> float:
@@ -38,7 +42,7 @@ class Backoff(msgspec.Struct, frozen=True):
         """
         if queued.backoff_expiration is None:
             count = queued.consecutive_errors_count or queued.unschedulable_count
-            backoff = self.duration(count)
+            backoff = self.duration(count, size=len(queued.pods))
             end = queued.timestamp + backoff
             queued.backoff_expiration = self.align(end) if backoff else 0.0
         return queued.backoff_expiration
@@ -49,6 +53,10 @@ class Backoff(msgspec.Struct, frozen=True):
 
 
 DEFAULT_BACKOFF: Final = Backoff()
+
+
+def _whole_nanoseconds(seconds: float) -> float:
+    return floor(seconds * 1e9) / 1e9
 
 
 class BackoffQueue:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.interface import PreEnqueuePlugin
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Code, GatedUntilTold, Status
 from berth.scheduler.metrics.plugin_observer import NOBODY, PluginObserver
 from berth.scheduler.queue.unschedulable import SignatureGroup
@@ -35,8 +35,17 @@ class Gates:
     def run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
         """Say whether all plugins let the pod in; the one that refused last time is asked first.
 
-        Call this while *queued* is in no sub-queue: it changes the rejectors of the pod.
+        Call this while *queued* is in no sub-queue: it changes the rejectors of the pod. Of a group
+        every pod is asked about each time; one that is refused gates all (1.37 spec N8.1).
         """
+        if not isinstance(queued, QueuedPodGroupInfo):
+            return self._let_in(queued)
+        gated = [each for each in queued.pods if not self._let_in(each)]
+        queued.gating_plugin = gated[-1].gating_plugin if gated else ""
+        queued.unschedulable_plugins.update(each.gating_plugin for each in gated)
+        return not gated
+
+    def _let_in(self, queued: QueuedPodInfo) -> bool:
         profile = queued.pod.spec.scheduler_name
         plugins: Sequence[PreEnqueuePlugin] = self._plugins.get(profile, ())
         if queued.gating_plugin:
@@ -58,13 +67,14 @@ class Gates:
         """
         admitted = []
         for key, queued in [*group.to_ask.items()]:
-            if pre_check is not None and not pre_check(queued.pod):
+            if pre_check is not None and not any(pre_check(each.pod) for each in queued.pods):
                 continue
-            profile = queued.pod.spec.scheduler_name
-            status = _ask(self._by_name[profile, group.gate], queued)
-            if status is None or status.code is Code.SUCCESS:
+            gate = self._by_name[queued.pod.spec.scheduler_name, group.gate]
+            statuses = (_ask(gate, pod) for pod in queued.pods)
+            refusal = next((status for status in statuses if not _is_success(status)), None)
+            if refusal is None:
                 admitted.append(queued)
-            elif isinstance(status, GatedUntilTold):
+            elif isinstance(refusal, GatedUntilTold):
                 del group.to_ask[key]
         return admitted
 
@@ -81,12 +91,16 @@ def _first_to_refuse(
         if is_sampled:
             label = Code.SUCCESS.label if status is None else status.code.label
             observer.ran_plugin("PreEnqueue", plugin.NAME, label, asked)
-        if status is not None and status.code is not Code.SUCCESS:
+        if not _is_success(status):
             refused_by = plugin.NAME
             break
     # Also when the pod was refused, as in kube-scheduler (spec §8).
     observer.ran_point("PreEnqueue", Code.SUCCESS.label, started)
     return refused_by
+
+
+def _is_success(status: Status | None) -> bool:
+    return status is None or status.code is Code.SUCCESS
 
 
 def _ask(plugin: PreEnqueuePlugin, queued: QueuedPodInfo) -> Status | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 from berth.scheduler.framework.events import (
     ActionType,
@@ -19,7 +20,7 @@ from berth.scheduler.framework.events import (
     QueueingHint,
     QueueingHintFn,
 )
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.queue.rejected_pods import Rejector
 
 log = logging.getLogger(__name__)
@@ -155,28 +156,42 @@ class HintMap:
     ) -> QueueingStrategy:
         """Say whether the event, on *old* and *new*, makes *queued* worth another attempt.
 
-        A hint that raises counts as Queue: a vain attempt costs less than a forgotten pod.
+        A hint that raises counts as Queue: a vain attempt costs less than a forgotten pod. A group
+        is worth it if one of its pods is; of pods that are alike, one is asked about.
         """
         unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
         if not unschedulable and not pending:
             return QueueingStrategy.AFTER_BACKOFF
         if hints.event.is_wildcard:
-            another = new is not None and new.metadata.uid != queued.uid
-            return QueueingStrategy.SKIP if another else QueueingStrategy.AFTER_BACKOFF
+            is_another = new is not None and all(
+                new.metadata.uid != each.uid for each in queued.pods
+            )
+            return QueueingStrategy.SKIP if is_another else QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP
-        pod = queued.pod
-        for plugin, hint in hints.by_profile.get(pod.spec.scheduler_name, ()):
+        for pod in representatives(queued, about=new):
+            strategy = max(strategy, self._strategy_for(pod, queued, hints, old, new))
+            if strategy is QueueingStrategy.IMMEDIATELY or (strategy and not pending):
+                break
+        return strategy
+
+    def _strategy_for(
+        self, pod: PodInfo, queued: QueuedPodInfo, hints: EventHints, old: Any, new: Any
+    ) -> QueueingStrategy:
+        """Ask the plugins that rejected *queued*, of which *pod* is one, about the event."""
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        strategy = QueueingStrategy.SKIP
+        for plugin, hint in hints.by_profile.get(pod.pod.spec.scheduler_name, ()):
             if plugin not in unschedulable and plugin not in pending:
                 continue
             if hint is not None:
                 started = self._clock.monotonic()
                 try:
-                    answer = hint(pod, old, new)
+                    answer = hint(pod.pod, old, new)
                     outcome = answer.value
                 except Exception:  # a bug in a plugin must not lose the pod: it is tried
                     log.exception(
                         "queueing hint failed",
-                        extra={"plugin": plugin, "event": hints.label, "pod": queued.key},
+                        extra={"plugin": plugin, "event": hints.label, "pod": pod.key},
                     )
                     answer, outcome = QueueingHint.QUEUE, "Error"
                 self._observe(plugin, hints.label, outcome, self._clock.monotonic() - started)
@@ -188,6 +203,20 @@ class HintMap:
             if not pending:
                 break
         return strategy
+
+
+def representatives(queued: QueuedPodInfo, *, about: Any = None) -> Sequence[PodInfo]:
+    """Return the pods of *queued* that stand for all of them: one, if all are alike.
+
+    Hints give pods alike the same answers, as long as these have no claims or volumes of their own,
+    and the event is not *about* one of them.
+    """
+    if not isinstance(queued, QueuedPodGroupInfo):
+        return (queued.pod_info,)
+    if not queued.are_alike:
+        return [member.pod_info for member in queued.pods]
+    changed = queued.members.get(about.metadata.key) if isinstance(about, Pod) else None
+    return (queued.pod_info,) if changed is None else (queued.pod_info, changed.pod_info)
 
 
 def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:

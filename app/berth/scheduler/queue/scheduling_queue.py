@@ -46,7 +46,14 @@ from berth.scheduler.queue.hints import (
 )
 from berth.scheduler.queue.in_flight import InFlight
 from berth.scheduler.queue.nominator import Nominator, PodLookup
-from berth.scheduler.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
+from berth.scheduler.queue.sub_queues import (
+    ACTIVE,
+    BACKOFF,
+    POD,
+    UNSCHEDULABLE,
+    SubQueue,
+    SubQueues,
+)
 from berth.scheduler.queue.unschedulable import SignatureGroup, UnschedulablePods
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
@@ -112,6 +119,7 @@ class SchedulingQueue:
         signature_profiles: Mapping[str, Collection[str]] = {},
         schedules_groups: bool = False,
         behaviour: QueueBehaviour = LATEST,
+        sub_queues: type[SubQueues] = SubQueues,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
@@ -146,7 +154,7 @@ class SchedulingQueue:
         )
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
-        self.sub_queues = SubQueues(
+        self.sub_queues = sub_queues(
             self._active,
             self._backoff,
             self._unschedulable,
@@ -189,7 +197,7 @@ class SchedulingQueue:
                 if queued.pod.spec.scheduler_name in pre_enqueue:
                     self._requeue(queued, strategy, event.label)
                 else:
-                    self.nominator.delete_nominated_pod_if_exists(queued.uid)
+                    self._drop(queued)
         self._in_flight.record(event, old=None, new=None)
 
     # What happens to pods
@@ -263,14 +271,17 @@ class SchedulingQueue:
 
     def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
         """Let a pod wait with its history where it waited in the queue of another scheduler."""
+        self._restore(queued, sub_queue)
+        self.nominator.add_nominated_pod(queued.pod_info)
+
+    def _restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
         match sub_queue:
-            case SubQueue.ACTIVE:
+            case SubQueue.ACTIVE | SubQueue.PENDING | SubQueue.INCOMPLETE:
                 self._push_active(queued, self._pod_added)
             case SubQueue.BACKOFF:
                 self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
                 self._unschedulable.add(queued)
-        self.nominator.add_nominated_pod(queued.pod_info)
 
     # What the scheduler does
 
@@ -286,11 +297,15 @@ class SchedulingQueue:
                 queued = self._backoff.pop_early()
                 if queued is None:
                     return None
-                self._incoming[ACTIVE, POP_FROM_BACKOFF] += 1
+                self._note(ACTIVE, POP_FROM_BACKOFF, queued)
             queued.attempts += 1
-            if self._in_flight.start(queued.uid):
+            if self._begin_flight(queued):
                 return queued
         return None
+
+    def _begin_flight(self, queued: QueuedPodInfo) -> bool:
+        """Have *queued* be in flight; False if it already is."""
+        return self._in_flight.start(queued.uid)
 
     def pop_specific_pod(self, key: str, *, gated: bool = True) -> QueuedPodInfo | None:
         """Take out a waiting pod before its turn, which is then in flight as if popped.
@@ -309,6 +324,10 @@ class SchedulingQueue:
         queued.attempts += 1
         return queued if self._in_flight.start(queued.uid) else None
 
+    def pop_entity_of(self, key: str) -> QueuedPodInfo | None:
+        """Take out the waiting pod ``namespace/name``, or the group that it waits in, as it is."""
+        return self.pop_specific_pod(key, gated=False)
+
     async def wait_ready(self) -> bool:
         """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
         while not self._closed:
@@ -321,6 +340,10 @@ class SchedulingQueue:
     def done(self, uid: str) -> None:
         """End the flight of a pod that does not come back; unknown pods are ignored."""
         self._in_flight.done(uid)
+
+    def entity_done(self, queued: QueuedPodInfo) -> None:
+        """End the flight of what :meth:`pop_entity_of` returned, without an attempt."""
+        self.done(queued.uid)
 
     def add_unschedulable_if_not_present(
         self, queued: QueuedPodInfo, *, cached_failure: CachedFailure | None = None
@@ -337,14 +360,7 @@ class SchedulingQueue:
         if self.sub_queues.place_of(queued.key) is not None:
             self.done(queued.uid)
             return False
-        if queued.unschedulable_plugins or queued.pending_plugins:
-            queued.unschedulable_count += 1
-            queued.consecutive_errors_count = 0
-        else:
-            queued.consecutive_errors_count += 1
-        queued.timestamp = self._clock.now()
-        queued.backoff_expiration = None
-        queued.was_flushed_from_unschedulable = False
+        count_failure(queued, now=self._clock.now())
         strategy = self._strategy_after_attempt(queued)
         self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
@@ -408,7 +424,7 @@ class SchedulingQueue:
             return
         if event.is_wildcard:
             for queued in self._unschedulable.not_gated():
-                if pre_check is None or pre_check(queued.pod):
+                if pre_check is None or any(pre_check(each.pod) for each in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
             self._hints.count(hints, old, new)
@@ -436,10 +452,12 @@ class SchedulingQueue:
         )
         overdue = [queued for queued in waiting if queued.timestamp < latest]
         for queued in overdue:
-            queued.was_flushed_from_unschedulable = True
+            for each in (queued, *queued.pods):
+                each.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
             if queued.gating_plugin:
-                queued.was_flushed_from_unschedulable = False
+                for each in (queued, *queued.pods):
+                    each.was_flushed_from_unschedulable = False
         if overdue:
             self._in_flight.record(hints, old=None, new=None)
 
@@ -466,6 +484,10 @@ class SchedulingQueue:
         """Return the length of the in-flight list by event label."""
         return self._in_flight.counts()
 
+    def incoming_entity_counts(self) -> dict[tuple[str, str, str], int]:
+        """Return the same by sub-queue, event and type of entity: pods of groups do not count."""
+        return {(*key, POD): count for key, count in self._incoming.items()}
+
     def incoming_counts(self) -> dict[tuple[str, str], int]:
         """Return how many pods ever entered, by sub-queue (gated is unschedulable) and event."""
         return dict(self._incoming)
@@ -489,19 +511,29 @@ class SchedulingQueue:
         elif self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
             self.nominator.add_nominated_pod(queued.pod_info)
 
+    def _drop(self, queued: QueuedPodInfo) -> None:
+        """Forget *queued*, whose profile is gone."""
+        for each in queued.pods:
+            self.nominator.delete_nominated_pod_if_exists(each.uid)
+
+    def _note(self, sub_queue: str, label: str, queued: QueuedPodInfo, number: int = 1) -> None:
+        """Count that *queued* enters *sub_queue*, or a *number* of the same kind."""
+        self._incoming[sub_queue, label] += number
+
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Put *queued* where *strategy* and PreEnqueue send it; False: it waits for events."""
         after_backoff = strategy is QueueingStrategy.AFTER_BACKOFF
         backs_off = after_backoff and self._backoff.is_backing_off(queued)
         if backs_off and not self._backoff.pops_early:
-            queued.gating_plugin = ""  # it is asked when the backoff is over
+            for each in (queued, *queued.pods):
+                each.gating_plugin = ""  # it is asked when the backoff is over
         elif strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
-            self._incoming[UNSCHEDULABLE, label] += 1
+            self._note(UNSCHEDULABLE, label, queued)
             return False
         if backs_off:
             self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
-            self._incoming[BACKOFF, label] += 1
+            self._note(BACKOFF, label, queued)
             self._wake.set()
         else:
             self._push_active(queued, label)
@@ -519,7 +551,7 @@ class SchedulingQueue:
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._clock.now()
         self._active.add(queued)
-        self._incoming[ACTIVE, label] += 1
+        self._note(ACTIVE, label, queued)
         self._wake.set()
 
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
@@ -533,7 +565,7 @@ class SchedulingQueue:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
-            waiting = [queued for queued in waiting if check(queued.pod)]
+            waiting = [queued for queued in waiting if any(check(pod.pod) for pod in queued.pods)]
         if not waiting:
             return
         one = next(iter(waiting))
@@ -542,7 +574,8 @@ class SchedulingQueue:
             return
         moving = self._gates.let_in(group, check) if group.gate else [*waiting]
         if stay := len(waiting) - len(moving):
-            self._incoming[UNSCHEDULABLE, hints.label] += stay  # as if they had gone and come
+            # as if they had gone and come
+            self._note(UNSCHEDULABLE, hints.label, one, stay)
         for queued in moving:
             self._move(queued, strategy, hints.label)
 
@@ -576,3 +609,15 @@ class SchedulingQueue:
         group = self._unschedulable.remove(key)
         if group is not None and not group.pods and group.signature is not None:
             self._known.forget_signature(group.signature)
+
+
+def count_failure(queued: QueuedPodInfo, *, now: float) -> None:
+    """Take note of a failed attempt; no rejectors mean that it ended in an error."""
+    if queued.unschedulable_plugins or queued.pending_plugins:
+        queued.unschedulable_count += 1
+        queued.consecutive_errors_count = 0
+    else:
+        queued.consecutive_errors_count += 1
+    queued.timestamp = now
+    queued.backoff_expiration = None
+    queued.was_flushed_from_unschedulable = False

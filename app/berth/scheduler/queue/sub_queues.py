@@ -17,11 +17,18 @@ class SubQueue(StrEnum):
     BACKOFF = "backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+    INCOMPLETE = "incomplete"
+    """Its PodGroup has not been seen yet. This and the next only where groups are queued as one."""
+    PENDING = "pending"
+    """Its group is being tried, and takes it in when it comes back."""
 
 
 # Plain strings: hashing a member of an enum costs more than the rest of counting.
 ACTIVE, BACKOFF = SubQueue.ACTIVE.value, SubQueue.BACKOFF.value
 UNSCHEDULABLE, GATED = SubQueue.UNSCHEDULABLE.value, SubQueue.GATED.value
+
+POD, POD_GROUP = "pod", "podgroup"
+"""Types of entities, as the ``type`` label has them."""
 
 
 class SubQueues:
@@ -43,6 +50,10 @@ class SubQueues:
     def get(self, key: str) -> QueuedPodInfo | None:
         """Return the waiting pod ``namespace/name``."""
         return self._active.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
+
+    def entity_of(self, queued: QueuedPodInfo) -> QueuedPodInfo:
+        """Return what has the history and the place of a waiting pod: it, or its group."""
+        return queued
 
     def place_of(self, key: str) -> SubQueue | None:
         """Return where the pod ``namespace/name`` waits; None if it does not."""
@@ -68,6 +79,12 @@ class SubQueues:
                 return iter(self._unschedulable.not_gated())
             case SubQueue.GATED:
                 return (queued for queued in self._unschedulable if queued.gating_plugin)
+            case SubQueue.INCOMPLETE | SubQueue.PENDING:
+                return iter(())
+
+    def entities(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
+        """Yield what is in a sub-queue as :meth:`pods` does, groups that are entities as one."""
+        return self.pods(sub_queue)
 
     def in_any_order(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
         """Yield the pods of a sub-queue in no particular order, which saves the sort."""
@@ -100,12 +117,13 @@ class SubQueues:
         None: it is ready, or gated. An idle scheduler tries a rejected pod before its backoff ends;
         an unschedulable pod is tried by the next flush of leftovers.
         """
+        entity = self.entity_of(queued)
         match self.place_of(queued.key):
             case SubQueue.BACKOFF:
                 # The second in which the backoff ends is part of it.
-                return (queued.backoff_expiration or 0.0) + 1
+                return (entity.backoff_expiration or 0.0) + 1
             case SubQueue.UNSCHEDULABLE:
-                return queued.timestamp + self._max_in_unschedulable
+                return entity.timestamp + self._max_in_unschedulable
             case _:
                 return None
 
@@ -118,6 +136,10 @@ class SubQueues:
             UNSCHEDULABLE: len(self._unschedulable) - gated,
             GATED: gated,
         }
+
+    def entity_counts(self) -> dict[tuple[str, str], int]:
+        """Return the sizes by sub-queue and type of entity, for ``queued_entities``."""
+        return {(name, POD): size for name, size in self.pending_counts().items()}
 
     def rejected_counts(self) -> Counter[tuple[str, str]]:
         """Return how many waiting pods each plugin rejected, by plugin and profile.

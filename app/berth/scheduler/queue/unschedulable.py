@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from berth.scheduler.framework.events import HintIndex
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.pod_signature import PodSignature
-from berth.scheduler.queue.hints import EventHints
+from berth.scheduler.queue.hints import EventHints, representatives
 from berth.scheduler.queue.rejected_pods import RejectedPods, Rejector
 
 SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
@@ -87,7 +87,7 @@ class UnschedulablePods:
             group = self._groups[key] = SignatureGroup(
                 key, self._groups_ever, _rejectors(queued), signature, gate
             )
-            pod = queued.pod_info if _is_found_by_rejectors(queued) else None
+            pod = _found_by_rejectors(queued)
             for rejector in group.rejectors:
                 rejected = self._by_rejector.get(rejector)
                 if rejected is None:
@@ -184,13 +184,17 @@ def _rejectors(queued: QueuedPodInfo) -> tuple[Rejector, ...]:
     return tuple((profile, plugin) for plugin in rejected)
 
 
-def _is_found_by_rejectors(queued: QueuedPodInfo) -> bool:
-    """Whether the indexes of its rejectors find the pod.
+def _found_by_rejectors(queued: QueuedPodInfo) -> PodInfo | None:
+    """Return the pod by which the indexes of its rejectors find *queued*; None: all events do.
 
     A gated pod waits for events of its gate, but the hints of all who rejected it are asked then.
+    Of a group, one pod stands for the others if they are alike.
     """
     gate = queued.gating_plugin
-    return not gate or (queued.unschedulable_plugins | queued.pending_plugins) == {gate}
+    if gate and (queued.unschedulable_plugins | queued.pending_plugins) != {gate}:
+        return None
+    pods = representatives(queued)
+    return pods[0] if len(pods) == 1 else None
 
 
 def _number(group: SignatureGroup) -> int:

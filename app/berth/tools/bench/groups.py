@@ -128,12 +128,13 @@ class Cluster:
         return [_member(f"{name}-{n}", name, specs[n * len(specs) // size]) for n in range(size)]
 
     def put_gang(self, name: str, pods: Sequence[Pod], *, priority: int | None = None) -> None:
-        """Create a gang and its *pods*, all of which it needs."""
+        """Create a gang and its *pods*, all of which it needs; they have its *priority*."""
         policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=len(pods)))
         meta = ObjectMeta(name=name, namespace="default", uid=name)
         self.api.put(PodGroup(meta, PodGroupSpec(policy, priority=priority)))
         for member in pods:
-            self.api.put(member)
+            spec = msgspec.structs.replace(member.spec, priority=priority)
+            self.api.put(msgspec.structs.replace(member, spec=spec))
 
     def num_bound(self) -> int:
         """Return how many pods the scheduler has bound."""
@@ -166,8 +167,8 @@ class _Measurements:
         first = queue.pop()
         assert first is not None
         others = (queue.pop_specific_pod(key) for key in list(cluster.api.pods))
-        taken = [first, *(other for other in others if other is not None)]
-        profile = scheduler.profile_for_pod(first)
+        taken = [*first.pods, *(other for other in others if other is not None)]
+        profile = scheduler.profile_for_pod(taken[0])
         assert profile is not None
         trial = PodGroupTrial(scheduler)
         took: list[Usage] = []

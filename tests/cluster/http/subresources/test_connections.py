@@ -40,6 +40,16 @@ async def test_a_node_that_is_not_hollow(scene: Scene) -> None:
     )
 
 
+async def test_a_node_without_an_address(scene: Scene) -> None:
+    addresses = [{"type": "InternalDNS", "address": "n.example.com"}]
+    silent: Object = {"metadata": {"name": "silent"}, "status": {"addresses": addresses}}
+    await scene.secured.create("/api/v1/nodes", silent)
+    await scene.create_pod(node="silent")
+    assert (await scene.refused(f"{POD}/exec", method="POST"))[2] == (
+        "no preferred addresses found; known addresses: [{InternalDNS n.example.com}]"
+    )
+
+
 @pytest.mark.parametrize("how", ["exec", "attach", "portforward"])
 async def test_a_pod_without_node(scene: Scene, how: str) -> None:
     await scene.create_pod(node="")

@@ -7,11 +7,7 @@ import pytest
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
 from berth.cluster.resources import Object
-from berth.cluster.strategies.pod_groups import (
-    check_pod_group,
-    check_pod_group_status,
-    prepare_pod_group,
-)
+from berth.cluster.strategies.pod_groups import prepare_pod_group
 from tests.cluster.writes.booted import Booted
 
 PODS = find("", "v1", "pods")
@@ -218,7 +214,7 @@ def test_what_is_evicted_at_a_time_is_a_pod_by_default() -> None:
 def test_refused_fields_of_preemption(field: str, value: object, why: str) -> None:
     obj = group()
     obj["spec"][field] = value
-    problems = check_pod_group(obj)
+    problems = POD_GROUPS.strategy.validate(obj, None)
     assert why in "; ".join(f"{problem.field}: {problem.message}" for problem in problems)
 
 
@@ -280,5 +276,5 @@ def test_groups_have_claims_only_with_the_gate(cluster: Booted) -> None:
 )
 def test_the_names_of_claims_of_a_group(status: Object, why: str) -> None:
     group = with_claims(ONE) | {"status": {"resourceClaimStatuses": [status]}}
-    errors = list(map(str, check_pod_group_status(group, {})))
+    errors = list(map(str, POD_GROUPS.strategy.validate_status(group, {})))
     assert [error.startswith(why) for error in errors] == ([True] if why else [])

@@ -357,7 +357,9 @@ def test_what_an_object_counts_for(resource: Any, obj: Object, want: Object) -> 
     [
         pytest.param(
             {"hard": {"bananas": "1"}},
-            'spec.hard[bananas]: Invalid value: "bananas": must be a standard resource for quota',
+            '[spec.hard[bananas]: Invalid value: "bananas": must be a standard resource type or '
+            'fully qualified, spec.hard[bananas]: Invalid value: "bananas": must be a standard '
+            "resource for quota]",
             id="an unknown resource",
         ),
         pytest.param(

@@ -52,9 +52,6 @@ def test_claims_and_volumes_are_held(cluster: Booted) -> None:
     [
         pytest.param("grows", "Bound", "", id="a bound claim of a class that allows it"),
         pytest.param(
-            "grows", "Pending", "Only bound persistent volume claims can be expanded", id="not yet"
-        ),
-        pytest.param(
             "stays",
             "Bound",
             "only dynamically provisioned pvc can be resized and the storageclass that provisions "

@@ -13,8 +13,9 @@ from tests.insight.explain.groups.asking import TOPOLOGY, explain_group, lines
 from tests.scheduler.pod_group.building import group, group_harness, member, members
 
 
-async def test_a_group_that_nobody_has_created() -> None:
-    harness = group_harness()
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+async def test_a_group_that_nobody_has_created(release: str) -> None:
+    harness = group_harness(release=release)
     harness.put(node("n"), *members("a", "b", cpu="1"))
     await harness.until_idle()
 
@@ -27,8 +28,34 @@ async def test_a_group_that_nobody_has_created() -> None:
     assert found.num_tried == 0
 
 
-async def test_a_gang_with_too_few_pods_is_tried_as_if_it_had_enough() -> None:
-    harness = group_harness()
+async def test_a_group_that_is_not_tried_as_its_pods_are() -> None:
+    harness = group_harness(release="1.37")
+    harness.put(node("n"), group(min_count=2), *members("a", "b", cpu="1", priority=5))
+    await harness.until_idle()
+    found = explain_group(harness)
+    assert found.notes == (
+        "all pods in a single pod group should have the same priority as the pod group's priority,"
+        " got 5 and 0",
+    )
+    assert found.status is not None
+    assert found.status.message == found.notes[0]
+
+
+async def test_a_group_that_waits_for_events() -> None:
+    harness = group_harness(release="1.37")
+    harness.put(node("n", cpu="1"), group(min_count=2), *members("a", "b", cpu="1"))
+    await harness.until_idle()
+    found = explain_group(harness)
+    assert (found.num_tried, found.num_fit, found.can_start) == (2, 1, False)
+    assert {"GangScheduling", "NodeResourcesFit"} <= found.woken_by.keys()
+    state = explain(harness, "default/b").state
+    assert state is not None
+    assert state.where is Whereabouts.UNSCHEDULABLE
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+async def test_a_gang_with_too_few_pods_is_tried_as_if_it_had_enough(release: str) -> None:
+    harness = group_harness(release=release)
     harness.put(node("n", cpu="1"), group(min_count=3), *members("a", "b", cpu="1"))
     await harness.pass_time(2)
 

@@ -9,7 +9,9 @@ from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store
 
 NODES: Final = find("", "v1", "nodes")
+PODS: Final = find("", "v1", "pods")
 KUBELET_PORT: Final = 10250
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 HOLLOW: Final = "hollow://"
 ADDRESS_TYPES: Final = ("InternalIP", "ExternalIP", "Hostname")
 """In the order in which they are tried, as kubeadm sets ``--kubelet-preferred-address-types``."""
@@ -23,13 +25,23 @@ class Kubelet:
         self._name: str = node["metadata"]["name"]
         runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
         self.is_hollow: bool = runtime.startswith(HOLLOW)
-        known = {
-            address.get("type"): address.get("address") for address in status.get("addresses") or []
-        }
-        found = (known[each] for each in ADDRESS_TYPES if known.get(each))
-        self._host: str = next(found, self._name)
+        self._addresses = [
+            (each.get("type") or "", each.get("address") or "")
+            for each in status.get("addresses") or ()
+        ]
+        self._label: str = (node["metadata"].get("labels") or {}).get(HOSTNAME_LABEL) or ""
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         self._port: int = endpoint.get("Port") or KUBELET_PORT
+
+    @property
+    def _host(self) -> str:
+        """The address that is preferred; 500: there is none of a type that is looked for."""
+        known = {"Hostname": self._label} | dict(reversed(self._addresses))
+        for wanted in ADDRESS_TYPES:
+            if host := known.get(wanted):
+                return host
+        told = " ".join(f"{{{kind} {address}}}" for kind, address in self._addresses)
+        raise unreachable(f"no preferred addresses found; known addresses: [{told}]")
 
     @property
     def address(self) -> str:
@@ -47,11 +59,11 @@ class Kubelet:
 
 
 def kubelet_of(store: Store, node: str) -> Kubelet:
-    """Return the kubelet of that node, or raise a 404."""
+    """Return the kubelet of that node, or raise a 404, in which it is a pod that is not found."""
     try:
         return Kubelet(store.get(NODES.storage_key, "", node).decode())
     except NotFoundError:
-        raise errors.not_found(NODES, node) from None
+        raise errors.not_found(PODS, node) from None
 
 
 def refused(address: str) -> str:

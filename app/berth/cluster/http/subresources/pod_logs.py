@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp
 
 from berth.cluster import errors, options
@@ -62,7 +62,7 @@ async def logs(call: Call) -> ASGIApp:
     container = container_of(pod, asked.container)
     node = pod["spec"].get("nodeName")
     if not node:
-        return Answer(b"", media_type=TEXT)
+        return Response(status_code=204)
     kubelet = kubelet_of(call.services.store, node)
     if not kubelet.is_hollow:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]

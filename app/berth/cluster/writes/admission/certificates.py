@@ -13,8 +13,7 @@ from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.users import MASTERS, User
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import Object, ResourceType
-from berth.cluster.strategies.shape import section
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step

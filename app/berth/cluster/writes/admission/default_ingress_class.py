@@ -1,9 +1,8 @@
 """DefaultIngressClass: ingresses that name no class get the default one."""
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import ResourceType
+from berth.cluster.resources import ResourceType, section
 from berth.cluster.storage.store import Store
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.defaults import newest_default
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step

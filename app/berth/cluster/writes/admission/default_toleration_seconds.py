@@ -1,8 +1,7 @@
 """DefaultTolerationSeconds: pods stay a while on nodes that are not ready or not reachable."""
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import ResourceType
-from berth.cluster.strategies.shape import section
+from berth.cluster.resources import ResourceType, section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 

@@ -15,9 +15,9 @@ from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.rbac import GROUP
-from berth.cluster.strategies.shape import misfit
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
+from berth.kube import field_errors
 
 
 class Escalation(Step):
@@ -50,7 +50,8 @@ class Escalation(Step):
                 wanted = Attributes("escalate", GROUP, resource.plural, "", namespace, name)
                 rules = () if self._may(user, wanted) else _granted(obj)
         except msgspec.ValidationError as exc:
-            raise errors.invalid(resource, name, [misfit(str(exc))]) from exc
+            what, _, path = str(exc).rstrip("`").partition(" - at `$.")
+            raise errors.invalid(resource, name, [field_errors.invalid(path, "", what)]) from exc
         lacking = [*missing(self._authorizer.rules_of(user, namespace), rules)]
         if lacking:
             said = "\n".join(map(compact, lacking))

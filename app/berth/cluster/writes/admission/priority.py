@@ -8,9 +8,8 @@ from typing import Final
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import SCHEDULING
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.store import NotFoundError, Store
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.by_namespace import ByNamespace
 from berth.cluster.writes.admission.refusals import forbidden, name_of
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation

@@ -1,9 +1,8 @@
 """RuntimeClass: what a pod of a class costs beside its containers, and where it can run."""
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.store import NotFoundError, Store
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step

@@ -5,10 +5,9 @@ from functools import lru_cache
 from typing import Final
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step

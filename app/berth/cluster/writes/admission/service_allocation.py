@@ -12,11 +12,10 @@ from zlib import crc32
 from berth.cluster.errors import invalid
 from berth.cluster.kinds.builtin import find
 from berth.cluster.reading import objects
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
 from berth.cluster.strategies.service import has_node_ports
-from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.kube import field_errors
@@ -57,6 +56,8 @@ class ServiceAllocation(Step):
             raise invalid(request.resource, request.name, errors)
 
     def _address(self, key: str, spec: Object, before: Object) -> Iterator[FieldError]:
+        if spec.get("clusterIPs") and not spec.get("clusterIP"):
+            return  # which validation refuses
         address = spec.get("clusterIP") or before.get("clusterIP")
         if not address:
             number = 2 + crc32(key.encode()) % (ADDRESSES.num_addresses - 4)

@@ -6,8 +6,7 @@
 from typing import Final
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.resources import ResourceType
-from berth.cluster.strategies.shape import section
+from berth.cluster.resources import ResourceType, section
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 

@@ -65,7 +65,7 @@ def _in_list(node: Items, value: Any, path: str) -> Iterator[str]:
     for index, item in enumerate(value):
         if why := _unidentified(node, item):
             yield f"{path}: element {index}: {why}"
-            continue
+            return
         element = node.element_of(item) or ""
         place = f"{path}{element_text(element)}"
         if element in seen:
@@ -89,13 +89,12 @@ def _unidentified(node: Items, item: Any) -> str:
         return "associative list with keys may not have a null element"
     if not isinstance(item, dict):
         return "associative list with keys may not have non-map elements"
-    for key in node.keys:
-        if key not in item and key not in node.defaults:
-            return (
-                f"associative list with keys has an element that omits key field {quoted(key)} "
-                "(and doesn't have default value)"
-            )
-    return ""
+    if any(key in item or key in node.defaults for key in node.keys):
+        return ""
+    return (
+        "associative list with keys has an element that omits all key fields "
+        f"[{' '.join(map(quoted, node.keys))}] (and doesn't have default values for any key fields)"
+    )
 
 
 def _misfit(kind: str, value: Any) -> str:
@@ -108,9 +107,10 @@ def _misfit(kind: str, value: Any) -> str:
             return ""
         case "numeric", _:
             return f"numeric (int or float), got {_go_type(value)}"
+        case "string", _:
+            return f"string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case _:
-            said = f"&value.valueUnstructured{{Value:{_go_syntax(value)}}}"
-            return f"{kind or 'any scalar'}, got {said}"
+            return f"{kind or 'any scalar'}, got &{{{_go(value)}}}"
 
 
 def _go(value: Any) -> str:

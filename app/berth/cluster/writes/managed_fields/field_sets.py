@@ -287,5 +287,9 @@ def _value_text(value: Any) -> str:
             return "true" if value else "false"
         case None:
             return "null"
+        case list():
+            return f"[{','.join(map(_value_text, value))}]"
+        case dict():
+            return "".join(f"{key}={_value_text(child)}" for key, child in value.items())
         case _:
             return str(value)

@@ -16,6 +16,10 @@ from berth.cluster.writes.managed_fields.field_sets import MEMBER, SELF, FieldSe
 Value = Any
 
 
+class UnidentifiedError(Exception):
+    """An element of a list has none of the keys that would tell it apart from the others."""
+
+
 class Difference:
     """What is not the same in two values: the fields that are new or other, and those that went."""
 
@@ -263,7 +267,10 @@ class Items:
         """Path elements of items with one key that is a text, as most are."""
 
     def element_of(self, item: Value) -> str | None:
-        """Return the path element of an item; None when it has none, as null has not."""
+        """Return the path element of an item; None when it has none, as null has not.
+
+        Raises UnidentifiedError for an object without any of the keys.
+        """
         if not self.keys:
             if item is None or isinstance(item, dict | list):
                 return None
@@ -281,7 +288,10 @@ class Items:
         return element
 
     def _element(self, item: Value) -> str:
-        said = {key: item.get(key, self.defaults.get(key)) for key in self.keys}
+        said = {key: item.get(key, self.defaults.get(key, ABSENT)) for key in self.keys}
+        said = {key: value for key, value in said.items() if value is not ABSENT}
+        if not said:
+            raise UnidentifiedError
         return "k:" + _json(said)
 
     def elements(self, items: Value) -> Iterator[tuple[str, Value]]:

@@ -281,8 +281,8 @@ def _add_condition(pod: Object, now: str) -> None:
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }
-    if generation := pod["metadata"].get("generation"):
-        condition["observedGeneration"] = generation
+    if status.get("observedGeneration"):  # by a kubelet that tracks it
+        condition["observedGeneration"] = pod["metadata"]["generation"]
     if before is None:
         status["conditions"] = [*conditions, condition]
     else:

@@ -18,9 +18,10 @@ from berth.insight.explain.pod_state import leaving_pods, rejectors_of, whereabo
 from berth.insight.explain.unplaced import unplaced
 from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
+from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import Steps
+from berth.scheduler.config.feature_gates import GANG_SCHEDULING
 from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import PodGroupState
@@ -28,6 +29,7 @@ from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
 from berth.scheduler.pod_group.trial import Member, Result, importance
+from berth.scheduler.pod_group.validation import problem_of
 from berth.scheduler.queue.sub_queues import SubQueue
 
 NODES_LOOKED_AT: Final = 20
@@ -99,6 +101,9 @@ class PodGroupExplainer:
         profile = self._view.profiles.get(names[0])
         if len(names) > 1 or profile is None:
             return None, [*notes, DIFFERENT_SCHEDULERS.format(", ".join(names))]
+        if problem := looked.problem:
+            notes.append(problem)
+            return None, notes
         trial = self._trials.run(
             group,
             members,
@@ -143,6 +148,20 @@ class _Looked:
         return sorted(free, key=importance)
 
     @property
+    def problem(self) -> str:
+        """What keeps the group from being tried, where groups are entities of the queue."""
+        parts, queued = self.view.groups, self.to_be_tried
+        if parts is None or not parts.are_entities or self.group is None or not queued:
+            return ""
+        return problem_of(
+            self.group,
+            (member.pod for member in queued),
+            (pod.pod for pod in self.scheduled),
+            profiles=self.view.profiles,
+            has_preemption_policy=parts.have_preemption_policy,
+        )
+
+    @property
     def num_held_back(self) -> int:
         return sum(1 for member in self.queued if member.pod.spec.scheduling_gates)
 
@@ -165,11 +184,14 @@ class _Looked:
     def woken_by(self) -> dict[str, tuple[str, ...]]:
         """What wakes the members that wait for changes; those in backoff wait for the clock."""
         plugins: dict[str, set[str]] = {}
+        queue = self.view.queue.sub_queues
         for member in self.queued:
-            gate = {member.gating_plugin} - {""}
-            if gate or self.view.queue.sub_queues.place_of(member.key) is SubQueue.UNSCHEDULABLE:
-                name = member.pod.spec.scheduler_name
-                plugins.setdefault(name, set()).update(gate, rejectors_of(member))
+            gate, place = {member.gating_plugin} - {""}, queue.place_of(member.key)
+            if place is SubQueue.INCOMPLETE:
+                gate.add(GANG_SCHEDULING)  # which would gate it if it were asked
+            if gate or place is SubQueue.UNSCHEDULABLE:
+                name, entity = member.pod.spec.scheduler_name, queue.entity_of(member)
+                plugins.setdefault(name, set()).update(gate, rejectors_of(entity))
         wakers: dict[str, tuple[str, ...]] = {}
         for name, waited_for in plugins.items():
             profile = self.view.profiles.get(name)
@@ -248,16 +270,16 @@ def _blocked(members: Sequence[Member]) -> Iterator[Blocked]:
 
 
 def status_of(group: PodGroup | None) -> PodGroupStatus | None:
-    """Return the PodGroupScheduled condition of *group*."""
-    for condition in group.status.conditions if group is not None else ():
-        if condition.type == POD_GROUP_SCHEDULED:
-            return PodGroupStatus(
-                status=condition.status,
-                reason=condition.reason,
-                message=condition.message,
-                last_transition_time=condition.last_transition_time,
-            )
-    return None
+    """Return the condition of *group* that says whether it is scheduled."""
+    condition = None if group is None else group.scheduled_condition
+    if condition is None:
+        return None
+    return PodGroupStatus(
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        last_transition_time=condition.last_transition_time,
+    )
 
 
 def policy_of(group: PodGroup | None) -> str:

@@ -6,7 +6,7 @@ from berth.insight.explain.explanation import Evaluation, PluginScore, ResponseM
 
 
 class PodGroupStatus(ResponseModel):
-    """The PodGroupScheduled condition: what the last scheduling cycle of the group came to."""
+    """Whether the group is scheduled: what the last scheduling cycle of it came to."""
 
     status: str
     reason: str

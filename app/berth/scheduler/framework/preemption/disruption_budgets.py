@@ -92,10 +92,15 @@ class DisruptionBudgets:
 
         All pods of a unit are charged; kube-scheduler 1.36 stops at the first that breaks a budget.
         """
+        counts = self.violations(units)
+        return [unit for unit, count in zip(units, counts, strict=True) if count]
+
+    def violations(self, units: Sequence[VictimUnit]) -> list[int]:
+        """Return of how many pods of each unit, most important first, the eviction breaks one."""
         if self.is_empty:
-            return []
+            return [0] * len(units)
         charged: dict[BudgetKey, int] = {}
-        return [unit for unit in units if sum(self._breaks(pod, charged) for pod in unit.pods)]
+        return [sum(self._breaks(pod, charged) for pod in unit.pods) for unit in units]
 
     def _breaks(self, pod: PodInfo, charged: dict[BudgetKey, int]) -> bool:
         """Charge *pod* to its budgets, beside the pods that were *charged* to each before."""

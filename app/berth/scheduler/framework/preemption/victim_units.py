@@ -1,4 +1,4 @@
-"""Units of eviction: one pod, or all pods of a group (spec G9.3).
+"""Units of eviction: one pod, or all pods of a group (spec G9.3, 1.37 spec N9.2).
 
 The one place that knows it. A group that preempts asks for these units. Pods that preempt alone do
 not in 1.36: for them every pod is a unit, also one of a group with ``disruptionMode: PodGroup``
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from berth.kube.objects.pod_group import DisruptionMode, GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.pod_groups import PodGroups
 from berth.scheduler.framework.pod_info import PodInfo
@@ -39,18 +39,34 @@ class VictimUnit(msgspec.Struct, eq=False):
 class VictimUnits:
     """Finds the unit of a pod."""
 
-    def __init__(self, pod_groups: PodGroups, groups: Lister[PodGroup]) -> None:
+    def __init__(
+        self,
+        pod_groups: PodGroups,
+        groups: Lister[PodGroup],
+        *,
+        priority_of_all: bool = False,
+    ) -> None:
+        """*priority_of_all*: the priority of a group is that of each of its pods, as in 1.37.
+
+        Else it is that of groups that go as a whole only.
+        """
         self._pod_groups = pod_groups
         self._groups = groups
+        self._priority_of_all = priority_of_all
 
     def priority(self, pod: PodInfo) -> int:
-        """Return the priority of the unit of *pod*: the group's, if it goes as a whole."""
+        """Return the priority of the unit of *pod*."""
         key = group_of(pod.pod)
-        group = None if key is None else self._as_a_whole(key)
-        return pod.priority if group is None else group.spec.priority or 0
+        group = None if key is None else self._groups.get(key.namespace, key.name)
+        return self._priority(pod, group)
+
+    def _priority(self, pod: PodInfo, group: PodGroup | None) -> int:
+        if group is None or not (self._priority_of_all or group.is_evicted_as_a_whole):
+            return pod.priority
+        return group.priority_beside(pod.pod)
 
     def below(
-        self, priority: int, pods: Iterable[PodInfo], *, but_not: GroupKey
+        self, priority: int, pods: Iterable[PodInfo], *, but_not: GroupKey | None = None
     ) -> list[VictimUnit]:
         """Return the units of *pods* with a lower priority than *priority*, in any order.
 
@@ -65,20 +81,19 @@ class VictimUnits:
             if key is not None:
                 if key in seen:
                     continue
-                group = self._as_a_whole(key)
-            if key is None or group is None:
-                if pod.priority < priority:
-                    units.append(VictimUnit((pod,), pod.priority))
+                group = self._groups.get(key.namespace, key.name)
+            of_unit = self._priority(pod, group)
+            if key is None or group is None or not group.is_evicted_as_a_whole:
+                if of_unit < priority:
+                    units.append(VictimUnit((pod,), of_unit))
                 continue
             seen.add(key)
-            state, of_group = self._pod_groups.get(key), group.spec.priority or 0
-            if state is not None and of_group < priority:
+            state = self._pod_groups.get(key)
+            if state is not None and of_unit < priority:
                 scheduled = tuple(state.scheduled.values())
-                units.append(VictimUnit(scheduled, of_group, is_group=True))
+                units.append(VictimUnit(scheduled, of_unit, is_group=True))
         return units
 
-    def _as_a_whole(self, key: GroupKey) -> PodGroup | None:
-        """Return the group of *key* if its pods are evicted together only."""
-        group = self._groups.get(key.namespace, key.name)
-        is_whole = group is not None and group.spec.disruption_mode == DisruptionMode.POD_GROUP
-        return group if is_whole else None
+
+def pods_of(units: Iterable[VictimUnit]) -> list[PodInfo]:
+    return [pod for unit in units for pod in unit.pods]

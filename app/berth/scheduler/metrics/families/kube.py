@@ -51,6 +51,65 @@ POD_GROUP_ALGORITHM_DURATION: Final = histogram(
     text="Duration of trying all pods of a group in seconds.",
     buckets=_ATTEMPT,
 )
+WORKLOAD_PREEMPTION_ATTEMPTS: Final = counter(
+    name="scheduler_workload_preemption_attempts_total",
+    stability=ALPHA,
+    text="Number of preemptions that pod groups have begun, by result.",
+    labels=("result",),
+)
+WORKLOAD_PREEMPTION_VICTIMS: Final = histogram(
+    name="scheduler_workload_preemption_victims",
+    stability=ALPHA,
+    text="Number of victims of a preemption by a pod group.",
+    buckets=exponential(1, 2, 11),
+)
+PREEMPTION_WORKLOAD_DISRUPTIONS: Final = histogram(
+    name="scheduler_preemption_workload_disruptions",
+    stability=ALPHA,
+    text="Number of pod groups that a preemption evicts as a whole, by kind of the preemptor.",
+    labels=("preemptor",),
+    buckets=exponential(1, 2, 11),
+)
+PREEMPTION_EVALUATION_DURATION: Final = histogram(
+    name="scheduler_preemption_evaluation_duration_seconds",
+    stability=ALPHA,
+    text="Duration of the search for victims in seconds, by kind of the preemptor and result.",
+    labels=("preemptor", "result"),
+    buckets=exponential(0.001, 2, 16),
+)
+PREEMPTION_EXECUTION_DURATION: Final = histogram(
+    name="scheduler_preemption_execution_duration_seconds",
+    stability=ALPHA,
+    text="Duration of evicting victims in seconds, by kind of the preemptor and result.",
+    labels=("preemptor", "result"),
+    buckets=exponential(0.001, 2, 16),
+)
+PREEMPTION_PDB_VIOLATIONS: Final = counter(
+    name="scheduler_preemption_pdb_violations_total",
+    stability=ALPHA,
+    text="Number of victims that their disruption budgets would rather keep, by kind of the"
+    " preemptor.",
+    labels=("preemptor",),
+)
+GENERATED_PLACEMENTS: Final = counter(
+    name="scheduler_generated_placements_total",
+    stability=ALPHA,
+    text="Number of parts of the cluster in which pod groups were tried.",
+    labels=("profile",),
+)
+PLACEMENT_EVALUATIONS: Final = counter(
+    name="scheduler_placement_evaluations_total",
+    stability=ALPHA,
+    text="Number of trials of a pod group in a part of the cluster: feasible or infeasible.",
+    labels=("result", "profile"),
+)
+PLACEMENT_EVALUATION_DURATION: Final = histogram(
+    name="scheduler_placement_evaluation_duration_seconds",
+    stability=ALPHA,
+    text="Duration of a trial of a pod group in a part of the cluster in seconds.",
+    labels=("result", "profile"),
+    buckets=_ATTEMPT,
+)
 PREEMPTION_VICTIMS: Final = histogram(
     name="scheduler_preemption_victims",
     stability=STABLE,

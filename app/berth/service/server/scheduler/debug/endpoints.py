@@ -434,6 +434,9 @@ def _keys(parts: GroupsView) -> Iterator[GroupKey]:
             yield key
 
 
+_GATED: Final = (SubQueue.GATED, SubQueue.INCOMPLETE)
+
+
 def _overview(key: GroupKey, parts: GroupsView, view: SchedulerView) -> PodGroupOverview:
     group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
     place_of = view.queue.sub_queues.place_of
@@ -445,7 +448,7 @@ def _overview(key: GroupKey, parts: GroupsView, view: SchedulerView) -> PodGroup
         min_count=None if group is None else group.min_count,
         num_pods=state.all_pods_count if state is not None else 0,
         num_scheduled=state.scheduled_pods_count if state is not None else 0,
-        num_gated=sum(place_of(pod.key) is SubQueue.GATED for pod in waiting),
+        num_gated=sum(place_of(pod.key) in _GATED for pod in waiting),
         status=status_of(group),
     )
 

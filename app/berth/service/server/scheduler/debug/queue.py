@@ -171,6 +171,8 @@ def of_queue(view: SchedulerView, name: QueueName | None) -> Iterator[QueuedPodI
                     yield queued
         case QueueName.ACTIVE | QueueName.UNSCHEDULABLE | QueueName.GATED:
             yield from queue.sub_queues.in_any_order(_SUB_QUEUES[name])
+    if name is QueueName.GATED:
+        yield from queue.sub_queues.in_any_order(SubQueue.INCOMPLETE)
 
 
 def _counts(view: SchedulerView) -> dict[QueueName, int]:
@@ -184,7 +186,7 @@ def _counts(view: SchedulerView) -> dict[QueueName, int]:
         QueueName.BACKOFF: pending[SubQueue.BACKOFF] - broken,
         QueueName.ERROR_BACKOFF: broken,
         QueueName.UNSCHEDULABLE: pending[SubQueue.UNSCHEDULABLE],
-        QueueName.GATED: pending[SubQueue.GATED],
+        QueueName.GATED: pending[SubQueue.GATED] + pending.get(SubQueue.INCOMPLETE, 0),
         QueueName.IN_FLIGHT: len(queue.in_flight()),
     }
 
@@ -198,8 +200,10 @@ def _queue_name(queued: QueuedPodInfo, view: SchedulerView) -> QueueName:
             return _backoff_name(queued)
         case SubQueue.UNSCHEDULABLE:
             return QueueName.UNSCHEDULABLE
-        case SubQueue.GATED:
+        case SubQueue.GATED | SubQueue.INCOMPLETE:
             return QueueName.GATED
+        case SubQueue.PENDING:
+            return QueueName.IN_FLIGHT
         case _:
             return QueueName.ACTIVE
 

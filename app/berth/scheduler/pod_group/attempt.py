@@ -1,0 +1,86 @@
+"""What PodGroupPostFilter plugins may ask about a group that does not fit (1.37 spec N9)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.interface import PodGroupAssignments
+from berth.scheduler.framework.node_table import NodeTable
+from berth.scheduler.framework.placement import Placement
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.status import Status
+from berth.scheduler.pod_group.feasible_trial import FeasibleTrial
+from berth.scheduler.pod_group.trial import GroupStatus, Member, Result, undo
+from berth.scheduler.scheduling_steps import SchedulingSteps
+
+TryGroup = Callable[[Sequence[Member], PodGroup, ExitStack], tuple[Sequence[Member], GroupStatus]]
+"""Makes the trial of a group; returns the members that hold what they got."""
+
+
+class GroupAttempt:
+    """A ``PodGroupAttempt``: each question is a trial on the live table that is undone."""
+
+    def __init__(
+        self,
+        steps: SchedulingSteps,
+        try_group: TryGroup,
+        members: Sequence[Member],
+        group: PodGroup,
+    ) -> None:
+        self._steps = steps
+        self._try_group = try_group
+        self._members = members
+        self._group = group
+        self.pods: Sequence[PodInfo] = [member.queued.pod_info for member in members]
+
+    @property
+    def nodes(self) -> NodeTable:
+        return self._steps.cache.table
+
+    async def schedule_without(self, gone: Sequence[PodInfo]) -> PodGroupAssignments:
+        """Try the whole group anew; extenders, if they have a say, are asked before."""
+        extenders = self._steps.extender_round
+        members = []
+        for each in self._members:
+            answer = each.answer
+            if answer is not None:
+                answer = await extenders.answer_for(each.profile, each.queued, gone=gone)
+            members.append(Member(each.queued, each.profile, each.started, answer))
+        self._members = members
+        with self._steps.cache.without_all(gone), ExitStack() as nominations:
+            tried, status = self._try_group(_anew(members), self._group, nominations)
+            undo(tried)
+        hosts = {each.queued.uid: each.host for each in tried if each.host}
+        match status.result:
+            case Result.SCHEDULED:
+                return PodGroupAssignments(None, hosts)
+            case Result.ERROR:
+                return PodGroupAssignments(Status.error(status.message), {})
+            case _:
+                return PodGroupAssignments(Status.unschedulable(status.message), {})
+
+    def fits_without(self, gone: Sequence[PodInfo], hosts: Mapping[str, str]) -> bool:
+        """Place the pods one after the other, each on its own node only."""
+        nodes = self._steps.cache.table
+        placed = [each for each in _anew(self._members) if each.queued.uid in hosts]
+        on_trial = frozenset(each.queued.uid for each in placed)
+        trial = FeasibleTrial(self._steps, self._group, num_scheduled=0)
+        with self._steps.cache.without_all(gone), ExitStack() as nominations:
+            try:
+                for each in placed:
+                    row = nodes.row_of.get(hosts[each.queued.uid])
+                    if row is None:
+                        return False
+                    rows = np.zeros(nodes.size, bool)
+                    rows[row] = True
+                    if not trial.fits(each, nominations, on_trial, Placement("", rows)):
+                        return False
+            finally:
+                undo(placed)
+        return True
+
+
+def _anew(members: Sequence[Member]) -> list[Member]:
+    return [Member(each.queued, each.profile, each.started, each.answer) for each in members]

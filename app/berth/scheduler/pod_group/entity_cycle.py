@@ -1,0 +1,266 @@
+"""One scheduling cycle of a PodGroup that is an entity of the queue (1.37 spec N8).
+
+::
+
+    pop the group --> validation --> trial: PlacementFeasible says when enough pods have nodes
+      enough ------> those that fit are bound, the others go back to be tried at once
+      too few -----> undo all; PodGroupPostFilter plugins may have pods evicted
+                     the group waits for events that help it
+      an error ----> undo all; the group waits for its backoff
+
+As in :mod:`.cycle` the pods are placed on the live table, which nobody sees before it is decided.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+from msgspec.structs import replace
+
+from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.scheduler.binding import Binding
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.interface import PodGroupPostFilterResult
+from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.outcome import CLEAR, KEEP, Failed, Nomination, Placed, To, Unschedulable
+from berth.scheduler.pod_group.attempt import GroupAttempt
+from berth.scheduler.pod_group.cycle import PodGroupCycle, failed, forget_scores, not_found
+from berth.scheduler.pod_group.feasible_trial import FeasibleTrial
+from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.pod_group.trial import (
+    UNSCHEDULABLE,
+    GroupStatus,
+    Member,
+    Result,
+    importance,
+    undo,
+)
+from berth.scheduler.pod_group.validation import problem_of
+from berth.scheduler.queue.entities import EntityQueue
+from berth.scheduler.scheduling_steps import SchedulingSteps
+
+
+class PodGroupEntityCycle(PodGroupCycle):
+    """Schedules groups; between two cycles it keeps nothing."""
+
+    def __init__(self, steps: SchedulingSteps, parts: GroupParts) -> None:
+        super().__init__(steps, parts)
+        assert isinstance(steps.queue, EntityQueue)
+        self._queue = steps.queue
+        self._has_preemption_policy = parts.have_preemption_policy
+        self._preemption_metrics = parts.preemption_metrics
+
+    async def run(self, popped: QueuedPodInfo, key: GroupKey) -> tuple[Binding, ...]:
+        assert isinstance(popped, QueuedPodGroupInfo)
+        started = self._steps.clock.monotonic()
+        queued = sorted(popped.pods, key=importance)
+        group = self._groups.get(key.namespace, key.name)
+        if group is None:  # no condition: there is nobody to tell
+            self._fail_untried(popped, queued, not_found(key))
+            return ()
+        problem = problem_of(
+            group,
+            (each.pod for each in queued),
+            (each.pod for each in self._scheduled(key)),
+            profiles=self._steps.profiles,
+            has_preemption_policy=self._has_preemption_policy,
+        )
+        if problem:
+            self._reports.tell(key, result=Result.ERROR.value, message=problem)
+            self._fail_untried(popped, queued, problem)
+            return ()
+        members = await self._ask_extenders([*self._without_skipped(queued)])
+        if not members:
+            self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
+            return ()
+        return await self._schedule_group(popped, members, group, started=started)
+
+    def _without_skipped(self, queued: Sequence[QueuedPodInfo]) -> Iterator[Member]:
+        for each in queued:
+            profile = self._steps.profile_for_pod(each)
+            if profile is not None:
+                yield Member(each, profile, self._steps.clock.monotonic())
+
+    def _fail_untried(
+        self, entity: QueuedPodGroupInfo, queued: Sequence[QueuedPodInfo], text: str
+    ) -> None:
+        """Have all pods of a group fail with the error *text*, without a trial."""
+        for each in queued:
+            profile = self._steps.profiles.get(each.pod.spec.scheduler_name)
+            if profile is None:
+                self._queue.done(each.uid)
+                continue
+            member = Member(each, profile, self._steps.clock.monotonic())
+            self._fail(member, failed(member, Status.error(text)))
+        self._queue.add_attempted_pod_group_if_needed(entity, is_scheduled=False)
+
+    async def _schedule_group(
+        self,
+        entity: QueuedPodGroupInfo,
+        members: Sequence[Member],
+        group: PodGroup,
+        *,
+        started: float,
+    ) -> tuple[Binding, ...]:
+        """Try *members*, and do what follows from it."""
+        began, key = self._steps.clock.monotonic(), entity.group_key
+        profile = members[0].profile.name
+        nominations = ExitStack()
+        members, status = self.try_group(members, group, nominations)
+        self._reports.algorithm_took(self._steps.clock.monotonic() - began)
+        bindings: tuple[Binding, ...] = ()
+        if status.result is Result.SCHEDULED:
+            bindings = tuple(self._submit(members))
+        else:
+            undo(members)
+            nominations.close()
+            nominated: Mapping[str, str] = {}
+            if status.result is Result.UNSCHEDULABLE and status.may_be_resolved:
+                status, nominated = await self._run_post_filter(members, group, status)
+            for member in members:
+                node = nominated.get(member.queued.uid)
+                self._return(member, status, None if node is None else To(node))
+        self._reports.finished(
+            key,
+            profile=profile,
+            result=status.result.value,
+            message=status.message,
+            seconds=self._steps.clock.monotonic() - started,
+        )
+        unschedulable, pending = _rejectors(members, status)
+        self._queue.add_attempted_pod_group_if_needed(
+            entity,
+            is_scheduled=status.result is Result.SCHEDULED,
+            unschedulable_plugins=unschedulable,
+            pending_plugins=pending,
+        )
+        return bindings
+
+    def try_group(
+        self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
+    ) -> tuple[Sequence[Member], GroupStatus]:
+        """Place *members* where they may be placed; return those that hold what they got.
+
+        A group that needs no more pods than it has is unschedulable if none of these gets a node.
+        """
+        meta = group.metadata
+        scheduled = self._scheduled(GroupKey(meta.namespace, meta.name))
+        trial = FeasibleTrial(self._steps, group, num_scheduled=len(scheduled))
+        if self._search is None:
+            status = trial.run(members, nominations)
+        else:
+            members, status = self._search.run(members, group, scheduled, trial, nominations)
+        if status.result is Result.SCHEDULED and not any(member.host for member in members):
+            status = GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
+        return members, status
+
+    async def _run_post_filter(
+        self, members: Sequence[Member], group: PodGroup, status: GroupStatus
+    ) -> tuple[GroupStatus, Mapping[str, str]]:
+        """Have plugins make room for a group that came to *status* and holds nothing.
+
+        Return what it comes to then, and the nodes that pods are nominated to, by UID.
+        """
+        nodes, profile = dict(self._steps.cache.table.row_of), members[0].profile
+        began = self._steps.clock.monotonic()
+        attempt = GroupAttempt(self._steps, self.try_group, members, group)
+        result = await profile.run_pod_group_post_filters(group, attempt)
+        if self._steps.cache.table.row_of != nodes:
+            forget_scores(members)
+        if result is None:
+            return status, {}
+        code = Code.SUCCESS if result.status is None else result.status.code
+        seconds = self._steps.clock.monotonic() - began
+        self._preemption_metrics.attempted(code.label)
+        self._preemption_metrics.evaluated("podgroup", code.label, seconds=seconds)
+        if result.status is not None:
+            if not result.status.is_rejected:
+                return GroupStatus(Result.ERROR, result.status.message), {}
+            return _with_reasons(status, *result.status.reasons), {}
+        if not self._is_unchanged(members, group):
+            return status, {}
+        self._evict(members, group, result)
+        waiting = replace(_with_reasons(status, result.message), result=Result.WAITING)
+        return waiting, result.nominations
+
+    def _is_unchanged(self, members: Sequence[Member], group: PodGroup) -> bool:
+        """Whether group and pods are still there after all that was awaited."""
+        meta = group.metadata
+        current = self._groups.get(meta.namespace, meta.name)
+        return (
+            current is not None
+            and current.metadata.uid == meta.uid
+            and all(self._steps.extender_round.is_waiting(each.queued) for each in members)
+        )
+
+    def _evict(
+        self, members: Sequence[Member], group: PodGroup, result: PodGroupPostFilterResult
+    ) -> None:
+        if not result.victims:
+            return
+        self._steps.preemptions.prepare_group_async(
+            group,
+            [member.queued.pod_info for member in members],
+            profile=members[0].profile.name,
+            victims=result.victims,
+        )
+        self._preemption_metrics.chosen(
+            "podgroup",
+            victims=len(result.victims),
+            groups=result.disruptions,
+            pdb_violations=result.pdb_violations,
+        )
+
+    def _return(self, member: Member, status: GroupStatus, nomination: Nomination | None) -> None:
+        """Let *member* fail with its group (1.37 spec N8.4).
+
+        *nomination* is what evictions make room for; None: nothing for this pod.
+        """
+        outcome = member.outcome
+        if status.result is Result.ERROR:
+            if not isinstance(outcome, Failed):
+                outcome = failed(member, Status.error(status.message))
+            self._fail(member, outcome)
+            return
+        assert not isinstance(outcome, Failed)
+        if isinstance(outcome, Unschedulable):
+            if nomination is not None:
+                outcome = replace(outcome, nomination=nomination)
+            self._fail(member, outcome)
+            return
+        waits = status.result is Result.WAITING
+        self._fail(
+            member,
+            Unschedulable(
+                member.queued.pod_info,
+                member.profile.name,
+                FeasibleNodes.nowhere(_of_group(status)),
+                nomination or (KEEP if waits or outcome is None else CLEAR),
+                refused=outcome if isinstance(outcome, Placed) else None,
+                words=status.message,
+            ),
+        )
+
+
+def _of_group(status: GroupStatus) -> Diagnosis:
+    """Return the diagnosis of a pod that fails because its group does."""
+    diagnosis = Diagnosis(1)
+    diagnosis.unschedulable_plugins.update(status.plugins)
+    return diagnosis
+
+
+def _with_reasons(status: GroupStatus, *reasons: str) -> GroupStatus:
+    return replace(status, message=", ".join((status.message, *filter(None, reasons))))
+
+
+def _rejectors(
+    members: Sequence[Member], status: GroupStatus
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the plugins whose answer must change for the group, and the pending ones of these."""
+    if status.result is Result.ERROR:
+        return frozenset(), frozenset()
+    refused = [each.outcome for each in members if isinstance(each.outcome, Unschedulable)]
+    unschedulable = (outcome.diagnosis.unschedulable_plugins for outcome in refused)
+    pending = (outcome.diagnosis.pending_plugins for outcome in refused)
+    return status.plugins.union(*unschedulable), frozenset().union(*pending)

@@ -1,0 +1,78 @@
+"""The trial of a pod group as an entity: PlacementFeasible plugins say when it ends (1.37 N8.3)."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import zip_longest
+from typing import ClassVar
+
+from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
+from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.outcome import KEEP, Failed, Nomination
+from berth.scheduler.pod_group.trial import (
+    UNSCHEDULABLE,
+    GroupStatus,
+    Member,
+    PodGroupTrial,
+    Result,
+)
+from berth.scheduler.scheduling_steps import SchedulingSteps
+
+SCHEDULED = GroupStatus(Result.SCHEDULED, "")
+
+
+class FeasibleTrial(PodGroupTrial):
+    """Places pods of one group, in one cycle; no pod preempts, and Permit is not asked."""
+
+    asks_permit: ClassVar[bool] = False
+    without_preemption: ClassVar[Nomination] = KEEP
+
+    def __init__(self, steps: SchedulingSteps, group: PodGroup, *, num_scheduled: int) -> None:
+        """*num_scheduled* pods of *group* have nodes already."""
+        super().__init__(steps)
+        self._group = group
+        self._num_scheduled = num_scheduled
+
+    def run(
+        self,
+        members: Sequence[Member],
+        nominations: ExitStack,
+        placement: Placement = EVERYWHERE,
+        *,
+        may_preempt: bool = False,
+    ) -> GroupStatus:
+        """Place *members* until too few can get nodes; those after that are not tried.
+
+        SCHEDULED says that enough have nodes, which may be none of *members*.
+        """
+        self._refusal = None
+        progress = PlacementProgress(len(members), self._num_scheduled)
+        status = self._feasible(members, progress)
+        on_trial = frozenset(member.queued.uid for member in members)
+        for member, following in zip_longest(members, members[1:]):
+            if status is not None and status.code is not Code.WAIT:
+                break
+            outcome = self._attempt(
+                member,
+                nominations,
+                on_trial,
+                placement,
+                may_preempt=False,
+                is_one_of_many=following is not None and following.template is member.template,
+            )
+            if isinstance(outcome, Failed):
+                text = f"failed to schedule other pod from a pod group: {outcome.message}"
+                return GroupStatus(Result.ERROR, text)
+            remaining, scheduled = progress
+            progress = PlacementProgress(remaining - 1, scheduled + bool(member.host))
+            status = self._feasible(members, progress)
+        if status is None:
+            return SCHEDULED
+        if status.code is Code.WAIT or status.is_rejected:
+            text = ", ".join((UNSCHEDULABLE, *status.reasons))
+            return GroupStatus(Result.UNSCHEDULABLE, text, frozenset({status.plugin}))
+        text = f"failed to evaluate placement feasibility: {status.message}"
+        return GroupStatus(Result.ERROR, text)
+
+    def _feasible(self, members: Sequence[Member], progress: PlacementProgress) -> Status | None:
+        return members[0].profile.run_placement_feasible(self._group, progress)
