@@ -117,6 +117,7 @@ async def test_a_pod_on_its_way_out_cannot_be_bound(serving: Serving) -> None:
     [
         pytest.param({"target": {}}, 500, id="no node"),
         pytest.param({"target": {"kind": "Pod", "name": "x"}}, 500, id="not a node"),
+        pytest.param({"target": {"kind": "Node", "name": "A_b"}}, 422, id="no name of a node"),
         pytest.param({**TO_N, "metadata": {"name": "q"}}, 400, id="another pod"),
         pytest.param({**TO_N, "metadata": [1]}, 400, id="metadata that is no object"),
         pytest.param({**TO_N, "metadata": {"labels": 1}}, 400, id="labels that are no object"),

@@ -35,6 +35,7 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.resource_slice_tracker import resource_slice_tracker
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.queue.events_from_update import (
+    TELLS_SCALE_UP,
     node_scheduling_properties_change,
     pod_scheduling_properties_change,
 )
@@ -89,6 +90,7 @@ def all_event_handlers(
             foreign_binds=foreign_binds,
             waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
             label_of=label_of(features),
+            tells_scale_up=TELLS_SCALE_UP in features,
         ),
     }
     for kind, lister in listers.by_kind().items():
@@ -227,12 +229,14 @@ class PodHandler:
         foreign_binds: ForeignBinds,
         waiting_groups: WaitingGroups | None = None,
         label_of: LabelOf,
+        tells_scale_up: bool,
     ) -> None:
         # The labels of what happens to waiting pods. That an update is of the pod itself is a guess
         # (1.37 spec N3.15 names the resources only).
         self._add, self._update, self._delete = map(
             label_of, (UNSCHEDULED_POD_ADD, TARGET_POD_UPDATE, UNSCHEDULED_POD_DELETE)
         )
+        self._tells_scale_up = tells_scale_up
         self._groups = waiting_groups
         self._queue = queue
         self._cache = cache
@@ -262,7 +266,9 @@ class PodHandler:
             self.on_add(new)
         elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
-            for event in pod_scheduling_properties_change(old, new):
+            for event in pod_scheduling_properties_change(
+                old, new, tells_scale_up=self._tells_scale_up
+            ):
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:

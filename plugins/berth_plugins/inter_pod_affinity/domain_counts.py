@@ -1,9 +1,10 @@
 """Sums over topology domains: the sets of nodes that have one value of a label."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import numpy as np
 
+from berth.scheduler.framework.label_columns import Ids
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_counters import Counted
 from berth.scheduler.framework.pods_by_domain import PodsByDomain
@@ -16,13 +17,18 @@ class DomainCounts:
     Nodes without a label are in no domain of it and count for nothing. Numbers are kept by the ids
     of label values, which a part of a table shares with the whole.
 
+    For some keys each node that has the label may be a domain of its own, whatever its value. Pods
+    of nodes without the label are in no domain then, but they are there (1.37 spec N12.3).
+
     In an overlay each row has its own opinion of the numbers of its own domains, as if the pods
     that come and go on it were all that changes.
     """
 
-    __slots__ = ("_by_key", "_changes", "_found_on", "_has_pods", "_with_any")
+    __slots__ = ("_by_key", "_by_node", "_changes", "_found_on", "_has_pods", "_with_any")
 
-    def __init__(self) -> None:
+    def __init__(self, by_node: Container[str] = ()) -> None:
+        """For the keys *by_node* each node is a domain."""
+        self._by_node = by_node
         self._by_key: dict[str, Ints] = {}
         """By key and domain, as they are; clones share them."""
         self._changes: dict[str, Ints] = {}
@@ -34,17 +40,29 @@ class DomainCounts:
         """By key, the rows of ``_found_on`` whose domain has any pods; clones do without."""
 
     @classmethod
-    def of_pods(cls, nodes: NodeTable, counted: Iterable[tuple[str, Counted]]) -> "DomainCounts":
+    def of_pods(
+        cls,
+        nodes: NodeTable,
+        counted: Iterable[tuple[str, Counted]],
+        *,
+        by_node: Container[str] = (),
+    ) -> "DomainCounts":
         """Count pods of some kinds, each for one label key, in the domains of that key."""
-        sums = cls()
+        sums = cls(by_node)
         sums._found_on = nodes
-        for key, pods in ((key, pods_by_domain(nodes, key, counters)) for key, counters in counted):
-            counts, with_any = pods.counts, pods.rows_over(0)
+        for key, counters in counted:
+            if key in by_node:
+                counts = nodes.pod_counters.counts(counters).copy()
+                with_any = (counts > 0) & nodes.labels.has(key)
+                has_pods = bool(counts.any())
+            else:
+                pods = pods_by_domain(nodes, key, counters)
+                counts, with_any, has_pods = pods.counts, pods.rows_over(0), bool(pods)
             if key in sums._by_key:
                 counts = counts + sums._by_key[key]
                 with_any = with_any | sums._with_any[key]
             sums._by_key[key], sums._with_any[key] = counts, with_any
-            sums._has_pods = sums._has_pods or bool(pods)
+            sums._has_pods = sums._has_pods or has_pods
         return sums
 
     @property
@@ -57,11 +75,19 @@ class DomainCounts:
 
     def of_rows(self, nodes: NodeTable, key: str) -> Ints:
         """Return for each row the number of its domain of *key*, 0 where it is in none."""
+        counts = self._of_rows(nodes, key)
+        return counts * nodes.labels.has(key) if key in self._by_node else counts
+
+    def _of_rows(self, nodes: NodeTable, key: str) -> Ints:
+        """Return the same, but also the pods of nodes that are domains without the label."""
         changes, known = self._changes.get(key), self._by_key.get(key)
         if known is None:
             return nodes.no_rows().astype(np.int64) if changes is None else changes
-        counts = known.take(nodes.labels.ids(key))
+        counts = known.take(self._domains(nodes, key))
         return counts if changes is None else counts + changes
+
+    def _domains(self, nodes: NodeTable, key: str) -> Ids:
+        return nodes.labels.node_ids() if key in self._by_node else nodes.labels.ids(key)
 
     def rows_with(self, nodes: NodeTable, key: str) -> Mask:
         """Return the rows that have pods in their domain of *key*. Not to be changed."""
@@ -89,8 +115,8 @@ class DomainCounts:
         for key in self._changes:
             known = self._by_key.get(key)
             if known is not None:
-                others -= known.take(nodes.labels.ids(key)) != 0
-            own |= self.of_rows(nodes, key) != 0
+                others -= known.take(self._domains(nodes, key)) != 0
+            own |= self._of_rows(nodes, key) != 0
         none: Mask = (others == 0) & ~own
         return none
 
@@ -99,16 +125,18 @@ class DomainCounts:
         changes = self._changes.get(key)
         if changes is None:
             changes = self._changes[key] = np.zeros(nodes.size, np.int64)
-        np.add.at(changes, rows, np.where(nodes.labels.ids(key)[rows] != 0, by, 0))
+        if key not in self._by_node:
+            by = np.where(nodes.labels.ids(key)[rows] != 0, by, 0)
+        np.add.at(changes, rows, by)
 
     def clone(self) -> "DomainCounts":
-        twin = DomainCounts()
+        twin = DomainCounts(self._by_node)
         twin._by_key, twin._has_pods = self._by_key, self._has_pods
         twin._changes = {key: changes.copy() for key, changes in self._changes.items()}
         return twin
 
     def take_rows(self, rows: Rows) -> "DomainCounts":
-        twin = DomainCounts()
+        twin = DomainCounts(self._by_node)
         twin._by_key, twin._has_pods = self._by_key, self._has_pods
         twin._changes = {key: changes[rows] for key, changes in self._changes.items()}
         return twin

@@ -74,11 +74,15 @@ FREED_BY_ANY_TERM: Final = Behaviour(
     "A pod that InterPodAffinity rejected is tried again when a pod is gone that one of its"
     " anti-affinity terms matched, not only one that all of them matched.",
 )
+HOSTNAME: Final = "kubernetes.io/hostname"
+HOSTNAME_FAST_PATH: Final = "InterPodAffinityHostnameFastPath"
+"""The feature gate by which each node is a domain of its own in required terms for HOSTNAME."""
+
 Quantifier: TypeAlias = Callable[[Iterable[object]], bool]
 """``any`` or ``all``: how many anti-affinity terms a pod must match to be in the way."""
 
-_NONE_ABOUT: Final = tuple(() for _ in TermKind), None
-"""What a pod follows from that no term of a running pod is about."""
+_NONE_ABOUT: Final = tuple(() for _ in TermKind), False
+"""What a pod follows from where running pods have no terms."""
 
 
 class InterPodAffinityArgs(PluginArgs):
@@ -154,6 +158,8 @@ class InterPodAffinity(
         self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
         self._terms = TermReader(handle.listers.namespaces)
         self._to_repel: Quantifier = any if FREED_BY_ANY_TERM in handle.features else all
+        fast = HOSTNAME_FAST_PATH in handle.features
+        self._by_node = frozenset({HOSTNAME} if fast else ())
 
     # Filtering.
 
@@ -169,7 +175,7 @@ class InterPodAffinity(
             return _NONE_ABOUT
         about = tuple(self._terms_about(pod, kind, nodes) for kind in TermKind)
         if not any(about):
-            return about, None
+            return about, self._looks_at_nodes(nodes)
         return about, (nodes.pod_counters.terms_version, nodes.node_generation)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
@@ -178,24 +184,38 @@ class InterPodAffinity(
             return Status.unresolvable(f"parsing pod: {written.error}")
         terms = self._terms.read(written).required
         repelling = self._terms_about(pod, TermKind.REQUIRED_ANTI_AFFINITY, nodes)
-        if terms is NO_REQUIRED and not repelling:
+        may_skip = terms is NO_REQUIRED and not self._looks_at_nodes(nodes)
+        if may_skip and not repelling:
             return SKIP
         affinity = terms.affinity
+        # Affinity goes by nodes only if all of it does: one pod must match all terms.
+        affinity_by_node = self._by_node if terms.affinity_keys == self._by_node else ()
         required = Required(
             terms,
             affinity=DomainCounts.of_pods(
                 nodes,
                 () if affinity is None else ((key, affinity) for key in terms.affinity_keys),
+                by_node=affinity_by_node,
             ),
-            anti_affinity=DomainCounts.of_pods(nodes, terms.anti_affinity),
+            anti_affinity=DomainCounts.of_pods(nodes, terms.anti_affinity, by_node=self._by_node),
             existing_anti_affinity=DomainCounts.of_pods(
-                nodes, ((held.term.topology_key, held) for held in repelling)
+                nodes,
+                ((held.term.topology_key, held) for held in repelling),
+                by_node=self._by_node,
             ),
         )
-        if terms is NO_REQUIRED and not required.existing_anti_affinity:
+        if may_skip and not required.existing_anti_affinity:
             return SKIP
         state.write(self.NAME, required)
         return None
+
+    def _looks_at_nodes(self, nodes: NodeTable) -> bool:
+        """Whether Filter looks at the pods of nodes: some keep others off their own node.
+
+        Whom they keep away does not matter (1.37 spec N12.3).
+        """
+        kind = TermKind.REQUIRED_ANTI_AFFINITY
+        return any(nodes.pod_counters.has_terms(kind, key) for key in self._by_node)
 
     def add_pods(
         self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
@@ -283,7 +303,7 @@ class InterPodAffinity(
                 return None
             near.append(Move(row, copy, comes=True))
         avoided = [matcher for of_key, matcher in terms.anti_affinity if of_key == key]
-        ids = nodes.labels.ids(key)
+        ids = nodes.labels.node_ids() if key in self._by_node else nodes.labels.ids(key)
         inside = np.flatnonzero((ids == ids[row]) & nodes.exists)
         in_the_way = (
             Move(other_row, info)

@@ -31,7 +31,9 @@ specs = some(
 nodes = some(
     metadata=some(name=TEXTS, labels=MAPS, annotations=MAPS, creationTimestamp=TEXTS),
     spec=some(
-        unschedulable=st.booleans(), taints=st.lists(some(key=TEXTS, effect=TEXTS), max_size=2)
+        unschedulable=st.booleans(),
+        taints=st.lists(some(key=TEXTS, effect=TEXTS), max_size=2),
+        podPreemptionPolicy=some(disableResizePreemption=st.lists(TEXTS, max_size=2)),
     ),
     status=some(
         allocatable=AMOUNTS,

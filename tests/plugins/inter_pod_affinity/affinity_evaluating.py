@@ -18,10 +18,11 @@ from berth_plugins.inter_pod_affinity.plugin import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,
+    HOSTNAME_FAST_PATH,
     InterPodAffinity,
     InterPodAffinityArgs,
 )
-from tests.builders import namespace
+from tests.builders import HOSTNAME, namespace
 
 Labels = Mapping[str, str]
 
@@ -31,10 +32,17 @@ def plugin(
     *,
     namespaces: Mapping[str, Labels] = {},
     release: str = RELEASE,
+    fast: bool = False,
 ) -> InterPodAffinity:
-    """Return the plugin in a cluster with *namespaces*, by name with their labels."""
+    """Return the plugin in a cluster with *namespaces*, by name with their labels.
+
+    *fast*: with the feature gate HOSTNAME_FAST_PATH.
+    """
     known = Lister([namespace(name, labels=labels) for name, labels in namespaces.items()])
-    listers, features = Listers(namespaces=known), Features.of(release=release)
+    listers, features = (
+        Listers(namespaces=known),
+        Features.of(*[HOSTNAME_FAST_PATH][:fast], release=release),
+    )
     return InterPodAffinity(args, Handle(NodeTable(), listers=listers, features=features))
 
 
@@ -64,20 +72,39 @@ def raw_scores(affinity: InterPodAffinity, pod: Pod, nodes: NodeTable) -> dict[s
 
 @dataclass
 class Rule:
-    """Spec §5.11 over plain objects. Shares nothing with the plugin under test."""
+    """Spec §5.11 over plain objects; *fast*: with 1.37 spec N12.3.
+
+    Shares nothing with the plugin under test.
+    """
 
     pod: Pod
     nodes: Sequence[Node]
     running: Sequence[Pod]
     namespaces: Mapping[str, Labels] = field(default_factory=dict)
     args: InterPodAffinityArgs = field(default_factory=InterPodAffinityArgs)
+    fast: bool = False
+
+    def skips(self) -> bool:
+        """Whether PreFilter has nothing to do."""
+        towards, away = _parts(self.pod)
+        if towards.required or away.required:
+            return False
+        theirs = [(other, term) for other in self.running for term in _parts(other)[1].required]
+        if self.fast and any(term.topology_key == HOSTNAME for _, term in theirs):
+            return False
+        return not any(
+            term.topology_key in self._labels_under(other) and self._existing_matches(term, other)
+            for other, term in theirs
+        )
 
     def verdict(self, node: Node) -> Status | None:
         towards, away = _parts(self.pod)
         labels = node.metadata.labels
 
-        def near(other: Pod, term: PodAffinityTerm) -> bool:
+        def near(other: Pod, term: PodAffinityTerm, *, by_node: bool = self.fast) -> bool:
             key = term.topology_key
+            if by_node and key == HOSTNAME:
+                return key in labels and other.spec.node_name == node.name
             return key in labels and self._labels_under(other).get(key) == labels[key]
 
         wanted = [
@@ -88,8 +115,9 @@ class Rule:
         if towards.required:
             if any(term.topology_key not in labels for term in towards.required):
                 return AFFINITY
+            by_node = self.fast and all(term.topology_key == HOSTNAME for term in towards.required)
             lonely = not any(
-                term.topology_key in self._labels_under(other)
+                by_node or term.topology_key in self._labels_under(other)
                 for other in wanted
                 for term in towards.required
             )
@@ -97,7 +125,8 @@ class Rule:
                 self._incoming_matches(term, self.pod) for term in towards.required
             )
             if not first and not all(
-                any(near(other, term) for other in wanted) for term in towards.required
+                any(near(other, term, by_node=by_node) for other in wanted)
+                for term in towards.required
             ):
                 return AFFINITY
         for term in away.required:

@@ -15,16 +15,22 @@ STEPS = 12
 
 
 @settings(max_examples=50)
-@given(st.lists(pods(), min_size=1, max_size=3), clusters(), st.randoms(use_true_random=False))
+@given(
+    st.lists(pods(), min_size=1, max_size=3),
+    clusters(),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+)
 def test_answers_follow_the_rule_all_the_time(
-    waiting: list[Pod], cluster: tuple[list[Node], list[Pod]], rng: Random
+    waiting: list[Pod], cluster: tuple[list[Node], list[Pod]], rng: Random, fast: bool
 ) -> None:
-    churn, affinity = Churn(*cluster), plugin(namespaces=NAMESPACES)
+    churn, affinity = Churn(*cluster), plugin(namespaces=NAMESPACES, fast=fast)
     for _ in range(STEPS):
         churn.step(rng)
         new = rng.choice(waiting)
-        rule = Rule(new, churn.nodes, churn.pods, NAMESPACES)
+        rule = Rule(new, churn.nodes, churn.pods, NAMESPACES, fast=fast)
         want = {node.name: rule.verdict(node) for node in churn.nodes}
         got = verdicts(affinity, new, churn.table)
         assert (got or dict.fromkeys(want)) == want
+        assert (got is None) == rule.skips()
         assert raw_scores(affinity, new, churn.table) == rule.scores()

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from berth.kube.objects.meta import LabelSelector
 from berth.kube.objects.node import Node
@@ -86,6 +87,12 @@ def pods(draw: st.DrawFn, name: str = "new", *, on: str = "") -> Pod:
     )
 
 
+def without(one: Node, key: str) -> Node:
+    """Return *one* without the label *key*."""
+    labels = {name: value for name, value in one.labels.items() if name != key}
+    return structs.replace(one, metadata=structs.replace(one.metadata, labels=labels))
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[list[Node], list[Pod]]:
     names = [f"n{i}" for i in range(draw(st.integers(1, 4)))]
@@ -93,10 +100,11 @@ def clusters(draw: st.DrawFn) -> tuple[list[Node], list[Pod]]:
         node(
             name,
             zone=draw(st.sampled_from(["", "z1", "z2"])),
-            labels=draw(st.sampled_from([{}, {"rack": "r1"}, {"rack": "r2"}])),
+            labels=draw(st.sampled_from([{}, {"rack": "r1"}, {"rack": "r2"}, {HOSTNAME: "n0"}])),
         )
         for name in names
     ]
+    nodes = [without(one, HOSTNAME) if draw(st.integers(0, 4)) == 4 else one for one in nodes]
     running = [
         draw(pods(f"p{i}", on=draw(st.sampled_from(names)))) for i in range(draw(st.integers(0, 5)))
     ]
@@ -111,14 +119,36 @@ any_args = st.builds(
 
 
 @settings(max_examples=300)
-@given(pods(), clusters())
-def test_verdicts(new: Pod, cluster: tuple[list[Node], list[Pod]]) -> None:
+@given(pods(), clusters(), st.booleans())
+def test_verdicts(new: Pod, cluster: tuple[list[Node], list[Pod]], fast: bool) -> None:
     nodes, running = cluster
-    got = verdicts(plugin(namespaces=NAMESPACES), new, table(*nodes, pods=running))
+    got = verdicts(plugin(namespaces=NAMESPACES, fast=fast), new, table(*nodes, pods=running))
 
-    rule = Rule(new, nodes, running, NAMESPACES)
+    rule = Rule(new, nodes, running, NAMESPACES, fast=fast)
     want = {one.name: rule.verdict(one) for one in nodes}
     assert (got or dict.fromkeys(want)) == want
+    assert (got is None) == rule.skips()
+
+
+@given(pods(), clusters())
+def test_the_fast_path_decides_the_same_where_each_node_has_its_own_name(
+    new: Pod, cluster: tuple[list[Node], list[Pod]]
+) -> None:
+    """1.37 spec N12.3."""
+    nodes, running = cluster
+    nodes = [
+        structs.replace(
+            one,
+            metadata=structs.replace(one.metadata, labels={**one.labels, HOSTNAME: one.name}),
+        )
+        for one in nodes
+    ]
+    whole = table(*nodes, pods=running)
+    slow, fast = (
+        verdicts(plugin(namespaces=NAMESPACES, fast=fast), new, whole) for fast in (False, True)
+    )
+    unanimous = dict.fromkeys(one.name for one in nodes)
+    assert (fast or unanimous) == (slow or unanimous)
 
 
 @given(pods(), clusters(), any_args)
@@ -131,14 +161,14 @@ def test_scores(
     assert got == Rule(new, nodes, running, NAMESPACES, args).scores()
 
 
-@given(pods(), clusters(), st.data())
+@given(pods(), clusters(), st.data(), st.booleans())
 def test_what_if_some_pods_came_and_went(
-    new: Pod, cluster: tuple[list[Node], list[Pod]], data: st.DataObject
+    new: Pod, cluster: tuple[list[Node], list[Pod]], data: st.DataObject, fast: bool
 ) -> None:
     """Of every row by itself; other questions start from what was found at first."""
     nodes, running = cluster
     whole, new_info = table(*nodes, pods=running), PodInfo(new)
-    affinity, state = plugin(namespaces=NAMESPACES), CycleState(whole.exists.copy())
+    affinity, state = plugin(namespaces=NAMESPACES, fast=fast), CycleState(whole.exists.copy())
     if affinity.pre_filter(state, new_info, whole) is SKIP:
         return
     part, twin = whole.take([whole.row_of[one.name] for one in nodes]), state.clone()
@@ -158,8 +188,8 @@ def test_what_if_some_pods_came_and_went(
     for i, one in enumerate(nodes):
         gone, come = changes[i]
         left = [other for other in running if other not in gone] + come
-        assert verdict.status_of(i) == Rule(new, nodes, left, NAMESPACES).verdict(one)
-        want = Rule(new, nodes, running, NAMESPACES).verdict(one)
+        assert verdict.status_of(i) == Rule(new, nodes, left, NAMESPACES, fast=fast).verdict(one)
+        want = Rule(new, nodes, running, NAMESPACES, fast=fast).verdict(one)
         assert unchanged.status_of(whole.row_of[one.name]) == want
 
 

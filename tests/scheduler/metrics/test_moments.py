@@ -208,6 +208,28 @@ async def test_events_that_were_taken_in(harness: Harness) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("release", "want"),
+    [
+        pytest.param("1.36", "AssignedPodUpdate", id="1.36: an update"),
+        pytest.param("1.37", "AssignedPodUpdatePodScaleUp", id="1.37: with a name of its own"),
+    ],
+)
+async def test_a_pod_that_requests_more(release: str, want: str) -> None:
+    harness = Harness(
+        config={
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "emulatedVersion": release,
+        }
+    )
+    harness.put(node("n1"), pod("p", cpu=1, node="n1"))
+    harness.put(pod("p", cpu=2, node="n1", version="2"))
+
+    counts = counted(harness.registry, "scheduler_event_handling_duration_seconds")
+    assert {label for (label,) in counts} == {"NodeAdd", "AssignedPodAdd", want}
+
+
 class Thorough(FilterPlugin):
     """Takes half a second."""
 

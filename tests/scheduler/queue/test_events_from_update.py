@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.kube.objects.node import Node
+from berth.kube.objects.node import Node, NodePodPreemptionPolicy
 from berth.kube.objects.pod import (
     ExtendedResourceClaimStatus,
     Pod,
@@ -21,6 +21,7 @@ from tests.builders import condition, container, container_status, node, pod, ta
 
 LABEL = ActionType.UPDATE_POD_LABEL
 SCALE_DOWN = ActionType.UPDATE_POD_SCALE_DOWN
+SCALE_UP = ActionType.UPDATE_POD_SCALE_UP
 UNGATED = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
 TOLERATION = ActionType.UPDATE_POD_TOLERATION
 CLAIM = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -33,7 +34,8 @@ CLAIM = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         pytest.param(pod(), pod(labels={"a": "b"}), [LABEL], id="labels"),
         pytest.param(pod(cpu="2"), pod(cpu="1"), [SCALE_DOWN], id="less cpu"),
         pytest.param(pod(cpu="1"), pod(), [SCALE_DOWN], id="a request is gone"),
-        pytest.param(pod(cpu="1"), pod(cpu="2"), [ActionType.UPDATE], id="more cpu"),
+        pytest.param(pod(cpu="1"), pod(cpu="2"), [SCALE_UP], id="more cpu"),
+        pytest.param(pod(), pod(cpu="1"), [SCALE_UP], id="a request more"),
         pytest.param(pod(cpu="1"), pod(cpu="1000m"), [ActionType.UPDATE], id="the same cpu"),
         pytest.param(
             pod(cpu="1000400u"), pod(cpu="1000100u"), [ActionType.UPDATE], id="within one milli"
@@ -41,7 +43,7 @@ CLAIM = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         pytest.param(
             pod(cpu="1", memory="2Gi"),
             pod(cpu="2", memory="1Gi"),
-            [SCALE_DOWN],
+            [SCALE_DOWN, SCALE_UP],
             id="one grew, one shrank",
         ),
         pytest.param(
@@ -96,6 +98,31 @@ def test_pod_events(old: Pod, new: Pod, want: list[ActionType]) -> None:
 
     assert pod_scheduling_properties_change(old, new) == unscheduled
     assert pod_scheduling_properties_change(old, on_node) == assigned
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(pod(cpu="1"), pod(cpu="2"), [ActionType.UPDATE], id="no name for it"),
+        pytest.param(
+            pod(cpu="1", memory="2Gi"),
+            pod(cpu="2", memory="1Gi"),
+            [SCALE_DOWN],
+            id="one grew, one shrank",
+        ),
+    ],
+)
+def test_before_scale_up_was_told(old: Pod, new: Pod, want: list[ActionType]) -> None:
+    assert pod_scheduling_properties_change(old, new, tells_scale_up=False) == [
+        ClusterEvent(EventResource.TARGET_POD, action) for action in want
+    ]
+
+
+def keeping_pods(a_node: Node) -> Node:
+    """Return *a_node*, whose pods are not preempted for the sake of resizes."""
+    policy = NodePodPreemptionPolicy(disable_resize_preemption=("example.com/mine",))
+    spec = msgspec.structs.replace(a_node.spec, pod_preemption_policy=policy)
+    return msgspec.structs.replace(a_node, spec=spec)
 
 
 def changed(a_node: Node, **fields: Any) -> Node:
@@ -153,6 +180,12 @@ def changed(a_node: Node, **fields: Any) -> Node:
             node(features=["UserNamespaces"]),
             [ActionType.UPDATE_NODE_DECLARED_FEATURE],
             id="declared features",
+        ),
+        pytest.param(
+            node(),
+            keeping_pods(node()),
+            [ActionType.UPDATE_NODE_PREEMPTION_POLICY],
+            id="whom it allows to be preempted for",
         ),
         pytest.param(
             node(unschedulable=True, taints=[taint("node.kubernetes.io/unschedulable")]),

@@ -12,9 +12,15 @@ class Taint(KubeStruct, frozen=True, gc=False):
     effect: str = ""
 
 
+class NodePodPreemptionPolicy(KubeStruct, frozen=True, gc=False):
+    disable_resize_preemption: tuple[str, ...] = ()
+    """For whose sake not: names, as of label keys. Any keeps the pods of the node from it."""
+
+
 class NodeSpec(KubeStruct, frozen=True, gc=False):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(KubeStruct, frozen=True, gc=False):

@@ -37,7 +37,10 @@ class EventResource(StrEnum):
 
 
 class ActionType(IntFlag):
-    """How it changed; the bit values matter, see :meth:`ClusterEvent.matches`."""
+    """How it changed; the bit values matter, see :meth:`ClusterEvent.matches`.
+
+    They are those of 1.37, which put bits in between and kept the order (1.37 spec N3.15).
+    """
 
     ADD = 1
     DELETE = 2
@@ -47,13 +50,16 @@ class ActionType(IntFlag):
     UPDATE_NODE_CONDITION = 32
     UPDATE_NODE_ANNOTATION = 64
     UPDATE_NODE_DECLARED_FEATURE = 128
-    UPDATE_POD_LABEL = 256
-    UPDATE_POD_SCALE_DOWN = 512
-    UPDATE_POD_TOLERATION = 1024
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
-    UPDATE = 8188
-    ALL = 8191
+    UPDATE_NODE_PREEMPTION_POLICY = 256
+    """What nodes allow to be preempted for has changed, ``spec.podPreemptionPolicy``."""
+    UPDATE_POD_LABEL = 512
+    UPDATE_POD_SCALE_DOWN = 1024
+    UPDATE_POD_SCALE_UP = 2048
+    UPDATE_POD_TOLERATION = 4096
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 8192
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 16384
+    UPDATE = 32764
+    ALL = 32767
 
 
 class ClusterEvent(msgspec.Struct, frozen=True):

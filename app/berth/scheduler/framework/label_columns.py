@@ -45,6 +45,13 @@ class LabelColumns:
         """
         return self._column(key).ids[: len(self._nodes)]
 
+    def node_ids(self) -> Ids:
+        """Return the row of each node in the whole table: as ids, but each node is a domain."""
+        if self._parent is None:
+            return np.arange(len(self._nodes))
+        assert self._rows is not None
+        return self._parent.node_ids()[self._rows]
+
     def values(self, key: str) -> Sequence[str | None]:
         """Return the value for each id of *key*; ``values[0]`` is None, and so are unused ones."""
         return self._column(key).values.values

@@ -1,6 +1,6 @@
 """Counts of pods of a kind on each node, without looking at the pods."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -106,6 +106,8 @@ class PodCounters:
         """By what is counted, label, and identity of the mask of rows; the last used at the end."""
         self._matchers: KeyIndex[PodMatcher] = KeyIndex()
         self._holders: dict[HeldTerm, int] = {}
+        self._keys: Counter[tuple[TermKind, str]] = Counter()
+        """How many distinct terms of a kind have the topology key."""
         self._terms: dict[TermKind, KeyIndex[HeldTerm]] = {kind: KeyIndex() for kind in TermKind}
         self._about: dict[_Asked, tuple[HeldTerm, ...]] = {}
         """What :meth:`terms_about` said since the distinct terms changed."""
@@ -178,6 +180,14 @@ class PodCounters:
     def may_have(self, kind: TermKind) -> bool:
         """Whether some running pod has terms of that kind, as far as it is known."""
         return not self._is_built or bool(self._terms[kind])
+
+    def has_terms(self, kind: TermKind, key: str) -> bool:
+        """Whether some running pod has a term of that kind with the topology key *key*."""
+        others = self._others()
+        if others is not None:
+            return others.has_terms(kind, key)
+        self._build()
+        return self._keys[kind, key] > 0
 
     @property
     def may_have_terms(self) -> bool:
@@ -253,6 +263,7 @@ class PodCounters:
             holders = self._holders[held] = self._holders.get(held, 0) + 1
             if holders == 1:
                 self._terms[held.kind].add(held, label_choices(held.term.selector))
+                self._keys[held.kind, held.term.topology_key] += 1
                 self._about.clear()
             if held in self._columns:
                 opened.columns.append(self._columns[held])
@@ -265,6 +276,7 @@ class PodCounters:
             if not self._holders[held]:
                 del self._holders[held]
                 self._terms[held.kind].remove(held)
+                self._keys[held.kind, held.term.topology_key] -= 1
                 self._about.clear()
 
     def check_invariants(self) -> None:
@@ -275,6 +287,8 @@ class PodCounters:
         if self._is_built:
             held = {held for on in self._pods for pod in on.values() for held in _held(pod)}
             assert self._holders.keys() == held
+            keys = Counter((one.kind, one.term.topology_key) for one in held)
+            assert +self._keys == keys
         kept = set(self._columns.values())
         for replicas in self._replicas:
             assert replicas.rows, replicas.labels

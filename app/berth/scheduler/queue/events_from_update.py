@@ -1,20 +1,40 @@
-"""Cluster events of a changed pod or node (spec §3.8)."""
+"""Cluster events of a changed pod or node (spec §3.8, 1.37 spec N3.15)."""
+
+from collections.abc import Mapping
+from typing import Final
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.quantity import Quantities, milli_value, parse
 from berth.kube.objects.resources import pod_requests, resized_containers
+from berth.runtime.release import Behaviour
 from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 
+TELLS_SCALE_UP: Final = Behaviour(
+    "1.37",
+    "N3.15",
+    "That a pod requests more has an event of its own, UpdatePodScaleUp.",
+)
 
-def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """Return what changed between *old* and *new*; a generic update if nothing that has a name."""
+
+def pod_scheduling_properties_change(
+    old: Pod, new: Pod, *, tells_scale_up: bool = True
+) -> list[ClusterEvent]:
+    """Return what changed between *old* and *new*; a generic update if nothing that has a name.
+
+    Before TELLS_SCALE_UP, that a pod requests more had none.
+    """
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
     actions = []
     if old.metadata.labels != new.metadata.labels:
         actions.append(ActionType.UPDATE_POD_LABEL)
-    if _scaled_down(old, new):
-        actions.append(ActionType.UPDATE_POD_SCALE_DOWN)
+    if _says_what_it_requests(old) != _says_what_it_requests(new):
+        before = pod_requests(old, use_status=True, pod_level=True)
+        after = pod_requests(new, use_status=True, pod_level=True)
+        if _is_less(after, before):
+            actions.append(ActionType.UPDATE_POD_SCALE_DOWN)
+        if tells_scale_up and _is_less(before, after):
+            actions.append(ActionType.UPDATE_POD_SCALE_UP)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         actions.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     # Tolerations can only be added, so their number says it all.
@@ -49,17 +69,16 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
         actions.append(ActionType.UPDATE_NODE_ANNOTATION)
     if old.status.declared_features != new.status.declared_features:
         actions.append(ActionType.UPDATE_NODE_DECLARED_FEATURE)
+    if old.spec.pod_preemption_policy != new.spec.pod_preemption_policy:
+        actions.append(ActionType.UPDATE_NODE_PREEMPTION_POLICY)
     return [ClusterEvent(EventResource.NODE, action) for action in actions]
 
 
-def _scaled_down(old: Pod, new: Pod) -> bool:
-    if _says_what_it_requests(old) == _says_what_it_requests(new):
-        return False
-    before = pod_requests(old, use_status=True, pod_level=True)
-    after = pod_requests(new, use_status=True, pod_level=True)
-    return before != after and any(
-        name not in after or milli_value(amount) > milli_value(after[name])
-        for name, amount in before.items()
+def _is_less(some: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    """Whether *some* requests, in nano units, lack a resource of *other*, or have less of one."""
+    return some != other and any(
+        name not in some or milli_value(amount) > milli_value(some[name])
+        for name, amount in other.items()
     )
 
 

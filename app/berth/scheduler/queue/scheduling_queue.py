@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -28,7 +29,10 @@ from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.plugin_observer import PluginObserver
 from berth.scheduler.queue.active_queue import ActiveQueue
 from berth.scheduler.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
-from berth.scheduler.queue.events_from_update import pod_scheduling_properties_change
+from berth.scheduler.queue.events_from_update import (
+    TELLS_SCALE_UP,
+    pod_scheduling_properties_change,
+)
 from berth.scheduler.queue.failure_cache import CachedFailure, FailureCache
 from berth.scheduler.queue.gating import Gates, PreCheck
 from berth.scheduler.queue.heap import SortKey
@@ -73,12 +77,16 @@ class QueueBehaviour(msgspec.Struct, frozen=True):
 
     nominates_gated_pods: bool = True
     flushes_gated_pods: bool = True
+    tells_scale_up: bool = True
     label_of: LabelOf = label_of(enabled_features({}))
 
     @classmethod
     def of(cls, features: Container[object]) -> "QueueBehaviour":
         return cls(
-            NOMINATES_GATED_PODS in features, FLUSHES_GATED_PODS in features, label_of(features)
+            nominates_gated_pods=NOMINATES_GATED_PODS in features,
+            flushes_gated_pods=FLUSHES_GATED_PODS in features,
+            tells_scale_up=TELLS_SCALE_UP in features,
+            label_of=label_of(features),
         )
 
 
@@ -130,6 +138,9 @@ class SchedulingQueue:
         self._known = known = FailureCache(signature_profiles, self.nominator)
         self._active = ActiveQueue(sort_key, self._known, self.nominator, clock=clock)
         self._behaviour = behaviour
+        self._events_of_update = partial(
+            pod_scheduling_properties_change, tells_scale_up=behaviour.tells_scale_up
+        )
         self._pod_added = behaviour.label_of(UNSCHEDULED_POD_ADD)
         self._hints = HintMap(
             hints,
@@ -205,7 +216,7 @@ class SchedulingQueue:
             self.add(new)
             return
         if new.metadata.uid in self._in_flight:
-            for event in pod_scheduling_properties_change(old, new):
+            for event in self._events_of_update(old, new):
                 self._in_flight.record(self._hints.of(event), old=old, new=new)
             return
         key = new.key
@@ -221,7 +232,7 @@ class SchedulingQueue:
             if (self._known.signature_of(queued), queued.pod_info.template) != before:
                 self._remove_unschedulable(key)
                 self._unschedulable.add(queued)
-            for event in pod_scheduling_properties_change(old, new):
+            for event in self._events_of_update(old, new):
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
         else:
