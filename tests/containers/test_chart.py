@@ -20,7 +20,7 @@ from tests.containers.docker import DockerError, docker, inspect, run
 from tests.containers.kubelet import API_HOST, API_PORT, DockerKubelet
 from tests.helm.rendering import NAMESPACE, RELEASE, Object, Values, render
 
-pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(1800)]
 
 LIMIT_SECONDS = 90
 NAME = f"{RELEASE}-berth"

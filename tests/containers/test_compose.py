@@ -16,7 +16,7 @@ from tests.containers.prometheus import Prometheus, moved, prometheus
 from tests.packaging.test_compose import COMPOSE
 from tests.packaging.test_monitoring import alerts, dashboard
 
-pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(1800)]
 
 SCHEDULERS = ("scheduler-a", "scheduler-b")
 PORTS = {"cluster": 6443, "scheduler-a": 10259, "scheduler-b": 10260}

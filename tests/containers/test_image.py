@@ -9,7 +9,7 @@ from berth.runtime.release import version
 from berth.runtime.terminal import TERMINATED
 from tests.containers.docker import DockerError, container, docker, inspect
 
-pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(1800)]
 
 ADDED_BYTES = 300_000_000
 """What the image may add to its base; NumPy, CEL and kubernetes_asyncio are two thirds of it."""
