@@ -12,7 +12,7 @@ RELEASE := build/release
 # Tests start berth hundreds of times: it is compiled once, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test lint quick browser screenshots bench bench-docs docs reference release-check lock pin clean
+.PHONY: run test containers lint quick browser screenshots bench bench-docs docs reference release-check lock pin clean
 
 # The end by Ctrl-C is no error, and make would say that it is one.
 run: $(RUNNABLE)
@@ -20,7 +20,13 @@ run: $(RUNNABLE)
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
-	$(BIN)/pytest -q -n 4 --dist worksteal -m slow
+	$(BIN)/pytest -q -n 4 --dist worksteal -m "slow and not containers"
+
+# Builds the image and tries it, the compose file and the chart on a container engine: ten minutes.
+# Where no registry is reached, the image's base is made of Debian's packages (debootstrap, as root).
+containers: $(READY)
+	@docker version > /dev/null || { echo "make containers needs a container engine, and 'docker version' fails" >&2; exit 1; }
+	$(BIN)/pytest -v -m containers --durations=10 tests/containers
 
 # `make quick ONLY=scheduler/queue` runs the tests of a package, in one process; more of them in quotes.
 quick: $(READY)

@@ -7,7 +7,7 @@ validation, as far as they are known from 1.36; that of a gate that is off is a 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
-from berth.cluster.resources import Object, section
+from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.pod_groups import HIGHEST_USER_PRIORITY
 from berth.kube import field_errors
