@@ -11,13 +11,12 @@ INTRODUCTION = """\
 `berth COMMAND --help` prints the same. The page of each task explains the flags it uses: start with
 the [quick start](../quickstart.md). `kubectl berth COMMAND` is the same as `berth COMMAND`."""
 
-STATUS = """\
-| Status | Meaning |
-| --- | --- |
-| 0 | The command did what you asked. |
-| 1 | The answer is no, or an operation failed: a pod has no node, a probe fails. |
-| 2 | Wrong usage or configuration, or no scheduler answers. |
-| 130 | Interrupted with Ctrl-C. |"""
+STATUS = (
+    ("0", "The command did what you asked."),
+    ("1", "The answer is no, or an operation failed: a pod has no node, a probe fails."),
+    ("2", "Wrong usage or configuration, or no scheduler answers."),
+    ("130", "Interrupted with Ctrl-C."),
+)
 
 
 def page() -> str:
@@ -36,7 +35,7 @@ def page() -> str:
         INTRODUCTION,
         overview,
         "## Exit status",
-        STATUS,
+        markdown.table(("Status", "Meaning"), STATUS),
         *sections,
         source="berth.cli",
     )

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from berth import cli
 from berth.runtime.release import version
-from docs.generate.cli import expanded, is_help, parser_of, value
-
-STATUS = (
-    ("0", "The command did what you asked."),
-    ("1", "The answer is no, or an operation failed."),
-    ("2", "Wrong usage or configuration, or no scheduler answers."),
-    ("130", "Interrupted with Ctrl-C."),
-)
+from docs.generate.cli import STATUS, expanded, is_help, parser_of, value
 
 
 def pages() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from berth.runtime.release import RELEASES
 from docs.generate import man
 from release import artifacts, check
 from release.commands import ReleaseError
@@ -206,3 +207,11 @@ def test_the_plugin_for_krew_is_described_as_krew_asks() -> None:
     assert platform["bin"] == (artifacts.FILES / "kubectl-berth").name
     assert platform["uri"].startswith(PROJECT["urls"]["Source"])
     subprocess.run(["sh", "-n", artifacts.FILES / "kubectl-berth"], check=True)
+
+
+def test_releases_of_kubernetes_are_told_as_they_are() -> None:
+    text = (REPOSITORY / "docs/versions.md").read_text("utf-8")
+    oldest = re.fullmatch(r">=(1\.\d+)\.0-0", CHART["kubeVersion"])
+    assert oldest
+    assert f"| API servers | {oldest[1]} to {RELEASES[-1]}." in text
+    assert f"| emulated decisions | {' and '.join(RELEASES)}," in text
