@@ -6,11 +6,13 @@ PIP := $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
 # Two stamps of one environment: with what berth needs to run, and with what its tests need, too.
 RUNNABLE := $(VENV)/.runnable
 READY := $(VENV)/.ready
+# The environment that releases are made in.
+RELEASE := build/release
 
 # Tests start berth hundreds of times: it is compiled once, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test lint quick browser screenshots bench bench-docs docs reference lock pin clean
+.PHONY: run test containers lint quick browser screenshots bench bench-docs docs reference release-check lock pin clean
 
 # The end by Ctrl-C is no error, and make would say that it is one.
 run: $(RUNNABLE)
@@ -18,7 +20,13 @@ run: $(RUNNABLE)
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
-	$(BIN)/pytest -q -n 4 --dist worksteal -m slow
+	$(BIN)/pytest -q -n 4 --dist worksteal -m "slow and not containers"
+
+# Builds the image and tries it, the compose file and the chart on a container engine: ten minutes.
+# Where no registry is reached, the image's base is made of Debian's packages (debootstrap, as root).
+containers: $(READY)
+	@docker version > /dev/null || { echo "make containers needs a container engine, and 'docker version' fails" >&2; exit 1; }
+	$(BIN)/pytest -v -m containers --durations=10 tests/containers
 
 # `make quick ONLY=scheduler/queue` runs the tests of a package, in one process; more of them in quotes.
 quick: $(READY)
@@ -54,12 +62,23 @@ docs: $(READY)
 reference: $(READY)
 	$(BIN)/python -m docs.generate
 
-# Needs uv; writes versions and hashes only, no index address.
-LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+# Makes what a release publishes in dist/, and tries each in an empty place; docs/releasing.md.
+release-check: $(RELEASE)/.ready
+	$(RELEASE)/bin/python -m release.check $(if $(TAG),--tag $(TAG))
+
+$(RELEASE)/.ready: requirements-release.lock
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements-release.lock
+	touch $@
+
+# Needs uv; writes versions and hashes only, no index address. UPGRADE=--upgrade renews them.
+UPGRADE =
+LOCK = uv pip compile $(UPGRADE) --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 lock:
 	$(LOCK) pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(LOCK) pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --custom-compile-command "make lock"
 	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock --custom-compile-command "make lock"
+	$(LOCK) --group release -c requirements-dev.lock -o requirements-release.lock --custom-compile-command "make lock"
 
 # Writes .env: the images of docker-compose.yml by their digests, for docker compose. Needs docker.
 IMAGES = sed -n 's/.*$${\([A-Z]*_IMAGE\):-\([^}]*\)}.*/\1 \2/p' docker-compose.yml | sort -u

@@ -38,7 +38,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import only the modules with slow tests when only these run: a tenth of all."""
-    is_other = config.getoption("markexpr") == "slow" and collection_path.suffix == ".py"
+    is_other = config.getoption("markexpr").startswith("slow") and collection_path.suffix == ".py"
     return True if is_other and not _has_slow_tests(collection_path) else None
 
 

@@ -28,6 +28,7 @@ from docs.generate.terminal import CAPTURES, COLUMNS
 LINES: Final = 24
 BERTH: Final = (sys.executable, "-m", "berth")
 SNAPSHOT: Final = CAPTURES / "snapshot.json.gz"
+UPGRADE: Final = Path(__file__).parents[2] / "examples" / "upgrade" / "workload.yaml"
 BIG: Final = """\
 apiVersion: v1
 kind: Pod
@@ -59,6 +60,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         write("simulate", "berth simulate --template big.yaml --replicas 40", simulate(Path(name)))
         write("plugin-list", "berth plugin list", run(Path(name), "plugin", "list"))
+        write("upgrade", "berth replay day.json.gz --emulated-version 1.37", upgrade(Path(name)))
 
 
 def simulate(folder: Path) -> str:
@@ -66,6 +68,14 @@ def simulate(folder: Path) -> str:
     (folder / "big.yaml").write_text(BIG, encoding="utf-8")
     question = ("--template", "big.yaml", "--replicas", "40")
     return run(folder, "simulate", "--snapshot", str(SNAPSHOT), *question, statuses=(1,))
+
+
+def upgrade(folder: Path) -> str:
+    """Return what ``berth replay`` says of a day of 1.36 that it decides again as 1.37."""
+    record = ("--emulated-version", "1.36", "--record", "day.json.gz", "--exit-when-idle")
+    ports = ("--port", "0", "--debug-port", "0")
+    run(folder, "up", "--nodes", "2", "--load", str(UPGRADE), *record, *ports)
+    return run(folder, "replay", "day.json.gz", "--emulated-version", "1.37", statuses=(1,))
 
 
 def run(folder: Path, *command: str, statuses: Sequence[int] = (0,)) -> str:

@@ -1,24 +1,22 @@
 """``docs/reference/cli.md``: every command with its flags, as argparse knows them."""
 
 import argparse
-import contextlib
 from collections.abc import Iterator
-from unittest import mock
 
 from berth import cli
+from berth.cli.completion import parser_for
 from docs.generate import markdown
 
 INTRODUCTION = """\
 `berth COMMAND --help` prints the same. The page of each task explains the flags it uses: start with
 the [quick start](../quickstart.md). `kubectl berth COMMAND` is the same as `berth COMMAND`."""
 
-STATUS = """\
-| Status | Meaning |
-| --- | --- |
-| 0 | The command did what you asked. |
-| 1 | The answer is no, or an operation failed: a pod has no node, a probe fails. |
-| 2 | Wrong usage or configuration, or no scheduler answers. |
-| 130 | Interrupted with Ctrl-C. |"""
+STATUS = (
+    ("0", "The command did what you asked."),
+    ("1", "The answer is no, or an operation failed: a pod has no node, a probe fails."),
+    ("2", "Wrong usage or configuration, or no scheduler answers."),
+    ("130", "Interrupted with Ctrl-C."),
+)
 
 
 def page() -> str:
@@ -37,7 +35,7 @@ def page() -> str:
         INTRODUCTION,
         overview,
         "## Exit status",
-        STATUS,
+        markdown.table(("Status", "Meaning"), STATUS),
         *sections,
         source="berth.cli",
     )
@@ -45,15 +43,8 @@ def page() -> str:
 
 def parser_of(command: str) -> argparse.ArgumentParser:
     """Return the parser that ``berth COMMAND --help`` prints."""
-    found: list[argparse.ArgumentParser] = []
-    with (
-        mock.patch.object(
-            argparse.ArgumentParser, "print_help", lambda self, *_: found.append(self)
-        ),
-        contextlib.suppress(SystemExit),
-    ):
-        cli.main([command, "--help"])
-    (parser,) = found
+    parser = parser_for([command], cli.COMMANDS)
+    assert parser is not None
     return parser
 
 
@@ -65,7 +56,7 @@ def _sections(name: str, parser: argparse.ArgumentParser, does: str) -> Iterator
     for group in parser._action_groups:
         actions = [action for action in group._group_actions if action.help != argparse.SUPPRESS]
         commands = [a for a in actions if isinstance(a, argparse._SubParsersAction)]
-        flags = [a for a in actions if a not in commands and not _is_help(a)]
+        flags = [a for a in actions if a not in commands and not is_help(a)]
         if flags:
             titled = group.title not in ("options", "positional arguments")
             if titled:
@@ -82,27 +73,28 @@ def _sections(name: str, parser: argparse.ArgumentParser, does: str) -> Iterator
 
 def _row(action: argparse.Action) -> tuple[str, str]:
     names = ", ".join(action.option_strings)
-    value = "" if action.nargs == 0 else _value(action)
+    given = "" if action.nargs == 0 else value(action)
     text = action.help or ""
-    return markdown.code(f"{names} {value}".strip()), markdown.plain(_expanded(action, text))
+    return markdown.code(f"{names} {given}".strip()), markdown.plain(expanded(action, text))
 
 
-def _value(action: argparse.Action) -> str:
+def value(action: argparse.Action) -> str:
+    """Return what stands for the value of a flag, or for an argument."""
     if isinstance(action.metavar, str):
-        value = action.metavar
+        name = action.metavar
     elif action.choices:
-        value = "{" + ",".join(map(str, action.choices)) + "}"
+        name = "{" + ",".join(map(str, action.choices)) + "}"
     else:
-        value = action.dest.upper() if action.option_strings else action.dest
-    return f"{value}..." if action.nargs in ("+", "*") else value
+        name = action.dest.upper() if action.option_strings else action.dest
+    return f"{name}..." if action.nargs in ("+", "*") else name
 
 
-def _expanded(action: argparse.Action, text: str) -> str:
+def expanded(action: argparse.Action, text: str) -> str:
     """Return the help with ``%(default)s`` and the like filled in, as argparse does."""
     return text % {**vars(action), "prog": "berth"} if text else ""
 
 
-def _is_help(action: argparse.Action) -> bool:
+def is_help(action: argparse.Action) -> bool:
     return isinstance(action, argparse._HelpAction)
 
 

@@ -1,7 +1,8 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
-from berth.cluster.kinds.builtin import RESOURCES
-from berth.cluster.resources import VERBS
+from berth.cluster.kinds.builtin import RESOURCES, resources
+from berth.cluster.resources import VERBS, ResourceType
+from berth.runtime.release import RELEASES
 from docs.generate import markdown
 
 INTRODUCTION = """\
@@ -14,7 +15,7 @@ def page() -> str:
         "Embedded API",
         INTRODUCTION,
         markdown.table(
-            ("Kind", "API version", "Namespaced", "Verbs", "Subresources"),
+            ("Kind", "API version", "Namespaced", "Verbs", "Subresources", "Not in"),
             [
                 (
                     markdown.code(each.kind),
@@ -22,6 +23,7 @@ def page() -> str:
                     "yes" if each.namespaced else "no",
                     "all" if set(each.verbs) == set(VERBS) else ", ".join(each.verbs),
                     ", ".join(map(markdown.code, each.subresources)),
+                    ", ".join(_without(each)),
                 )
                 for each in sorted(RESOURCES, key=lambda each: (each.group, each.kind))
             ],
@@ -29,3 +31,13 @@ def page() -> str:
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",
         source="berth.cluster.kinds",
     )
+
+
+def _without(resource: ResourceType) -> list[str]:
+    """Return the releases that do not serve a kind by default."""
+    url = resource.collection_path()
+    return [
+        release
+        for release in RELEASES
+        if all(each.collection_path() != url for each in resources(release))
+    ]

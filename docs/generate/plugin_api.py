@@ -109,19 +109,15 @@ def _class(name: str, cls: type) -> Iterator[str]:
 def _fields(cls: type) -> Iterator[tuple[str, str, str]]:
     """Yield the public fields that the class declares: name, type, docstring."""
     notes = attribute_docs(cls)
-    for name, annotation in vars(cls).get("__annotations__", {}).items():
-        if not name.startswith("_"):
-            shown = annotation if isinstance(annotation, str) else _annotated(cls, name)
-            yield markdown.code(name), markdown.code(shown), _line(notes.get(name, ""))
-
-
-def _annotated(cls: type, name: str) -> str:
-    """Return the type of a field as it is written."""
     for statement in ast.parse(dedent(inspect.getsource(cls))).body[0].body:  # type: ignore[attr-defined] # a class
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=found)) if found == name:
-                return _unclassed(ast.unparse(statement.annotation))
-    return ""
+            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
+                match statement.annotation:
+                    case ast.Constant(value=str(shown)):
+                        pass
+                    case annotation:
+                        shown = _unclassed(ast.unparse(annotation))
+                yield markdown.code(name), markdown.code(shown), _line(notes.get(name, ""))
 
 
 def _unclassed(annotation: str) -> str:

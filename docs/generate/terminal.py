@@ -69,6 +69,11 @@ SCREENSHOTS: Final[Mapping[str, Screenshot]] = {
         "13 pods have a node. Tables show resources before and after, zones, the nodes that got "
         "pods, and the pods without a node with the reason.",
     ),
+    "upgrade": Screenshot(
+        "berth replay of a recorded day, as the next release of Kubernetes",
+        "Of 16 decisions 12 are the same and 4 differ. A table names the pods that would go to "
+        "another node, and the plugin that makes the difference.",
+    ),
     "plugin-list": Screenshot(
         "berth plugin list",
         "A table of plugins with their extension points, the profiles that enable them, and "

@@ -39,3 +39,11 @@ def test_what_is_not_imported_to_tell_about_flags(command: str) -> None:
     imported = ended.stderr.splitlines()[-1].split()
     assert f"berth.cli.{command}" in imported
     assert [name for name in HEAVY if name in imported] == []
+
+
+def test_what_is_not_imported_before_a_command_is_known() -> None:
+    program = "import sys; from berth import cli; cli.main(['--help']); print(*sys.modules)"
+    said = subprocess.check_output([sys.executable, "-c", program], text=True)
+    imported = said.splitlines()[-1].split()
+    assert "berth.cli" in imported
+    assert [name for name in (*HEAVY, "argcomplete", "asyncio") if name in imported] == []

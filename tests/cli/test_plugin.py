@@ -1,13 +1,18 @@
 """``berth plugin``: what is written works as it is, and what is listed is there."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from berth import cli
 from berth.cli.plugin import ScaffoldError, write_package
+from berth_plugins.registry import IN_TREE
 
 PLUGIN = """
 from berth.plugin import ScalarFilter, ScalarScore
@@ -144,3 +149,29 @@ def test_a_plugin_that_cannot_be_used_ends_the_command(
 )
 def test_words_of_a_name(tmp_path: Path, name: str, folder: str) -> None:
     assert write_package(name, tmp_path).name == folder
+
+
+@pytest.mark.parametrize(
+    ("output", "read"),
+    [
+        pytest.param("json", json.loads, id="json"),
+        pytest.param("yaml", yaml.safe_load, id="yaml"),
+    ],
+)
+def test_plugins_are_listed_for_programs(
+    output: str, read: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plugin", "list", "--output", output]) == 0
+    plugins = {plugin.pop("name"): plugin for plugin in read(capsys.readouterr().out)}
+
+    assert plugins.keys() == IN_TREE.keys()
+    assert plugins["NodeName"] == {
+        "extensionPoints": ["filter"],
+        "enabledIn": ["default-scheduler"],
+        "origin": "in-tree",
+    }
+
+
+def test_names_of_plugins_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plugin", "list", "--output", "name"]) == 0
+    assert capsys.readouterr().out.splitlines() == list(IN_TREE)

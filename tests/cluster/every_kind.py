@@ -409,6 +409,29 @@ EVERY_KIND: Final[Mapping[str, Object]] = {
             ],
         }
     },
+    "resource.k8s.io/v1/devicetaintrules": {
+        "spec": {
+            "deviceSelector": {"driver": "a.b", "pool": "p", "device": "d"},
+            "taint": {"key": "k", "value": "v", "effect": "NoSchedule"},
+        }
+    },
+    "certificates.k8s.io/v1/clustertrustbundles": {"spec": {"trustBundle": "PEM"}},
+    "certificates.k8s.io/v1/podcertificaterequests": {
+        "spec": {
+            "signerName": "a.b/c",
+            "podName": "p",
+            "podUID": "u",
+            "serviceAccountName": "default",
+            "serviceAccountUID": "u",
+            "nodeName": "n",
+            "nodeUID": "u",
+            "stubPKCS10Request": "AAAA",
+            "unverifiedUserAnnotations": {"a.b/c": "d"},
+        }
+    },
+    "storagemigration.k8s.io/v1/storageversionmigrations": {
+        "spec": {"resource": {"group": "apps", "resource": "deployments"}}
+    },
     "flowcontrol.apiserver.k8s.io/v1/flowschemas": {
         "spec": {
             "priorityLevelConfiguration": {"name": "global-default"},

@@ -67,6 +67,9 @@ STATUSES: Final[Mapping[str, Object]] = {
         "uncountedTerminatedPods": {"succeeded": ["u"]},
     },
     "certificates.k8s.io/v1/certificatesigningrequests": {"conditions": [timed("Failed")]},
+    "certificates.k8s.io/v1/podcertificaterequests": {"conditions": [timed("Issued")]},
+    "resource.k8s.io/v1/devicetaintrules": {"conditions": [timed("EvictionInProgress")]},
+    "storagemigration.k8s.io/v1/storageversionmigrations": {"conditions": [timed("Running")]},
     "networking.k8s.io/v1/ingresses": {
         "loadBalancer": {"ingress": [{"ip": "1.2.3.4", "ports": [{"port": 1, "protocol": "TCP"}]}]}
     },

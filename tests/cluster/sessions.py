@@ -27,8 +27,9 @@ import msgspec
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN
 from berth.cluster.bootstrap import bootstrap, publish
+from berth.cluster.features import default_features
 from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.builtin import resources
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
 from berth.cluster.times import seconds_of
@@ -38,6 +39,8 @@ from berth.runtime.clock import FakeClock, rfc3339
 RECORDED: Final = Path(__file__).parent / "recorded"
 NOW: Final = 1795454349.0
 """When the sessions were recorded, about."""
+RELEASE: Final = "1.36"
+"""Of the server that answered them."""
 
 DISABLED_PLUGINS: Final = frozenset({"ServiceAccount", "TaintNodesByCondition"})
 """What the recorded server was started without."""
@@ -118,12 +121,16 @@ class Player:
         tokens = Tokens()
         self.store = Store(log_capacity=100_000)
         self.server = ApiServer(
-            Registry(each for each in RESOURCES if each.group != "metrics.k8s.io"),
+            Registry(
+                (each for each in resources(RELEASE) if each.group != "metrics.k8s.io"),
+                release=RELEASE,
+            ),
             self.store,
             clock=self.clock,
             rng=random.Random(1),
             tokens=tokens,
             admission=partial(standard_admission, disabled=DISABLED_PLUGINS),
+            features=default_features(RELEASE),
         )
         headers = {"authorization": f"Bearer {tokens.issue(ADMIN)}", "user-agent": "fuzz"}
         transport = httpx.ASGITransport(app=self.server.app)

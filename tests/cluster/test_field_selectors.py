@@ -55,8 +55,8 @@ def test_what_is_no_selector(text: str, complaint: str) -> None:
         (("", "v1", "nodes"), {"spec": {}}, {"spec.unschedulable": "false"}),
         (
             ("resource.k8s.io", "v1", "resourceslices"),
-            {"spec": {"driver": "d", "pool": {"name": "p"}}},
-            {"spec.driver": "d", "spec.nodeName": "", "spec.pool.name": "p"},
+            {"spec": {"driver": "d"}},
+            {"spec.driver": "d", "spec.nodeName": "", "spec.pool.name": ""},
         ),
     ],
 )

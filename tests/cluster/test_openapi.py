@@ -58,7 +58,7 @@ async def test_the_index_leads_to_a_document_per_group_and_version(
 ) -> None:
     found = await documents(client)
     assert {path.strip("/") for path in by_path(RESOURCES)} == found.keys()
-    assert len(found) == 23
+    assert len(found) == 24
     assert sorted(found)[:3] == [
         "api/v1",
         "apis/admissionregistration.k8s.io/v1",

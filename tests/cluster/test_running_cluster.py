@@ -240,3 +240,11 @@ def test_the_package_is_light_until_a_cluster_is_asked_for() -> None:
     )
     loaded = {name for name in ran.stdout.split() if name.startswith("berth.")}
     assert loaded == {"berth.cluster", "berth.cluster.pytest_plugin"}
+
+
+def test_the_release_of_kubernetes() -> None:
+    with Cluster(nodes=1, kubernetes_version="1.36") as cluster:
+        [node] = nodes_of(cluster)
+    assert node.status.node_info.kubelet_version == "v1.36.2-berth"
+    with pytest.raises(ValueError, match=r"kubernetes_version: '1.35': must be 1.36 or 1.37"):
+        Cluster(kubernetes_version="1.35")

@@ -26,8 +26,8 @@ async def test_health(serving: Serving, path: str) -> None:
 
 async def test_the_version_is_one_that_kubectl_reads(serving: Serving) -> None:
     version = await serving.get("/version")
-    assert (version["major"], version["minor"]) == ("1", "36")
-    assert version["gitVersion"] == "v1.36.0+berth"
+    assert (version["major"], version["minor"]) == ("1", "37")
+    assert version["gitVersion"] == "v1.37.0+berth"
 
 
 async def test_everything_is_allowed_where_nobody_is_asked_who_he_is(serving: Serving) -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from berth.cluster.http import discovery
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.builtin import resources
 from berth.cluster.resources import Object
 from tests.cluster.recording import Exchange, exchanges, full_objects
 from tests.cluster.table_of import table_of
 
 AGES = {"Age", "Last Seen", "First Seen"}
+RESOURCES = resources("1.36")
+"""Of the recorded server's release."""
 OWN = [each for each in RESOURCES if not each.is_measured]
 """The recorded cluster has no metrics-server."""
 

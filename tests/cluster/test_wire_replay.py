@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.builtin import resources
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
@@ -127,7 +127,9 @@ async def _replay() -> list[httpx.Response]:
     for target, obj in first_state().values():
         store.create(target.resource.storage_key, copy.deepcopy(obj))
     clock = FakeClock(NOW)
-    server = ApiServer(Registry(RESOURCES), store, clock=clock, rng=random.Random(0))
+    server = ApiServer(
+        Registry(resources("1.36"), release="1.36"), store, clock=clock, rng=random.Random(0)
+    )
     etags: dict[str, str] = {}
     versions: dict[str, str] = {}
     found = []

@@ -25,7 +25,7 @@ from tests.kubernetes_schemas import validate
 
 SCHEDULER = "KubeSchedulerConfiguration"
 SCENARIO = "Scenario"
-RELEASE = "1.36"
+RELEASE = "1.37"
 KNOWN = {"console", "yaml", "python", "json", "text", "toml", "csv", "{include}", "{toctree}"}
 
 

@@ -25,7 +25,17 @@ OTHERS = {
 """Flags in prose that are of helm, kubectl, docker, pip and kube-apiserver."""
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+BESIDE = tuple(
+    Page(path)
+    for folder in (".", "examples", "examples/*", "app/berth/*", "helm/berth")
+    for path in sorted(ROOT.glob(f"{folder}/*.md"))
+)
+"""Pages that are not of the site."""
+
+
+@pytest.mark.parametrize(
+    "page", [*pages(), *BESIDE], ids=lambda page: page.path.relative_to(ROOT).as_posix()
+)
 def test_links_lead_somewhere(page: Page) -> None:
     broken = []
     for link in page.links():
@@ -34,6 +44,7 @@ def test_links_lead_somewhere(page: Page) -> None:
         path, _, anchor = link.partition("#")
         target = (page.path.parent / path).resolve() if path else page.path
         is_there = target.is_file() and (not anchor or anchor in Page(target).anchors())
+        is_there |= target.is_dir() and page in BESIDE  # the site has no folders
         if not is_there:
             broken.append(link)
     assert not broken

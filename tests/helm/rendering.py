@@ -1,6 +1,7 @@
 """Renders the chart as Helm does, without Helm; and with it, where it is installed."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,8 @@ from gotpl.funcs.helm.functions import load_yaml
 Object = dict[str, Any]
 Values = Mapping[str, Any]
 
-CHART: Final = Path(__file__).parents[2] / "helm/berth"
+CHART: Final = Path(os.environ.get("BERTH_CHART", Path(__file__).parents[2] / "helm/berth"))
+"""The chart of this repository, or one that is unpacked elsewhere."""
 RELEASE: Final = "release"
 NAMESPACE: Final = "berth-system"
 HELM: Final = shutil.which("helm")

@@ -145,7 +145,8 @@ def test_the_wheel_takes_no_other_names(installed: Installed) -> None:
         "berth",
         "berth_plugins",
     }
-    assert {path.name for path in installed.bin.glob("*berth*")} == {"berth", "kubectl-berth"}
+    programs = {path.name for path in installed.bin.glob("*berth*")}
+    assert programs == {"berth", "kubectl-berth", "kubectl_complete-berth"}
 
 
 def test_berth_is_the_installed_one(installed: Installed) -> None:

@@ -37,6 +37,22 @@ def test_what_is_installed(target: str, locks: list[str], tmp_path: Path) -> Non
     assert re.findall(r"-r (\S+)", planned(target, tmp_path)) == locks
 
 
+def test_containers_without_an_engine_are_an_error(tmp_path: Path) -> None:
+    stub = tmp_path / "bin/docker"
+    stub.parent.mkdir()
+    stub.write_text("#!/bin/sh\nexit 1\n")
+    stub.chmod(0o755)
+    for stamp in (".runnable", ".ready"):
+        (tmp_path / stamp).touch()
+    made = subprocess.run(
+        ["make", "containers", f"VENV={tmp_path}"],
+        cwd=REPOSITORY, capture_output=True, text=True,
+        env={**os.environ, "PATH": f"{stub.parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert made.returncode != 0
+    assert "needs a container engine" in made.stderr
+
+
 @pytest.mark.parametrize("tool", ["playwright", "matplotlib", "pytest", "mypy", "sphinx"])
 def test_what_only_tests_need_is_not_in_the_way_of_make_run(tool: str) -> None:
     text = "".join(

@@ -14,6 +14,7 @@ from berth.runtime.tables import (
     Table,
     as_text,
     height_of,
+    show,
     shown_live,
 )
 from berth.tools.up.progress import NodeUse, Pending, Progress
@@ -141,3 +142,25 @@ def test_a_column_of_a_width_is_cut() -> None:
     table.add_column("n", right=True, width=3)
     table.add_row("x" * 9, "1")
     assert as_text(table, width=40).splitlines() == ["name     n", "xxxx…    1"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_red"),
+    [
+        pytest.param({"FORCE_COLOR": "1"}, "\x1b[31mred", id="colors, if they are asked for"),
+        pytest.param({"FORCE_COLOR": "1", "NO_COLOR": "1"}, "red", id="none with NO_COLOR"),
+        pytest.param({}, "red", id="none where there is no terminal"),
+    ],
+)
+def test_colors(
+    environment: dict[str, str], is_red: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+
+    show(Styled(("red", "red")), pipe_width=80)
+
+    assert capsys.readouterr().out.startswith(is_red)

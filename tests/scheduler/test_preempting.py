@@ -45,8 +45,8 @@ async def test_the_least_pod_makes_room_for_a_more_important_one(harness: Harnes
             "default/high",
             "Warning",
             "FailedScheduling",
-            "0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for"
-            " pod on node n1, preempting 1 victims",
+            "0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement"
+            " for pod on node n1, preempting 1 victims",
         ),
         RecordedEvent(
             "default/low",

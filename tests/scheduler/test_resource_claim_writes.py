@@ -10,7 +10,7 @@ import pytest
 
 from berth.kube.client import errors
 from berth.kube.client.writes.lanes import WriteLanes
-from berth.kube.objects.devices import decode_claim
+from berth.kube.objects.devices import RESOURCE_CLAIMS, claim_body, decode_claim
 from berth.runtime.clock import FakeClock
 from berth.scheduler.framework.assume_cache import AssumeCache
 from berth.scheduler.framework.listers import Lister
@@ -39,12 +39,15 @@ HEAD = {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1"}
 
 @asynccontextmanager
 async def api_with_lanes(
-    answer: Answer, *, count_created: Callable[[str], None] = lambda _status: None
+    answer: Answer,
+    *,
+    count_created: Callable[[str], None] = lambda _status: None,
+    collection: Callable[[], str] = lambda: RESOURCE_CLAIMS,
 ) -> AsyncIterator[tuple[FakeApi, ResourceClaimApi]]:
     api, lanes = FakeApi(answer), WriteLanes(clock=FakeClock())
     running = asyncio.create_task(lanes.run(), name="lanes")
     try:
-        yield api, ResourceClaimApi(api, lanes, count_created=count_created)
+        yield api, ResourceClaimApi(api, lanes, count_created=count_created, collection=collection)
     finally:
         running.cancel()
         await asyncio.wait([running])
@@ -172,3 +175,16 @@ async def test_creations_are_counted(answer: Answer, status: str) -> None:
         with suppress(errors.ApiError, ConflictError):
             await writer.create({**HEAD, **STORED})
     assert counted == [status]
+
+
+async def test_claims_are_written_in_the_version_in_which_they_are_read() -> None:
+    """To an API server that has ``v1`` switched off."""
+    collection = "/apis/resource.k8s.io/v1beta2/resourceclaims"
+    async with api_with_lanes(echo, collection=lambda: collection) as (api, claims):
+        claim = await claims.get("default", "one-gpu")
+        await claims.update_status(claim_body(claim))
+        await claims.patch_status("default", "one-gpu", {"metadata": {"uid": "f8e6d9bb"}})
+    path = PATH.replace("/v1/", "/v1beta2/")
+    assert [request.path for request in api.requests] == [path, f"{path}/status", f"{path}/status"]
+    assert api.requests[1].body["apiVersion"] == "resource.k8s.io/v1beta2"
+    assert api.requests[2].body == {"metadata": {"uid": "f8e6d9bb"}}

@@ -57,6 +57,7 @@ SHOWN: Final = tuple(
         r"spec\.(nodeName|schedulerName|priorityClassName|schedulingGroup\.podGroupName)",
         r"spec\.(initContainers|containers)\[\]\.(name|image|restartPolicy|ports\[\]\.hostIP)",
         r"spec\.(initContainers|containers)\[\]\.restartPolicyRules\[\]\.action",
+        r"spec\.(initContainers|containers)\[\]\.volumeMounts\[\]\.bindMountOptions\[\]",
         r"spec\.resourceClaims\[\]\.\w+",
         # Volumes: what identifies them.
         r"spec\.volumes\[\]\.(name|persistentVolumeClaim\.claimName|csi\.driver|image\.reference)",
@@ -73,6 +74,7 @@ SHOWN: Final = tuple(
         r"status\.(images\[\]\.names\[\]|declaredFeatures\[\]|disruptedPods\{\})",
         r"status\.(initContainerStatuses|containerStatuses)\[\]\.name",
         r"status\.\w+ClaimStatus(es\[\])?\.(name|resourceClaimName|containers\[\])",
+        r"status\.nodeAllocatableResourceClaimStatuses\[\]\.(mapping|overhead)\[\]\.name",
         # Devices: what is asked for, published and allocated.
         r"spec\.devices\.requests\[\]\..+",
         r"spec\.devices\.constraints\[\]\.(requests\[\]|matchAttribute|distinctAttribute)",
@@ -80,6 +82,7 @@ SHOWN: Final = tuple(
         r"status\.allocation\.devices\.results\[\]\..+",
         r"status\.(reservedFor|devices)\[\]\.\w+",
         r"spec\.(driver|pool\.name|sharedCounters\[\]\..+|devices\[\]\..+)",
+        r"spec\.skipNodeOperations\[\]",
         r"spec\.(extendedResourceName|selectors\[\]\.cel\.expression)",
     )
 )
@@ -99,7 +102,9 @@ FREE: Final = {
             "spec__overhead",
             "spec__schedulingGroup",
             "spec__containers[]__resources",
+            "spec__containers[]__volumeMounts",
             "spec__initContainers[]__resources",
+            "spec__initContainers[]__volumeMounts",
             "status__phase",
             "status__conditions",
         )

@@ -122,7 +122,8 @@ async def test_groups_that_are_not_served_are_waited_for(caplog: pytest.LogCaptu
         [told] = [record for record in caplog.records if record.__dict__.get("kind") == "PodGroup"]
         assert told.__dict__["feature_gates"] == "--feature-gates=GenericWorkload=true"
         assert told.__dict__["runtime_config"] == (
-            "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+            "--runtime-config=scheduling.k8s.io/v1beta1=true"
+            " or --runtime-config=scheduling.k8s.io/v1alpha2=true"
         )
         assert not list(harness.listers.pod_groups)
 

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
-from berth.kube.client.errors import ApiError
 from berth.runtime.errors import UserError
 from berth.runtime.printable import printable, printable_lines
 from berth.runtime.terminal import INTERRUPTED, CommandError, program, say_lines
@@ -28,6 +27,7 @@ COMMANDS: Final = {
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "shadow": "report how a shadow compares with the scheduler of a cluster",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",
+    "completion": "print what makes a shell complete commands, flags and names",
     "health": "check whether a process is ready, for container health checks",
     "bench": "measure scheduling on this machine",
     "version": "print the version",
@@ -44,7 +44,7 @@ SPARED: Final = {
 
 
 def usage() -> str:
-    what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
+    what = "\n".join(f"  {command:<12}{does}" for command, does in COMMANDS.items())
     name = program()
     hint = (
         f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` prints the"
@@ -55,6 +55,8 @@ def usage() -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit status (2: wrong usage or configuration)."""
+    if "_ARGCOMPLETE" in os.environ:
+        import_module("berth.cli.completion").answer_shell(COMMANDS)
     name, *rest = argv or HELP
     if name == "help" and rest and rest[0] not in HELP:
         name, rest = rest[0], ["--help"]
@@ -69,8 +71,6 @@ def main(argv: Sequence[str]) -> int:
         return execute(name, rest)
     except UserError as exc:
         return _complain(f"{program(name)}: {exc}", status=2)
-    except ApiError as exc:
-        return _complain(f"{program(name)}: {printable(str(exc))}", status=1)
     except CommandError as exc:
         return _complain(f"{program(name)}: {exc}", status=1)
     except KeyboardInterrupt:
@@ -78,6 +78,12 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as exc:
+        from berth.kube.client.errors import ApiError  # which help does not wait for
+
+        if not isinstance(exc, ApiError):
+            raise
+        return _complain(f"{program(name)}: {printable(str(exc))}", status=1)
 
 
 def execute(command: str, argv: Sequence[str]) -> int:

@@ -1,20 +1,20 @@
 """``berth plugin``: begin a plugin of one's own, and see which ones there are."""
 
 import argparse
+import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_source
 from berth.runtime.errors import UserError
-from berth.runtime.terminal import program, say
+from berth.runtime.terminal import program, say, say_json, say_lines
 
 if TYPE_CHECKING:
-    from berth.runtime.tables import Table
     from berth.scheduler.config.types import KubeSchedulerConfiguration
     from berth.service.plugin_sources import KnownPlugins
 
@@ -51,6 +51,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "--config", default="", metavar="FILE",
         help="also list the module:Class plugins of this configuration",
     )  # fmt: skip
+    known.add_argument(
+        "--output", choices=["table", "json", "yaml", "name"], default="table",
+        help="output format; name: one name per line",
+    )  # fmt: skip
     add_plugin_flags(known)
     return parser.parse_args(argv)
 
@@ -74,23 +78,58 @@ def _new(given: argparse.Namespace) -> int:
 
 def _list(given: argparse.Namespace) -> int:
     with importing():
-        from berth.runtime.tables import show
-
         config, plugins = configuration_source(given).load()
-    show(_table(plugins, config), pipe_width=PIPE_WIDTH)
+    listed = _listed(plugins, config)
+    if given.output == "name":
+        for plugin in listed:
+            say(plugin["name"])
+    elif given.output == "yaml":
+        import yaml
+
+        say_lines(yaml.safe_dump(listed, sort_keys=False).rstrip())
+    elif given.output == "json":
+        say_json(json.dumps(listed))
+    else:
+        _show(listed)
     return 0
 
 
-def _table(plugins: "KnownPlugins", config: "KubeSchedulerConfiguration") -> "Table":
-    from berth.runtime.tables import Table
+class ListedPlugin(TypedDict):
+    """A plugin, as ``berth plugin list`` tells of it."""
+
+    name: str
+    extensionPoints: list[str]
+    enabledIn: list[str]
+    """The names of the profiles' schedulers."""
+    origin: str
+
+
+def _listed(plugins: "KnownPlugins", config: "KubeSchedulerConfiguration") -> list[ListedPlugin]:
     from berth.service.plugin_sources import points_of
 
-    table = Table("plugin", "extension points", "enabled in", "from")
-    for name, kind in plugins.registry.items():
-        table.add_row(
-            name, ", ".join(points_of(kind)), ", ".join(_users(name, config)), plugins.origins[name]
+    return [
+        ListedPlugin(
+            name=name,
+            extensionPoints=list(points_of(kind)),
+            enabledIn=_users(name, config),
+            origin=plugins.origins[name],
         )
-    return table
+        for name, kind in plugins.registry.items()
+    ]
+
+
+def _show(listed: Sequence[ListedPlugin]) -> None:
+    from berth.runtime.tables import Table, show
+
+    table = Table("plugin", "extension points", "enabled in", "from")
+    for plugin in listed:
+        table.add_row(
+            plugin["name"],
+            ", ".join(plugin["extensionPoints"]),
+            ", ".join(plugin["enabledIn"]),
+            plugin["origin"],
+        )
+    show(table, pipe_width=PIPE_WIDTH)
 
 
 def _users(plugin: str, config: "KubeSchedulerConfiguration") -> list[str]:

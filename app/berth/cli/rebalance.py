@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import itertools
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,15 @@ from berth.cli.flags.configuration import add_plugin_flags, configuration_docume
 from berth.cli.flags.versions import add_emulated_version
 from berth.kube.client.errors import ApiError
 from berth.runtime import log
-from berth.runtime.terminal import CommandError, UsageError, positive, program, say, say_json
+from berth.runtime.terminal import (
+    CommandError,
+    Progress,
+    UsageError,
+    positive,
+    program,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from berth.insight.whatif.snapshot import Snapshot
@@ -140,9 +150,16 @@ def run(given: argparse.Namespace) -> int:
         return in_loop(
             _with_api(given, kubeconfig, lambda api: _apply(given, api, goals, registry))
         )
-    proposal = propose(_configured(given, _snapshot(given, kubeconfig)), goals, registry)
+    snapshot = _configured(given, _snapshot(given, kubeconfig))
+    proposal = propose(snapshot, goals, registry, before_trial=_progress())
     _show(given, proposal)
     return NOT_REACHED if proposal.unmet else REACHED
+
+
+def _progress() -> Callable[[], None]:
+    """Return what is called before each trial, and tells people how many there were."""
+    trials, progress = itertools.count(1), Progress(time.monotonic())
+    return lambda: progress.tell(time.monotonic(), f"rebalance: trial {next(trials)}")
 
 
 async def _with_api(

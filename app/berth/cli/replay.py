@@ -14,7 +14,7 @@ from berth.cli.flags.configuration import add_plugin_flags, known_plugins
 from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
 from berth.runtime.release import RELEASES
-from berth.runtime.terminal import positive, program, say_json
+from berth.runtime.terminal import Progress, positive, program, say_json
 from berth.scheduler.config.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ async def _replay(
     release = given.emulated_version if config is None else ""
     replay = Replay(recorded.header, registry, config, release=release)
     clock, began = RealClock(), None
+    progress = Progress(clock.monotonic())
     for file, line in recorded.read():
         if isinstance(line, Attempt) and given.until and line.number > given.until:
             break
@@ -146,6 +147,8 @@ async def _replay(
             await clock.sleep(max(line.t / given.speed + began - clock.monotonic(), 0.0))
         with file.naming_line():
             await replay.step(line)
+        if isinstance(line, Attempt):
+            progress.tell(clock.monotonic(), f"replay: {line.number} attempts")
     await replay.end()
     report.add(recorded, replay)
 

@@ -110,7 +110,7 @@ def _check_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) 
     """Refuse flags that say what the file of ``--scenario`` says."""
     for name in (
         "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
-        "config", "preset", "exit_when_idle", "record",
+        "config", "preset", "exit_when_idle", "record", "kubernetes_version",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
@@ -145,7 +145,7 @@ def run(given: argparse.Namespace) -> int:
         from berth.cluster.sources import gather
         from berth.runtime.clock import RealClock
         from berth.runtime.event_loop import in_loop, sparing_survivors
-        from berth.scheduler.config.feature_gates import features_of
+        from berth.scheduler.config.feature_gates import server_features
         from berth.service.running import run_and_reload
         from berth.tools.up.up import Up, UpOptions
 
@@ -181,7 +181,7 @@ def run(given: argparse.Namespace) -> int:
         service = Up(
             options,
             config,
-            embedded_cluster(given, features=features_of(config)),
+            embedded_cluster(given, features=server_features(config, given.kubernetes_version)),
             plugins=plugins,
             schedule=schedule,
             recording=recording(given),

@@ -25,13 +25,12 @@ from berth.cluster.access.users import (
 from berth.cluster.bootstrap import bootstrap, publish
 from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.controllers.run import Controllers
-from berth.cluster.features import DEFAULT_FEATURES
+from berth.cluster.features import default_features
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.identity import Identity
 from berth.cluster.in_process_api import InProcessApi, Turns
-from berth.cluster.kinds.builtin import RESOURCES
-from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.gated import served
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.containers import Containers
 from berth.cluster.resources import Object, ResourceType
@@ -46,6 +45,7 @@ from berth.runtime.addresses import LOOPBACK, THIS_MACHINE
 from berth.runtime.certificates import KeyPair, issued, server_context
 from berth.runtime.clock import Clock, rfc3339
 from berth.runtime.files import write_file
+from berth.runtime.release import RELEASE
 from berth.runtime.tasks import forever
 
 T = TypeVar("T")
@@ -71,8 +71,9 @@ class EmbeddedCluster:
         database: Database | None = None,
         limits: InFlightLimits = DEFAULT,
         controller_options: ControllerOptions = DEFAULTS,
-        features: Collection[str] = DEFAULT_FEATURES,
+        features: Collection[str] | None = None,
         disabled_admission_plugins: Collection[str] = (),
+        release: str = RELEASE,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -80,8 +81,9 @@ class EmbeddedCluster:
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
-        every decision about a request, and *limits* are for requests in progress. *features* are
-        the feature gates that are on, and *disabled_admission_plugins* of those that
+        every decision about a request, and *limits* are for requests in progress. *release* of
+        Kubernetes is what it serves, *features* are the feature gates that are on, by default those
+        of the release, and *disabled_admission_plugins* are of those that
         :data:`.admission.steps.PLUGINS` lists.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
@@ -91,14 +93,16 @@ class EmbeddedCluster:
         self._rng = rng
         self._host = host
         self._controller_options = controller_options
-        self._features = features
+        self.release = release
+        """Of Kubernetes, which it serves."""
+        self.features = default_features(release) if features is None else features
+        """The feature gates that are on."""
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows; None when it is plain HTTP."""
-        self._features = features
-        self._registry = Registry((*RESOURCES, *gated_kinds(features)))
+        self._registry = Registry(served(self.features, release), release=release)
         self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)
         store = Store(journal=self._journal)
@@ -114,7 +118,7 @@ class EmbeddedCluster:
             signing_key=self._signing_key,
             observer=observer,
             limits=limits,
-            features=features,
+            features=self.features,
         )
         self._turns = Turns()
         self.url = ""
@@ -195,7 +199,7 @@ class EmbeddedCluster:
             signing_key=self._signing_key,
             options=self._controller_options,
             authority=None if self.certificate is None else self._identity.authority,
-            features=self._features,
+            features=self.features,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):

@@ -17,7 +17,6 @@ import msgspec
 from berth.cluster.access.users import KUBELETS, SCHEDULER
 from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.embedded_cluster import EmbeddedCluster
-from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodePool
 from berth.cluster.kubelet.template_manifest import pool_from
@@ -30,6 +29,7 @@ from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock
 from berth.runtime.errors import UserError
 from berth.runtime.loop_thread import LoopThread
+from berth.runtime.release import RELEASE, RELEASES
 from berth.runtime.tasks import forever
 
 Manifests = str | Path | Object
@@ -64,6 +64,9 @@ class Cluster:
     *scheduler* runs berth with its default configuration in a process of its own, which takes a
     second to begin. Without it, pods stay pending unless they name their node.
 
+    *kubernetes_version* is the release that the API server, the nodes and the scheduler are like:
+    ``1.37`` or ``1.36``. Another raises ValueError.
+
     Entering raises ClusterError for nodes and manifests that are not good; it says where they come
     from, and names the field and its value. Leaving raises it when the scheduler has failed.
     """
@@ -74,10 +77,15 @@ class Cluster:
         nodes: int | Sequence[Object] = 0,
         load: Manifests | Sequence[Manifests] = (),
         scheduler: bool = False,
+        kubernetes_version: str = RELEASE,
     ) -> None:
+        if kubernetes_version not in RELEASES:
+            known = " or ".join(RELEASES)
+            raise ValueError(f"kubernetes_version: {kubernetes_version!r}: must be {known}")
         self._nodes = nodes
         self._load: Sequence[Manifests] = [load] if isinstance(load, str | Path | dict) else load
         self._scheduler = scheduler
+        self._release = kubernetes_version
         self._running = ExitStack()
         self.address = ""
         """The URL of the API."""
@@ -98,7 +106,7 @@ class Cluster:
             stack.callback(lambda: thread.wait_for(inside.aclose()))
             thread.wait_for(self._start(inside, folder, pools, gathered))
             if self._scheduler:
-                stack.enter_context(_scheduler(folder))
+                stack.enter_context(_scheduler(folder, release=self._release))
             self._running = stack.pop_all()
         return self
 
@@ -133,7 +141,7 @@ class Cluster:
     ) -> None:
         """Start everything but the scheduler; *stack* stops it."""
         clock, rng = RealClock(), random.Random()
-        cluster = EmbeddedCluster(clock=clock, rng=rng)
+        cluster = EmbeddedCluster(clock=clock, rng=rng, release=self._release)
         stack.push_async_callback(cluster.stop)
         await cluster.start(0, objects=[default_storage_class()])
         self.address, self.kubeconfig = cluster.url, folder / "kubeconfig"
@@ -146,7 +154,7 @@ class Cluster:
             await _check_nodes(pools, client, now=clock.now())
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
-                Settings(pools, features=DEFAULT_FEATURES),
+                Settings(pools, features=cluster.features, release=cluster.release),
                 clock=clock,
                 rng=rng,
             )
@@ -222,13 +230,13 @@ def _gathered(load: Sequence[Manifests]) -> Gathered:
 
 
 @contextmanager
-def _scheduler(folder: Path) -> Iterator[None]:
+def _scheduler(folder: Path, *, release: str) -> Iterator[None]:
     """Run berth beside the block. Raises ClusterError when it ended before the block did."""
     log = folder / "scheduler.log"
     command = [sys.executable, "-m", "berth", "run", f"--kubeconfig={folder / 'scheduler'}"]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, *SCHEDULER_FLAGS],
+            [*command, *SCHEDULER_FLAGS, f"--emulated-version={release}"],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

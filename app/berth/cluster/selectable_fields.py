@@ -60,8 +60,10 @@ REPLICATION_CONTROLLER: dict[str, Field] = {
 SERVICE: dict[str, Field] = {path: text_at(path) for path in ("spec.clusterIP", "spec.type")}
 
 RESOURCE_SLICE: dict[str, Field] = {
-    path: text_at(path) for path in ("spec.driver", "spec.nodeName", "spec.pool.name")
+    path: text_at(path) for path in ("spec.driver", "spec.nodeName")
 }
+
+POOL_OF_SLICE: dict[str, Field] = {"spec.pool.name": text_at("spec.pool.name")}
 
 OBJECT_FIELDS = (
     "kind",

@@ -11,6 +11,8 @@ RELEASES: Final = ("1.36", "1.37")
 """Of Kubernetes, oldest first. berth can emulate each; 1.36 is 1.36.2, to the last byte."""
 RELEASE: Final = RELEASES[-1]
 """What berth is like unless it is told otherwise."""
+PATCHES: Final = {"1.36": "1.36.2", "1.37": "1.37.0"}
+"""Which version of a release berth is like."""
 
 
 def version() -> str:

@@ -17,6 +17,9 @@ INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
 TERMINATED: Final = 143
 """The same after SIGTERM."""
+QUIET_SECONDS: Final = 2.0
+"""For so long nobody asks how far it is."""
+TELL_SECONDS: Final = 1.0
 
 
 def program(command: str = "") -> str:
@@ -70,6 +73,21 @@ def say(line: str) -> None:
 def note(line: str) -> None:
     """Print one line on standard error, apart from what a program may read."""
     print(printable(line), file=sys.stderr, flush=True)
+
+
+class Progress:
+    """Tells people on standard error how far it is: after two seconds, and then every second."""
+
+    def __init__(self, now: float, *, is_terminal: bool | None = None) -> None:
+        """*now* is the time in monotonic seconds, as of all calls."""
+        self._next = now + QUIET_SECONDS
+        self._is_terminal = sys.stderr.isatty() if is_terminal is None else is_terminal
+
+    def tell(self, now: float, words: str) -> None:
+        """Tell *words*, if it is time for it and somebody looks."""
+        if self._is_terminal and now >= self._next:
+            self._next = now + TELL_SECONDS
+            note(words)
 
 
 def say_lines(text: str) -> None:

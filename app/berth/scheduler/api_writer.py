@@ -29,6 +29,7 @@ from berth.kube.client.writes.async_calls import (
 )
 from berth.kube.client.writes.lanes import Write, WriteLanes
 from berth.kube.client.writes.pod_status import PodStatusWriter
+from berth.kube.objects.devices import RESOURCE_CLAIMS
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup, PodGroupCondition
@@ -92,21 +93,24 @@ class ApiWriter:
         clock: Clock,
         rng: random.Random,
         count_created_claim: Callable[[str], None] = lambda _status: None,
+        claims_at: Callable[[], str] = lambda: RESOURCE_CLAIMS,
         calls: AsyncCalls | None = None,
         features: Container[object] = LATEST,
     ) -> None:
         """*recorders* has one event recorder per profile, by scheduler name.
 
         *pod_lookup* returns the newest known pod of a key. *count_created_claim* is called with
-        ``success`` or ``failure`` for each ResourceClaim that was to be created. *calls* hears of
-        bindings and status patches of pods; None: nobody does. *features* say how errors of writes
-        are met.
+        ``success`` or ``failure`` for each ResourceClaim that was to be created, and *claims_at*
+        returns their path in the version that the API server serves. *calls* hears of bindings and
+        status patches of pods; None: nobody does. *features* say how errors of writes are met.
         """
         self._pod_lookup = pod_lookup
         self._client = client
         self._lanes = lanes
         self._recorders = recorders
-        self.resource_claims = ResourceClaimApi(client, lanes, count_created=count_created_claim)
+        self.resource_claims = ResourceClaimApi(
+            client, lanes, count_created=count_created_claim, collection=claims_at
+        )
         self.background = Background()
         """Whoever makes this has to run it."""
         self._clock = clock

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -10,10 +10,8 @@ from berth.kube.client import errors
 from berth.kube.client.api import Api
 from berth.kube.client.writes.lanes import WriteLanes
 from berth.kube.client.writes.pods import STRATEGIC_MERGE_PATCH
-from berth.kube.objects.devices import ResourceClaim, decode_claim
+from berth.kube.objects.devices import RESOURCE_CLAIMS, ResourceClaim, decode_claim
 from berth.scheduler.framework.writes import ConflictError
-
-_GROUP: Final = "/apis/resource.k8s.io/v1"
 
 
 class ResourceClaimApi:
@@ -28,18 +26,24 @@ class ResourceClaimApi:
         lanes: WriteLanes,
         *,
         count_created: Callable[[str], None] = lambda _status: None,
+        collection: Callable[[], str] = lambda: RESOURCE_CLAIMS,
     ) -> None:
-        """*count_created* gets the result of each creation: success or failure."""
+        """*count_created* gets the result of each creation: success or failure.
+
+        *collection* returns the path of the claims of all namespaces, in the version that the API
+        server serves.
+        """
         self._client = client
         self._lanes = lanes
         self._count_created = count_created
+        self._collection = collection
 
     async def get(self, namespace: str, name: str) -> ResourceClaim:
-        return decode_claim(await self._client.request("GET", _path(namespace, name)))
+        return decode_claim(await self._client.request("GET", self._path(namespace, name)))
 
     async def create(self, body: Mapping[str, Any]) -> ResourceClaim:
         try:
-            created = await self._write("POST", _path(body["metadata"]["namespace"]), body)
+            created = await self._write("POST", self._path(body["metadata"]["namespace"]), body)
         except (errors.ApiError, ConflictError):
             self._count_created("failure")
             raise
@@ -47,20 +51,21 @@ class ResourceClaimApi:
         return created
 
     async def update(self, body: Mapping[str, Any]) -> ResourceClaim:
-        return await self._write("PUT", _path_of(body), body)
+        return await self._write("PUT", self._path_of(body), body)
 
     async def update_status(self, body: Mapping[str, Any]) -> ResourceClaim:
-        return await self._write("PUT", _path_of(body) + "/status", body)
+        return await self._write("PUT", self._path_of(body) + "/status", body)
 
     async def patch_status(
         self, namespace: str, name: str, patch: Mapping[str, Any]
     ) -> ResourceClaim:
-        path = _path(namespace, name) + "/status"
+        path = self._path(namespace, name) + "/status"
         return await self._write("PATCH", path, patch, content_type=STRATEGIC_MERGE_PATCH)
 
     async def delete(self, namespace: str, name: str) -> None:
+        path = self._path(namespace, name)
         with _translated():
-            await self._lanes.bind(lambda: self._client.request("DELETE", _path(namespace, name)))
+            await self._lanes.bind(lambda: self._client.request("DELETE", path))
 
     async def _write(
         self,
@@ -70,6 +75,9 @@ class ResourceClaimApi:
         *,
         content_type: str = "application/json",
     ) -> ResourceClaim:
+        if "apiVersion" in body:
+            group_version = self._collection().removeprefix("/apis/").rpartition("/")[0]
+            body = {**body, "apiVersion": group_version}
         data = msgspec.json.encode(body)
         with _translated():
             answer = await self._lanes.bind(
@@ -77,14 +85,13 @@ class ResourceClaimApi:
             )
         return decode_claim(answer)
 
+    def _path(self, namespace: str, name: str = "") -> str:
+        prefix, _, plural = self._collection().rpartition("/")
+        path = f"{prefix}/namespaces/{namespace}/{plural}"
+        return f"{path}/{name}" if name else path
 
-def _path(namespace: str, name: str = "") -> str:
-    path = f"{_GROUP}/namespaces/{namespace}/resourceclaims"
-    return f"{path}/{name}" if name else path
-
-
-def _path_of(body: Mapping[str, Any]) -> str:
-    return _path(body["metadata"]["namespace"], body["metadata"]["name"])
+    def _path_of(self, body: Mapping[str, Any]) -> str:
+        return self._path(body["metadata"]["namespace"], body["metadata"]["name"])
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from berth.kube.client.events.api import EventApi
 from berth.kube.client.events.recorder import EventRecorder
 from berth.kube.client.events.recorders import Recorders
 from berth.kube.client.writes.lanes import WriteLanes
+from berth.kube.objects.devices import RESOURCE_CLAIMS
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 from berth.runtime.connection_limit import ConnectionCounts
@@ -156,6 +157,7 @@ class SchedulerService:
                     clock=clock,
                     rng=rng,
                     count_created_claim=self.metrics.created_claim,
+                    claims_at=lambda: self.watches.reflectors[RESOURCE_CLAIMS].path,
                     calls=self.metrics.async_calls
                     if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
                     else None,

@@ -34,6 +34,14 @@ LOOK_SECONDS = 30.0
 """Between two looks for a kind that the API server did not serve at the start."""
 
 
+def _runtime_config(kind: Kind[Any]) -> str:
+    """Return the flags of kube-apiserver, of which a release knows one."""
+    return " or ".join(
+        f"--runtime-config={path.removeprefix('/apis/').rpartition('/')[0]}=true"
+        for path in kind.paths
+    )
+
+
 class Watches:
     """Keeps listers, cache and queue equal to what the API server has, while :meth:`run` runs."""
 
@@ -66,7 +74,9 @@ class Watches:
                 kind.path,
                 decode=decoders.get(kind, kind.decode),
                 decode_partly=kind.decode_partly,
-                transform=self._with_version(kind) if kind.versions else readers.get(kind),
+                transform=self._with_version(kind)
+                if kind.versions and kind.keeps_version
+                else readers.get(kind),
                 handler=handler,
                 params=kind.params,
                 clock=clock,
@@ -118,12 +128,16 @@ class Watches:
                     " flags of kube-apiserver; looking for it again and again",
                     extra={
                         "kind": kind.name,
+                        "until_then": kind.without,
                         "feature_gates": f"--feature-gates={kind.feature}=true",
-                        "runtime_config": f"--runtime-config={kind.api_version}=true",
+                        "runtime_config": _runtime_config(kind),
                     },
                 )
             else:
-                log.warning("the API server does not serve a kind", extra={"path": kind.path})
+                without = {"therefore": kind.without} if kind.without else {}
+                log.warning(
+                    "the API server does not serve a kind", extra={"path": kind.path, **without}
+                )
         return served
 
     async def _watch_when_served(self, kind: Kind[Any]) -> None:

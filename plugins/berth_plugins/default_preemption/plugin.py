@@ -140,6 +140,24 @@ class DefaultPreemption(
         )
         if not is_eligible:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+        started = self._handle.clock.monotonic()
+        result = self._select(pod, nodes, state, diagnosis, filters, nominated=nominated)
+        code = Code.SUCCESS if result.status is None else result.status.code
+        seconds = self._handle.clock.monotonic() - started
+        self._handle.outcomes.evaluated_preemption(code.label, seconds=seconds)
+        return result
+
+    def _select(
+        self,
+        pod: PodInfo,
+        nodes: NodeTable,
+        state: CycleState,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+        *,
+        nominated: str,
+    ) -> PostFilterResult:
+        """Choose the node where evictions for *pod* cost least."""
         dry_run = DryRun(
             pod,
             nodes,

@@ -34,7 +34,11 @@ class World:
         self.templates: Table[ResourceView] = Table()
         self.groups: Table[ResourceView] = Table()
         self.controller = ResourceClaimController(
-            self.pods, self.claims, self.templates, self.groups
+            self.pods,
+            self.claims,
+            self.templates,
+            self.groups,
+            group_api="scheduling.k8s.io/v1alpha2",
         )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)

@@ -52,10 +52,22 @@ def of(name: str, owner: Object | None, spec: Object) -> Object:
 class GangWorld(World):
     """Jobs whose pods belong together, with Workloads and groups that are there."""
 
-    def __init__(self, obj: Object, *pods: Object, there: tuple[Object, ...] = ()) -> None:
+    def __init__(
+        self,
+        obj: Object,
+        *pods: Object,
+        there: tuple[Object, ...] = (),
+        version: str = "v1alpha2",
+    ) -> None:
         self.workloads: Table[ResourceView] = Table()
         self.groups: Table[ResourceView] = Table()
-        super().__init__(obj, *pods, workloads=JobWorkloads(self.workloads, self.groups))
+        super().__init__(
+            obj,
+            *pods,
+            workloads=JobWorkloads(
+                self.workloads, self.groups, api_version=f"scheduling.k8s.io/{version}"
+            ),
+        )
         for each in there:
             is_workload = "podGroupTemplates" in each["spec"]
             table = self.workloads if is_workload else self.groups
@@ -208,3 +220,46 @@ def test_names_are_never_too_long(workload: str, template: str) -> None:
     assert suffix == _hash(workload + template)
     if len(workload) == len(template):
         assert len(first) - len(second) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "want"),
+    [
+        pytest.param({}, {"schedulingPolicy": POLICY}, id="a Job that says nothing of it"),
+        pytest.param(
+            {"schedulingPolicy": {"gang": {}}}, {"schedulingPolicy": POLICY}, id="all of its pods"
+        ),
+        pytest.param(
+            {
+                "schedulingPolicy": {"gang": {"minCount": 2}},
+                "disruptionMode": {"all": {}},
+                "schedulingConstraints": {"topology": [{"key": "zone"}]},
+            },
+            {
+                "schedulingPolicy": {"gang": {"minCount": 2}},
+                "disruptionMode": {"all": {}},
+                "schedulingConstraints": {"topology": [{"key": "zone"}]},
+            },
+            id="some of them, in one zone",
+        ),
+    ],
+)
+def test_what_a_job_of_1_37_says_of_its_group(scheduling: Object, want: Object) -> None:
+    obj = job(**GANG, scheduling=scheduling)
+    [create] = GangWorld(obj, version="v1beta1").creates()
+    [template] = create.body["spec"]["podGroupTemplates"]
+    assert create.path.startswith("/apis/scheduling.k8s.io/v1beta1/")
+    assert template == {"name": "j-pgt-0", **want}
+
+    there = workload()
+    there["spec"]["podGroupTemplates"] = [template]
+    [create] = GangWorld(obj, there=(there,), version="v1beta1").creates()
+    reference = {"workloadName": NAME, "templateName": "j-pgt-0"}
+    assert create.body["spec"] == {"workloadRef": reference, **want}
+
+
+def test_a_queue_that_says_that_it_is_a_group_is_one() -> None:
+    scheduling: Object = {"schedulingPolicy": {"gang": {}}}
+    [create] = GangWorld(job(parallelism=3, scheduling=scheduling), version="v1beta1").creates()
+    [template] = create.body["spec"]["podGroupTemplates"]
+    assert template["schedulingPolicy"] == {"gang": {"minCount": 3}}

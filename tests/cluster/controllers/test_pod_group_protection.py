@@ -17,8 +17,11 @@ from berth.cluster.controllers.views import (
     ResourceView,
     SchedulingGroupView,
 )
+from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD
 from tests.cluster.objects import BIRTH, pod_view
 
+GROUPS = gated_kinds((GENERIC_WORKLOAD,))[0]
 KEY = "default/g"
 
 
@@ -50,7 +53,7 @@ def group(*, deleted: bool) -> ResourceView:
 def test_a_group_with_pods_stays(pod: PodView, is_held: bool) -> None:
     groups: Table[ResourceView] = Table()
     pods: Table[PodView] = Table()
-    controller = PodGroupProtectionController(groups, pods)
+    controller = PodGroupProtectionController(GROUPS, groups, pods)
     enqueued: list[str] = []
     controller.subscribe(enqueued.append)
     pods.on_add(pod)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.kinds.builtin import RESOURCES, find, resources
 from berth.cluster.kinds.registry import Registry, by_group, by_path
 from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.schemas import builtin
@@ -53,10 +53,13 @@ async def test_what_is_added_while_the_server_runs_is_served_and_announced() -> 
     assert (await serving.request("GET", discovery))[0] == 404
 
 
-def test_all_that_a_server_serves_by_default_is_served() -> None:
-    assert len(RESOURCES) - len(MEASURED) == len(builtin.kinds()) == 68
-    for data in builtin.kinds():
-        resource = find(data.group, data.version, data.plural)
+@pytest.mark.parametrize(("release", "count"), [("1.36", 68), ("1.37", 72)])
+def test_all_that_a_server_serves_by_default_is_served(release: str, count: int) -> None:
+    registry = Registry(resources(release))
+    assert len(registry) - len(MEASURED) == len(builtin.kinds(release)) == count
+    for data in builtin.kinds(release):
+        resource = registry.find(data.group, data.version, data.plural)
+        assert resource is not None
         assert (resource.kind, resource.verbs) == (data.kind, data.verbs)
         shown = [
             (column.name, column.type, column.format, column.priority, column.description)

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.kinds.builtin import RESOURCES, find
-from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.gated import served
 from berth.cluster.resources import Object
 from berth.cluster.schemas.types import Schema, object_of
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraint_table import TABLE
 from berth.cluster.strategies.constraints import ITSELF, Constraints, at_least, required, said
 from berth.cluster.strategies.defaults import DEFAULTS
+from berth.runtime.release import RELEASES
 
 META = {"name": "x"}
 SPACED = {**META, "namespace": "d"}
@@ -26,15 +27,17 @@ def reachable(schema: Schema | None, known: dict[str, Schema]) -> dict[str, Sche
 
 
 def test_the_table_speaks_of_fields_that_there_are() -> None:
-    known: dict[str, Schema] = {}
-    gated = gated_kinds({"GenericWorkload", "DRADeviceTaintRules"})
-    for resource in (*RESOURCES, *gated):
-        reachable(resource.schema, known)
-    types = {name.removeprefix("io.k8s.api."): schema for name, schema in known.items()}
+    fields: dict[str, set[str]] = {}
+    for release in RELEASES:
+        known: dict[str, Schema] = {}
+        for resource in served({"GenericWorkload", "DRADeviceTaintRules"}, release):
+            reachable(resource.schema, known)
+        for name, schema in known.items():
+            fields.setdefault(name.removeprefix("io.k8s.api."), set()).update(schema.fields)
     for table in (TABLE, DEFAULTS):
-        assert table.keys() <= types.keys()
-    for name, fields in (*TABLE.items(), *DEFAULTS.items()):
-        assert set(fields) - {ITSELF} <= types[name].fields.keys(), name
+        assert table.keys() <= fields.keys()
+        for name, of_type in table.items():
+            assert set(of_type) - {ITSELF} <= fields[name], name
 
 
 def test_a_constraint_holds_wherever_its_type_is() -> None:
@@ -239,15 +242,15 @@ def pod_template(spec: Object, *, sysctls: Any = (), mounts: Any = ()) -> Object
                 ],
             ),
             [
+                f'{SYSCTLS}[0].name: Invalid value: "kernel.shm_rmid_forced": '
+                "may not be specified when 'hostIPC' is true",
+                f'{SYSCTLS}[1].name: Invalid value: "net/ipv4/conf/eth0.100/forwarding": '
+                "may not be specified when 'hostNetwork' is true",
                 f'{SYSCTLS}[2].name: Invalid value: "foo-": {BAD_SYSCTL}',
                 f'{SYSCTLS}[3].name: Invalid value: "bar..": {BAD_SYSCTL}',
                 f"{SYSCTLS}[4].name: Required value",
                 f'{SYSCTLS}[6].name: Duplicate value: "a.b"',
                 f'{SYSCTLS}[7].name: Invalid value: "{"a" * 254}": {BAD_SYSCTL}',
-                f'{SYSCTLS}[0].name: Invalid value: "kernel.shm_rmid_forced": '
-                "may not be specified when 'hostIPC' is true",
-                f'{SYSCTLS}[1].name: Invalid value: "net/ipv4/conf/eth0.100/forwarding": '
-                "may not be specified when 'hostNetwork' is true",
             ],
         ),
         (

@@ -9,10 +9,10 @@ import pytest
 from berth.cluster.access.users import ADMIN, User
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.errors import StatusError
-from berth.cluster.features import DEFAULT_FEATURES
+from berth.cluster.features import default_features
 from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES, find
-from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.gated import served
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
@@ -21,6 +21,7 @@ from berth.cluster.storage.stored import Stored
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Change
 from berth.runtime.clock import FakeClock
+from berth.runtime.release import RELEASE
 from tests.cluster.at_once import at_once
 from tests.cluster.serving import NOW
 
@@ -31,13 +32,22 @@ PODS = find("", "v1", "pods")
 class Booted:
     """Writes and their refusals; by default to the namespace of the object."""
 
-    def __init__(self, *more: str, off: Collection[str] = (), store: Store | None = None) -> None:
-        """*more* feature gates are on than by default, or *off*. *store* is that of another."""
-        self.features = features = {*DEFAULT_FEATURES, *more} - {*off}
+    def __init__(
+        self,
+        *more: str,
+        off: Collection[str] = (),
+        store: Store | None = None,
+        release: str = RELEASE,
+    ) -> None:
+        """*more* feature gates are on than by default in *release*, or *off*.
+
+        *store* is that of another.
+        """
+        self.features = features = {*default_features(release), *more} - {*off}
         self.clock = FakeClock(NOW)
         self.store = store or Store()
         server = ApiServer(
-            Registry((*RESOURCES, *gated_kinds(features))),
+            Registry(served(features, release), release=release),
             self.store,
             clock=self.clock,
             rng=random.Random(7),

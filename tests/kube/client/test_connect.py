@@ -168,6 +168,14 @@ async def test_a_kubeconfig_that_is_no_use_is_named(
     assert problem in str(caught.value)
 
 
+async def test_a_kubeconfig_that_cannot_be_looked_at_is_named() -> None:
+    """As one in a folder of somebody else; that name is too long for any folder."""
+    name = "k" * 300
+
+    with pytest.raises(ConnectError, match=f"^kubeconfig {name}: "):
+        await connect(kubeconfig=name)
+
+
 async def test_without_a_kubeconfig_and_outside_a_pod_both_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -97,3 +97,4 @@ async def test_budgets_count_for_all_pods_of_a_unit() -> None:
     }
     assert found["scheduler_preemption_pdb_violations_total", "pod"] == 1
     assert found["scheduler_preemption_workload_disruptions_sum", "pod"] == 1
+    assert found["scheduler_preemption_evaluation_duration_seconds_count", "pod"] == 1

@@ -33,6 +33,8 @@ class Told:
     def volume_stage_failed(self, stage: VolumeStage) -> None:
         self.stages.append(stage)
 
+    def evaluated_preemption(self, result: str, *, seconds: float) -> None: ...
+
     def waited_for_devices(
         self, profile: str, driver: str, status: DeviceWait, *, seconds: float
     ) -> None:

@@ -173,3 +173,35 @@ async def test_a_group_that_is_deleted_while_they_answer_fails_with_an_error() -
     made.put(group(min_count=2))
     await made.until_idle()
     assert made.placements() == {"p": "a", "q": "a"}
+
+
+async def test_an_entity_that_is_deleted_while_they_answer_fails_as_if_it_had_been_before() -> None:
+    doomed = [group(min_count=2)]
+
+    def answer(asked: Any) -> Any:
+        if doomed:
+            made.delete(doomed.pop())
+        return everybody(asked)
+
+    gates = {"GenericWorkload": True}
+    made, _ = harness({"/filter": answer}, entry(filterVerb="filter"), featureGates=gates)
+    made.put(node("a"), group(min_count=2), *members("p", "q"))
+    await made.until_idle()
+    gone = 'podgroup.scheduling.k8s.io "g" not found'
+    assert [message(made, name) for name in "pq"] == [gone, gone]
+    assert made.queue.sub_queues.pending_counts()["incomplete"] == 2
+    made.put(group(min_count=2))
+    await made.until_idle()
+    assert made.placements() == {"p": "a", "q": "a"}
+
+
+async def test_an_entity_preempts_where_extenders_allow() -> None:
+    gates = {"GenericWorkload": True}
+    all_but_a = {"/filter": lambda body: {"NodeNames": [n for n in body["NodeNames"] if n != "a"]}}
+    made, _ = harness(all_but_a, entry(filterVerb="filter"), featureGates=gates)
+    for name in "abc":
+        made.put(node(name, cpu=1), pod(f"low-{name}", cpu=1, node=name, priority=0))
+    made.put(group(min_count=2, priority=100), *members("p", "q", cpu=1, priority=100))
+    await made.until_idle()
+    assert {made.placements()[name] for name in "pq"} == {"b", "c"}
+    assert "low-a" in made.placements()

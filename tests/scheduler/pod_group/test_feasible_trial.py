@@ -289,3 +289,28 @@ async def test_the_search_for_a_placement(
                 found[key] = found.get(key, 0) + sample.value
     names = ("generated", "feasible", "infeasible")
     assert tuple(found.get(name, 0) for name in names) == counted
+
+
+class Counts(FilterPlugin, PlacementScorePlugin):
+    """Counts the pods of a trial, and scores a placement by what it counted there."""
+
+    NAME = "Counts"
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        assert state.placement is not None
+        before = state.placement.get(self.NAME) or ()
+        state.placement.write(self.NAME, (*before, pod.name))
+        return PASS
+
+    def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int | Status:
+        assert candidate.state is not None
+        seen = candidate.state.read(self.NAME)
+        return 100 if seen == ("a", "b") else Status.error(f"saw {seen}")
+
+
+async def test_a_score_reads_what_was_written_in_its_own_placement() -> None:
+    off = ("TopologyPlacementGenerator", "PodGroupPodsCount", "NodeResourcesFit")
+    harness = harness_with(Counts, generating(both), gates=(TOPOLOGY,), but_not=off)
+    harness.put(node("n1"), node("n2"), group(min_count=2), *members("a", "b"))
+    await harness.until_idle()
+    assert len(harness.placements()) == 2

@@ -15,7 +15,15 @@ from berth.scheduler.framework.interface import (
 )
 from berth.scheduler.framework.status import Status
 from berth_plugins.registry import IN_TREE
-from tests.builders import disruption_budget, node, pod, pod_anti_affinity, pod_term, selector
+from tests.builders import (
+    disruption_budget,
+    node,
+    pod,
+    pod_anti_affinity,
+    pod_term,
+    selector,
+    spread,
+)
 from tests.harness import Harness, RecordedEvent
 from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
 
@@ -378,3 +386,16 @@ async def test_nobody_is_evicted_for_what_is_deleted_during_the_search(what: str
     await attempt
     harness.core.check_invariants()
     assert harness.preemptions.is_idle
+
+
+async def test_a_group_that_spreads_does_not_block_itself_by_its_nominations() -> None:
+    harness = harness_of()
+    labels = {"app": "x"}
+    for name in "nm":
+        harness.put(node(name, cpu="2", labels={"zone": name}))
+        harness.put(*lesser(f"low-{name}0", f"low-{name}1", on=name))
+    harness.put(group(min_count=4, priority=100))
+    apart = [spread("zone", selector=selector(labels))]
+    harness.put(*members("a", "b", "c", "d", cpu="1", priority=100, labels=labels, spread=apart))
+    await harness.until_idle()
+    assert len(harness.placements()) == 4

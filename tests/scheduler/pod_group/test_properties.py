@@ -8,6 +8,7 @@ import pytest
 from berth.kube.client.errors import ConflictError
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.runtime.release import RELEASES
 from tests.builders import host_port, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.harness import Harness
 from tests.scheduler.pod_group.building import group, group_harness, member
@@ -57,9 +58,9 @@ def state_of(harness: Harness) -> tuple[object, ...]:
     )
 
 
-async def check_all_or_nothing(seed: int, *, faults: bool) -> None:
+async def check_all_or_nothing(seed: int, release: str, *, faults: bool) -> None:
     rng = random.Random(seed)
-    harness = group_harness()
+    harness = group_harness(release=release)
     nodes = nodes_of(rng)
     harness.put(*nodes, *running_on(nodes, rng))
     before, ran = state_of(harness), set(harness.placements())
@@ -67,7 +68,7 @@ async def check_all_or_nothing(seed: int, *, faults: bool) -> None:
     min_count = rng.randint(1, size)
     fields, priority = fields_of(rng), rng.choice([0, 10])
     names = {f"m{number}" for number in range(size)}
-    harness.put(group(min_count=min_count))
+    harness.put(group(min_count=min_count, priority=priority))
     harness.put(*(member(name, priority=priority, **fields) for name in sorted(names)))
     for _ in range(3 if faults else 0):
         for _ in range(rng.randint(1, 8)):
@@ -90,27 +91,30 @@ async def check_all_or_nothing(seed: int, *, faults: bool) -> None:
         assert state_of(harness) == before, f"seed {seed}: a trial has left something"
 
 
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("faults", [False, True], ids=["quiet", "faults between binds"])
-async def test_a_gang_starts_as_a_whole_or_not_at_all(*, faults: bool) -> None:
+async def test_a_gang_starts_as_a_whole_or_not_at_all(release: str, *, faults: bool) -> None:
     for seed in range(20):
-        await check_all_or_nothing(seed, faults=faults)
+        await check_all_or_nothing(seed, release, faults=faults)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_a_gang_starts_as_a_whole_in_a_thousand_clusters() -> None:
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_gang_starts_as_a_whole_in_a_thousand_clusters(release: str) -> None:
     for seed in range(1_000):
-        await check_all_or_nothing(seed, faults=True)
+        await check_all_or_nothing(seed, release, faults=True)
 
 
-async def test_pods_of_a_group_get_the_nodes_that_they_would_get_one_by_one() -> None:
+@pytest.mark.parametrize("release", RELEASES)
+async def test_pods_of_a_group_get_the_nodes_that_they_would_get_one_by_one(release: str) -> None:
     compared = 0
     for seed in range(60):
         rng = random.Random(seed)
         nodes = nodes_of(rng)
         others, fields = running_on(nodes, rng), fields_of(rng)
         names = [f"m{number}" for number in range(rng.randint(1, 6))]
-        alone, together = group_harness(), group_harness()
+        alone, together = group_harness(release=release), group_harness(release=release)
         for harness in (alone, together):
             harness.put(*nodes, *others, group())
         for name in names:

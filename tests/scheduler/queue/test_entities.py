@@ -16,13 +16,13 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.pod_info import QueuedPodGroupInfo
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.queue.backoff import Backoff
 from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import node, pod
 from tests.scheduler.pod_group.building import group, member, members
 from tests.scheduler.queue.entity_world import EntityWorld
-from tests.scheduler.queue.world import Gate, OtherGate, listens
+from tests.scheduler.queue.world import PROFILE, Gate, OtherGate, listens
 
 FIT = listens("Fit", NODE_ADD)
 
@@ -351,3 +351,60 @@ def test_whatever_happens_each_pod_is_in_one_place(steps: list[tuple[str, str, s
         expected = {key.removeprefix("default/") for key in world.pods.keys() - in_flight}
         assert expected <= waiting
     assert len(popped) == len(world.queue._groups.in_flight)
+
+
+def test_groups_go_on_with_other_profiles_or_without() -> None:
+    world = EntityWorld(FIT)
+    world.put_group(group("g"), group("h"))
+    world.add(*members("a", "b", of="g"), member("c", "h", nominated="n"))
+    world.end(world.pop_group(), "Fit")
+    gate = Gate()
+    gate.closed_for = {"c"}
+    world.queue.reconfigure(
+        pre_enqueue={PROFILE: [gate]}, hints={PROFILE: [FIT]}, backoff=Backoff(), observers={}
+    )
+    assert world.places() == {"a": "backoff", "b": "backoff", "c": "gated"}
+    world.queue.check_invariants()
+
+    world.queue.reconfigure(pre_enqueue={}, hints={}, backoff=Backoff(), observers={})
+    assert not world.counts()
+    assert not len(world.queue.nominator)
+    world.queue.check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("place", "goes_to"),
+    [
+        (SubQueue.ACTIVE, "active"),
+        (SubQueue.BACKOFF, "backoff"),
+        (SubQueue.UNSCHEDULABLE, "unschedulable"),
+    ],
+)
+def test_a_group_is_restored_where_it_waited(place: SubQueue, goes_to: str) -> None:
+    world = EntityWorld(FIT)
+    world.put_group(group())
+    for the_pod in members("a", "b"):
+        world.pods[the_pod.key] = the_pod
+        plugins = set() if place is SubQueue.BACKOFF else {"Fit"}
+        queued = QueuedPodInfo(
+            PodInfo(the_pod),
+            900.0,
+            attempts=3,
+            unschedulable_count=2,
+            unschedulable_plugins=plugins,
+        )
+        world.queue.restore(queued, place)
+    assert set(world.places().values()) == {goes_to}
+    [entity] = world.queue.sub_queues.entities(place)
+    assert (entity.timestamp, entity.attempts, entity.unschedulable_count) == (900.0, 3, 2)
+    assert len(entity.pods) == 2
+    world.queue.check_invariants()
+
+
+def test_pods_whose_group_is_unknown_are_restored_as_incomplete() -> None:
+    world = EntityWorld(FIT)
+    the_pod = member("a")
+    world.pods[the_pod.key] = the_pod
+    world.queue.restore(QueuedPodInfo(PodInfo(the_pod), 900.0), SubQueue.GATED)
+    assert world.places() == {"a": "incomplete"}
+    assert world.queue.sub_queues.waiting_since()["incomplete"] == 900.0

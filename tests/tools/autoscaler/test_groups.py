@@ -28,7 +28,7 @@ steps:
 - name: a gang of six, of which no rack holds any yet
   do:
   - create:
-    - apiVersion: scheduling.k8s.io/v1alpha2
+    - apiVersion: scheduling.k8s.io/v1beta1
       kind: PodGroup
       metadata: {name: train}
       spec:

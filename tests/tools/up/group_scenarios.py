@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 GANGS: Final = ("GenericWorkload", "GangScheduling")
 TOPOLOGY: Final = (*GANGS, "TopologyAwareWorkloadScheduling")
-ALPHA: Final = "scheduling.k8s.io/v1alpha2"
+API_VERSION: Final = "scheduling.k8s.io/v1beta1"
 LONG: Final = "5m"
 
 
@@ -24,7 +24,7 @@ def group(name: str = "g", *, min_count: int | None = None, topology: str = "") 
     }
     if topology:
         spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
-    return {"apiVersion": ALPHA, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": API_VERSION, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
 
 
 def pod(name: str, *, cpu: str = "1", of: str = "g", **spec: Any) -> Object:

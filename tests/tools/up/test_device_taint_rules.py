@@ -7,7 +7,7 @@ from tests.tools.up.world import PODS, Object, pod, running_world, why_pending
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 DEVICES = "/apis/resource.k8s.io/v1"
-RULES = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
 CONFIG: Object = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",

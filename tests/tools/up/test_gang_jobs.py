@@ -24,7 +24,7 @@ GATES: Final = dict.fromkeys(("GenericWorkload", "GangScheduling", "WorkloadWith
 JOBS: Final = "/apis/batch/v1/namespaces/default/jobs"
 PODS: Final = "/api/v1/namespaces/default/pods"
 EVENTS: Final = "/api/v1/namespaces/default/events"
-SCHEDULING: Final = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default"
+SCHEDULING: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default"
 WORKLOADS, GROUPS = f"{SCHEDULING}/workloads", f"{SCHEDULING}/podgroups"
 
 

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 DEVICES: Final = "/apis/resource.k8s.io/v1"
 CLAIMS: Final = f"{DEVICES}/namespaces/default/resourceclaims"
-GROUPS: Final = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 GATES: Final = ("GenericWorkload", "GangScheduling", "DRAWorkloadResourceClaims")
 CONFIG: Final[Object] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

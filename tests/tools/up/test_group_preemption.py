@@ -81,7 +81,7 @@ def in_words(kind: str, path: str, equals: str, **more: Any) -> Object:
 def victims(mode: str, gone: int) -> Object:
     """A group of two pods of low priority runs, and room for one is needed."""
     running = group("v", min_count=2)
-    running["spec"] |= {"priorityClassName": "low", "priority": 10, "disruptionMode": mode}
+    running["spec"] |= {"priorityClassName": "low", "priority": 10, "disruptionMode": {mode: {}}}
     return scenario(
         nodes("n", 2, "1"),
         gates=AS_ONE,
@@ -180,8 +180,8 @@ CASES: Final = {
             ),
         ],
     ),
-    "12, a group is evicted as a whole": victims("PodGroup", 2),
-    "12, a group is evicted pod by pod": victims("Pod", 1),
+    "12, a group is evicted as a whole": victims("all", 2),
+    "12, a group is evicted pod by pod": victims("single", 1),
     "13, a pod that never preempts keeps its group from it": scenario(
         nodes("n", 1, "2"),
         gates=AS_ONE,

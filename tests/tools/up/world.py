@@ -116,7 +116,9 @@ async def running_world(
         else from_object(config, source="test", args_models=plugins.args_models)
     ).model_copy(update={"extenders": extenders})
     features = features_of(configuration)
-    cluster = EmbeddedCluster(clock=clock, rng=rng, features=features.gates)
+    cluster = EmbeddedCluster(
+        clock=clock, rng=rng, features=features.gates, release=features.version.emulation
+    )
     await cluster.start(0)
     clients = [await cluster.connect(user.name, user=user) for user in (SCHEDULER, KUBELETS, ADMIN)]
     settings = Settings(

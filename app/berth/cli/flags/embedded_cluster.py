@@ -11,6 +11,7 @@ from berth.cli.flags.kube_controller_manager import add_controller_flags, contro
 from berth.cli.flags.versions import add_feature_gates, warn_of_gates
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.runtime.addresses import KUBECONFIG, LOOPBACK
+from berth.runtime.release import RELEASE, RELEASES, EffectiveVersion
 from berth.runtime.terminal import UsageError, port, positive
 from berth.scheduler.config.feature_gates import Features, enabled_features
 
@@ -89,6 +90,11 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
+    parser.add_argument(
+        "--kubernetes-version", choices=RELEASES, default="", metavar="VERSION",
+        help=f"release of Kubernetes that the API server serves: {' or '.join(RELEASES)}; default:"
+        f" that of the scheduler where there is one, else {RELEASE}",
+    )  # fmt: skip
     add_controller_flags(parser)
 
 
@@ -116,8 +122,8 @@ def embedded_cluster(
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress. *features* are those of the scheduler beside it, and *options* those of its
-    controllers, by default those of the flags.
+    progress. *features* are what is on in it where the flags do not say all, and *options* those of
+    its controllers, by default those of the flags.
     Raises ConfigError, TokenFileError and DatabaseError.
     """
     from berth.cluster.access.tokens import Tokens, read_token_file
@@ -126,8 +132,9 @@ def embedded_cluster(
     from berth.runtime.clock import RealClock
 
     if features is None:
-        warn_of_gates(given.feature_gates)
-        features = enabled_features(given.feature_gates)
+        version = EffectiveVersion.of(given.kubernetes_version)
+        warn_of_gates(given.feature_gates, version)
+        features = enabled_features(given.feature_gates, version)
     tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
@@ -142,6 +149,7 @@ def embedded_cluster(
         limits=limits,
         controller_options=options or controller_options(given),
         features=features.gates,
+        release=features.version.emulation,
         disabled_admission_plugins=given.disable_admission_plugins,
         database=None if given.data_dir is None else Database(given.data_dir),
     )

@@ -64,6 +64,7 @@ SCHEDULER_RULES: Final = (
     on("devicetaintrules", READ, groups=DEVICES),
     on("resourceclaims/binding", "update patch", groups=DEVICES),
     on("podgroups", READ, groups="scheduling.k8s.io scheduling.x-k8s.io scheduling.volcano.sh"),
+    on("compositepodgroups", READ, groups="scheduling.k8s.io"),
     on("podgroups/status", "patch update", groups="scheduling.k8s.io"),
 )
 """Spec §11.4, with the rules of all feature gates."""
@@ -106,7 +107,11 @@ VIEWED: Final = (
     on("cronjobs cronjobs/status jobs jobs/status", READ, groups="batch"),
     on("poddisruptionbudgets poddisruptionbudgets/status", READ, groups="policy"),
     on("ingresses ingresses/status networkpolicies", READ, groups="networking.k8s.io"),
-    on("podgroups podgroups/status workloads", READ, groups="scheduling.k8s.io"),
+    on(
+        "compositepodgroups compositepodgroups/status podgroups podgroups/status workloads",
+        READ,
+        groups="scheduling.k8s.io",
+    ),
 )  # fmt: skip
 EDITED: Final = (
     on("pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", READ),
@@ -122,7 +127,7 @@ EDITED: Final = (
     on("cronjobs jobs", WRITE, groups="batch"),
     on("poddisruptionbudgets", WRITE, groups="policy"),
     on("ingresses networkpolicies", WRITE, groups="networking.k8s.io"),
-    on("podgroups workloads", WRITE, groups="scheduling.k8s.io"),
+    on("compositepodgroups podgroups workloads", WRITE, groups="scheduling.k8s.io"),
     on("leases", f"{WRITE} {READ}", groups="coordination.k8s.io"),
 )  # fmt: skip
 ADMINISTERED: Final = (

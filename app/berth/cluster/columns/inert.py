@@ -163,6 +163,29 @@ def quota(obj: Object, prefix: str) -> str:
     )
 
 
+def true_condition(obj: Object, *types: str) -> str:
+    """Return the first of *types* that is a true condition; "" if none is."""
+    found = {
+        each.get("type") for each in listed(obj, "status.conditions") if each["status"] == "True"
+    }
+    return next((type_ for type_ in types if type_ in found), "")
+
+
+def user_annotations(obj: Object) -> str:
+    annotations = dig(obj, "spec.unverifiedUserAnnotations") or {}
+    return ",".join(f"{key}={annotations[key]}" for key in sorted(annotations))
+
+
+def migrated_resource(obj: Object) -> str:
+    """Return ``deployments.apps``: what a migration writes anew."""
+    resource = dig(obj, "spec.resource") or {}
+    return ".".join(filter(None, (resource.get("resource"), resource.get("group"))))
+
+
+def served_versions(obj: Object) -> str:
+    return ",".join(each["name"] for each in listed(obj, "spec.versions") if each.get("served"))
+
+
 def of_template(obj: Object, key: str) -> str:
     return ",".join(each.get(key, "") for each in listed(obj, "template.spec.containers"))
 
@@ -182,7 +205,14 @@ CELLS: dict[str, Cells] = {
     },
     "validatingadmissionpolicybindings": POLICY_BINDING,
     "validatingwebhookconfigurations": WEBHOOKS,
-    "customresourcedefinitions": NOTHING_MORE,
+    "customresourcedefinitions": {
+        "Scope": text("spec.scope"),
+        "Versions": served_versions,
+        "Group": text("spec.group"),
+        "Kind": text("spec.names.kind"),
+        "ShortNames": lambda obj: ",".join(listed(obj, "spec.names.shortNames")),
+        "Established": lambda obj: true_condition(obj, "Established") != "",
+    },
     "apiservices": {"Service": service_of, "Available": available},
     "controllerrevisions": {"Controller": controller_of, "Revision": count("revision")},
     "certificatesigningrequests": {
@@ -190,6 +220,25 @@ CELLS: dict[str, Cells] = {
         "Requestor": text("spec.username"),
         "RequestedDuration": requested_duration,
         "Condition": request_condition,
+    },
+    "clustertrustbundles": {"SignerName": text("spec.signerName", empty=NONE)},
+    "podcertificaterequests": {
+        "PodName": text("spec.podName"),
+        "ServiceAccountName": text("spec.serviceAccountName"),
+        "NodeName": text("spec.nodeName"),
+        "SignerName": text("spec.signerName"),
+        "State": lambda obj: true_condition(obj, "Issued", "Denied", "Failed") or "Pending",
+        "UnverifiedUserAnnotations": user_annotations,
+    },
+    "devicetaintrules": {
+        "Key": text("spec.taint.key"),
+        "Value": text("spec.taint.value"),
+        "Effect": text("spec.taint.effect"),
+        "TimeAdded": text("spec.taint.timeAdded"),
+    },
+    "storageversionmigrations": {
+        "Resource": migrated_resource,
+        "Status": lambda obj: true_condition(obj, "Running", "Succeeded", "Failed"),
     },
     "endpointslices": {
         "AddressType": text("addressType"),

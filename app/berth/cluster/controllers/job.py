@@ -47,7 +47,7 @@ from berth.cluster.controllers.views import OwnerReference, PodView, ResourceVie
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.indexes import Indexes
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
+from berth.cluster.kinds.gates import SCHEDULING, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 from berth.runtime.clock import Clock
@@ -330,14 +330,19 @@ def new_controller(context: ControllerContext) -> JobController:
         clock=context.clock,
         rng=context.rng,
         recorder=context.recorder("job-controller"),
-        workloads=_workloads(context) if WORKLOAD_WITH_JOB in context.features else None,
+        workloads=_workloads(context),
     )
 
 
-def _workloads(context: ControllerContext) -> JobWorkloads:
+def _workloads(context: ControllerContext) -> JobWorkloads | None:
+    workloads = context.registry.stored(SCHEDULING, WORKLOADS)
+    groups = context.registry.stored(SCHEDULING, POD_GROUPS)
+    if workloads is None or groups is None or WORKLOAD_WITH_JOB not in context.features:
+        return None
     return JobWorkloads(
-        context.table(f"{WORKLOADS}.{SCHEDULING}", ResourceView),
-        context.table(f"{POD_GROUPS}.{SCHEDULING}", ResourceView),
+        context.table(workloads.storage_key, ResourceView),
+        context.table(groups.storage_key, ResourceView),
+        api_version=groups.group_version,
     )
 
 

@@ -15,15 +15,24 @@ from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, ResourceView
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import SCHEDULING, VERSION
+from berth.cluster.kinds.gates import SCHEDULING
 from berth.cluster.resources import Object
 from berth.cluster.strategies.job import is_gang
 from berth.cluster.writes.identities import SUFFIX_ALPHABET
 
 JOBS: Final = find("batch", "v1", "jobs")
-GROUP_VERSION: Final = f"{SCHEDULING}/{VERSION}"
+ALPHA: Final = f"{SCHEDULING}/v1alpha2"
+"""The version of Kubernetes 1.36, where a group names its template in another field."""
 WORKLOADS: Final = "workloads"
 POD_GROUPS: Final = "podgroups"
+
+SCHEDULING_FIELDS: Final[Sequence[str]] = (
+    "schedulingPolicy",
+    "schedulingConstraints",
+    "disruptionMode",
+    "resourceClaims",
+)
+"""Those that a Job, the template of a group and the group have in common, since 1.37."""
 
 LONGEST_NAME: Final = 253
 FNV_OFFSET, FNV_PRIME = 0x811C9DC5, 0x01000193
@@ -44,7 +53,11 @@ ALONE: Final = Gang()
 class JobWorkloads:
     """Finds the Workload and the PodGroup of each Job, or what creates them. Writes nothing."""
 
-    def __init__(self, workloads: Table[ResourceView], groups: Table[ResourceView]) -> None:
+    def __init__(
+        self, workloads: Table[ResourceView], groups: Table[ResourceView], *, api_version: str
+    ) -> None:
+        """Of the objects *api_version* is served."""
+        self._api_version = api_version
         self._workloads = workloads
         self._groups = groups
         self._of_job = workloads.index(_job_of)
@@ -66,12 +79,13 @@ class JobWorkloads:
 
     def of(self, job: JobView, pods: Sequence[PodView]) -> Gang:
         """Return how the *pods* of *job*, those that it has and those to come, are scheduled."""
-        if not is_gang(job.spec):
+        scheduling = _scheduling_of(job)
+        if scheduling is None:
             return ALONE
         meta = job.metadata
         workloads = list(_relevant(job, self._of_job.get(meta.key).values()))
         if not workloads:
-            return Gang(create=_new_workload(job)) if _is_new(job, pods) else ALONE
+            return Gang(create=self._new_workload(job, scheduling)) if _is_new(job, pods) else ALONE
         workload = workloads[0]
         templates = workload.spec.get("podGroupTemplates") or []
         if len(workloads) > 1 or not _is_controlled(workload, job) or len(templates) != 1:
@@ -79,10 +93,74 @@ class JobWorkloads:
         key = f"{meta.namespace}/{workload.metadata.name}"
         groups = list(_relevant(job, self._of_workload.get(key).values()))
         if not groups:
-            return Gang(create=_new_pod_group(job, workload, templates[0]))
+            return Gang(create=self._new_pod_group(job, workload, templates[0]))
         if len(groups) > 1 or not _is_controlled(groups[0], job):
             return ALONE
         return Gang(groups[0].metadata.name)
+
+    def _new_workload(self, job: JobView, scheduling: Object) -> Create:
+        name = job.metadata.name
+        spec = {
+            "controllerRef": {"apiGroup": JOBS.group, "kind": JOBS.kind, "name": name},
+            "podGroupTemplates": [{"name": f"{name}-pgt-0", **scheduling}],
+        }
+        owners = [owner_reference(job, JOBS)]
+        return self._create(job, WORKLOADS, "Workload", workload_name(job), owners, spec)
+
+    def _new_pod_group(self, job: JobView, workload: ResourceView, template: Object) -> Create:
+        meta = workload.metadata
+        of_workload = {
+            "apiVersion": self._api_version,
+            "kind": "Workload",
+            "name": meta.name,
+            "uid": meta.uid,
+        }
+        spec = {
+            **self._reference(meta.name, template["name"]),
+            **{name: template[name] for name in SCHEDULING_FIELDS if name in template},
+        }
+        name = pod_group_name(meta.name, template["name"])
+        owners = [owner_reference(job, JOBS), of_workload]
+        return self._create(job, POD_GROUPS, "PodGroup", name, owners, spec)
+
+    def _reference(self, workload: str, template: str) -> Object:
+        """Return the field of a group that says which template it was made from."""
+        if self._api_version == ALPHA:
+            names = {"workloadName": workload, "podGroupTemplateName": template}
+            return {"podGroupTemplateRef": {"workload": names}}
+        return {"workloadRef": {"workloadName": workload, "templateName": template}}
+
+    def _create(
+        self,
+        job: JobView,
+        plural: str,
+        kind: str,
+        name: str,
+        owners: Sequence[Object],
+        spec: Object,
+    ) -> Create:
+        namespace = job.metadata.namespace
+        metadata = {"name": name, "namespace": namespace, "ownerReferences": owners}
+        body = {"apiVersion": self._api_version, "kind": kind, "metadata": metadata, "spec": spec}
+        return Create(f"/apis/{self._api_version}/namespaces/{namespace}/{plural}", body)
+
+
+def _scheduling_of(job: JobView) -> Object | None:
+    """Return how the pods of *job* are scheduled as a group; None: they are none.
+
+    A Job may say so itself since 1.37. That a gang without a count is all of its pods, and that the
+    rule for Jobs that say nothing is that of 1.36, are guesses (1.37 spec N14).
+    """
+    said: Object = job.spec.get("scheduling") or {}
+    template: Object = (job.spec.get("template") or {}).get("spec") or {}
+    policy: Object | None = said.get("schedulingPolicy")
+    if policy is None or template.get("schedulingGroup") is not None:
+        gang = {"schedulingPolicy": {"gang": {"minCount": job.parallelism}}}
+        return gang if is_gang(job.spec) else None
+    if policy.get("gang") is not None:
+        policy = {"gang": {"minCount": policy["gang"].get("minCount") or job.parallelism}}
+    rest = {name: said[name] for name in SCHEDULING_FIELDS[1:] if name in said}
+    return {"schedulingPolicy": policy, **rest}
 
 
 def workload_name(job: JobView) -> str:
@@ -160,44 +238,6 @@ def _job_of(workload: ResourceView) -> str:
 
 def _workload_of(group: ResourceView) -> str:
     """Return the key of the Workload that *group* was made from; empty: from none."""
-    reference: Object = (group.spec.get("podGroupTemplateRef") or {}).get("workload") or {}
-    name = reference.get("workloadName")
+    in_alpha: Object = (group.spec.get("podGroupTemplateRef") or {}).get("workload") or {}
+    name = (group.spec.get("workloadRef") or in_alpha).get("workloadName")
     return f"{group.metadata.namespace}/{name}" if name else ""
-
-
-def _new_workload(job: JobView) -> Create:
-    name = job.metadata.name
-    gang = {"gang": {"minCount": job.parallelism}}
-    spec = {
-        "controllerRef": {"apiGroup": JOBS.group, "kind": JOBS.kind, "name": name},
-        "podGroupTemplates": [{"name": f"{name}-pgt-0", "schedulingPolicy": gang}],
-    }
-    owners = [owner_reference(job, JOBS)]
-    return _create(job, WORKLOADS, "Workload", workload_name(job), owners, spec)
-
-
-def _new_pod_group(job: JobView, workload: ResourceView, template: Object) -> Create:
-    meta = workload.metadata
-    of_workload = {
-        "apiVersion": GROUP_VERSION,
-        "kind": "Workload",
-        "name": meta.name,
-        "uid": meta.uid,
-    }
-    reference = {"workloadName": meta.name, "podGroupTemplateName": template["name"]}
-    spec = {
-        "podGroupTemplateRef": {"workload": reference},
-        "schedulingPolicy": template["schedulingPolicy"],
-    }
-    name = pod_group_name(meta.name, template["name"])
-    owners = [owner_reference(job, JOBS), of_workload]
-    return _create(job, POD_GROUPS, "PodGroup", name, owners, spec)
-
-
-def _create(
-    job: JobView, plural: str, kind: str, name: str, owners: Sequence[Object], spec: Object
-) -> Create:
-    namespace = job.metadata.namespace
-    metadata = {"name": name, "namespace": namespace, "ownerReferences": owners}
-    body = {"apiVersion": GROUP_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
-    return Create(f"/apis/{GROUP_VERSION}/namespaces/{namespace}/{plural}", body)

@@ -12,7 +12,8 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, ResourceView, metadata_of
-from berth.cluster.kinds.gated import SCHEDULING, VERSION
+from berth.cluster.kinds.gates import SCHEDULING
+from berth.cluster.resources import ResourceType
 
 FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 PLURAL: Final = "podgroups"
@@ -23,7 +24,10 @@ class PodGroupProtectionController:
 
     name = "podgroup-protection"
 
-    def __init__(self, groups: Table[ResourceView], pods: Table[PodView]) -> None:
+    def __init__(
+        self, resource: ResourceType, groups: Table[ResourceView], pods: Table[PodView]
+    ) -> None:
+        self._resource = resource
         self._groups = groups
         self._pods = pods
 
@@ -52,7 +56,7 @@ class PodGroupProtectionController:
             if named is not None and named.pod_group_name == meta.name and not pod.is_finished:
                 return NOTHING
         left = [finalizer for finalizer in meta.finalizers or () if finalizer != FINALIZER]
-        path = f"/apis/{SCHEDULING}/{VERSION}/namespaces/{meta.namespace}/{PLURAL}/{meta.name}"
+        path = self._resource.path_of(meta.namespace, meta.name)
         metadata = {"resourceVersion": meta.resource_version, "uid": meta.uid, "finalizers": left}
         return Plan([Patch(path, {"metadata": metadata})])
 
@@ -62,8 +66,11 @@ class PodGroupProtectionController:
 
 def new_controller(context: ControllerContext) -> PodGroupProtectionController | None:
     """Return the controller; None where groups are not served."""
-    if context.registry.find(SCHEDULING, VERSION, PLURAL) is None:
+    resource = context.registry.stored(SCHEDULING, PLURAL)
+    if resource is None:
         return None
     return PodGroupProtectionController(
-        context.table(f"{PLURAL}.{SCHEDULING}", ResourceView), context.table("pods", PodView)
+        resource,
+        context.table(resource.storage_key, ResourceView),
+        context.table("pods", PodView),
     )

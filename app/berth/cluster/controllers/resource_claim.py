@@ -25,6 +25,7 @@ from berth.cluster.controllers.views import (
     ResourceView,
     metadata_of,
 )
+from berth.cluster.kinds.gates import SCHEDULING
 from berth.cluster.writes.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from berth.kube.client.errors import NotFoundError
 
@@ -42,8 +43,6 @@ CLAIM: Final = "claim:"
 
 NAME_LENGTH: Final = 63
 
-SCHEDULING: Final = "scheduling.k8s.io"
-SCHEDULING_API: Final = f"{SCHEDULING}/v1alpha2"
 
 _decode = msgspec.json.Decoder(ObjectView).decode
 
@@ -69,12 +68,15 @@ class ResourceClaimController:
         claims: Table[ResourceView],
         templates: Table[ResourceView],
         groups: Table[ResourceView] | None = None,
+        *,
+        group_api: str = "",
     ) -> None:
-        """*groups* are those that have claims; None: groups have none."""
+        """*groups* are those that have claims, in the version *group_api*; None: they have none."""
         self._pods = pods
         self._claims = claims
         self._templates = templates
         self._groups = groups
+        self._group_api = group_api
         self._asked: dict[str, dict[str, str]] = {}
         """By key: paths of pods that the table does not show, with the uids looked for."""
         self._gone: dict[str, set[str]] = {}
@@ -190,7 +192,7 @@ class ResourceClaimController:
         meta, wanted = group.metadata, _claims_of(group)
         made = self._made(meta.uid, POD_GROUP_CLAIM_NAME)
         reference = {
-            "apiVersion": SCHEDULING_API,
+            "apiVersion": self._group_api,
             "kind": "PodGroup",
             "name": meta.name,
             "uid": meta.uid,
@@ -200,7 +202,7 @@ class ResourceClaimController:
         actions = self._missing(ClaimOwner(meta, reference, POD_GROUP_CLAIM_NAME), wanted, made)
         statuses = group.status.get("resourceClaimStatuses") or []
         told = _names(msgspec.convert(statuses, list[PodResourceClaimStatus]))
-        path = _group_path(meta.namespace, meta.name)
+        path = self._group_path(meta.namespace, meta.name)
         return Plan([*actions, *_tell(meta, path, wanted, made, told)])
 
     def _made(self, owner_uid: str, annotation: str) -> dict[str, str]:
@@ -311,7 +313,7 @@ class ResourceClaimController:
                 and self._groups is not None
                 and self._groups.by_uid(each["uid"]) is None
             ):
-                unknown[_group_path(namespace, each["name"])] = each["uid"]
+                unknown[self._group_path(namespace, each["name"])] = each["uid"]
         return unknown
 
     def _is_needed(self, key: str, claim: ResourceView, consumer: dict[str, Any]) -> bool:
@@ -332,25 +334,26 @@ class ResourceClaimController:
         pod = self._pods.by_uid(owner.uid) if owner is not None else None
         return pod is not None and pod.is_finished
 
+    def _group_path(self, namespace: str, name: str) -> str:
+        return f"/apis/{self._group_api}/namespaces/{namespace}/podgroups/{name}"
+
 
 def new_controller(context: ControllerContext) -> ResourceClaimController:
-    return ResourceClaimController(
+    tables = (
         context.table("pods", PodView),
         context.table("resourceclaims.resource.k8s.io", ResourceView),
         context.table("resourceclaimtemplates.resource.k8s.io", ResourceView),
-        context.table(f"podgroups.{SCHEDULING}", ResourceView)
-        if WORKLOAD_RESOURCE_CLAIMS in context.features
-        else None,
     )
+    groups = context.registry.stored(SCHEDULING, "podgroups")
+    if groups is None or WORKLOAD_RESOURCE_CLAIMS not in context.features:
+        return ResourceClaimController(*tables)
+    table = context.table(groups.storage_key, ResourceView)
+    return ResourceClaimController(*tables, table, group_api=groups.group_version)
 
 
 def claim_path(claim: ResourceView) -> str:
     meta = claim.metadata
     return f"/apis/resource.k8s.io/v1/namespaces/{meta.namespace}/resourceclaims/{meta.name}"
-
-
-def _group_path(namespace: str, name: str) -> str:
-    return f"/apis/{SCHEDULING_API}/namespaces/{namespace}/podgroups/{name}"
 
 
 def _key_of_group(pod: PodView) -> str:

@@ -26,7 +26,7 @@ async def answer(call: Call) -> ASGIApp:
     if resource.namespaced and not namespace:
         raise errors.method_not_allowed()
     context, body = await _read(call, resource)
-    if resource is BINDINGS:
+    if resource.storage_key == BINDINGS.storage_key:
         name = body["metadata"].get("name") or ""
         return await _acted(call, call.services.actions[BINDING], PODS, name, body, context)
     call.services.writes.own(None, body, resource, "", context)

@@ -19,22 +19,28 @@ from berth.cluster.http.negotiation import JSON
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.runtime.metrics import metrics_text
+from berth.runtime.release import PATCHES, previous
 
-VERSION: Object = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.0+berth",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "cpython",
-    "platform": "",
-}
+
+def version_of(release: str) -> Object:
+    """Return what ``/version`` says of a server of *release*."""
+    major, minor = release.split(".")
+    oldest = previous(release).split(".")[1]
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": oldest,
+        "gitVersion": f"v{PATCHES[release]}+berth",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "cpython",
+        "platform": "",
+    }
 
 
 class Pages:
@@ -61,7 +67,7 @@ class Pages:
             *discovery.routes(kinds),
             *openapi.routes(kinds, self._documents),
             *self._routes,
-            Route("/version", _version),
+            Route("/version", self._version),
         ]
         index = msgspec.json.encode({"paths": sorted(route.path for route in routes)})
 
@@ -71,10 +77,9 @@ class Pages:
         routes.append(Route("/", root))
         return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
 
-
-async def _version(_request: Request) -> Response:
-    indented = msgspec.json.format(msgspec.json.encode(VERSION), indent=2)
-    return Response(indented, media_type=JSON)
+    async def _version(self, _request: Request) -> Response:
+        said = msgspec.json.encode(version_of(self._registry.release))
+        return Response(msgspec.json.format(said, indent=2), media_type=JSON)
 
 
 def metrics_route(metrics: ApiMetrics) -> Route:

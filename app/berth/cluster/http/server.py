@@ -106,6 +106,7 @@ class ApiServer:
                 identities=identities,
                 async_steps=(*policies, webhooks),
                 features=features,
+                release=registry.release,
             ),
             clock=clock,
             identities=identities,
@@ -122,7 +123,7 @@ class ApiServer:
         self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
         requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
         actions: tuple[Action, ...] = (
-            Binding(store, clock=clock, features=features),
+            Binding(store, clock=clock, features=features, release=registry.release),
             Eviction(store, deletions, self.writes, clock=clock),
             Token(store, requests, field_manager, clock=clock),
         )

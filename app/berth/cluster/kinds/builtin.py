@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, Final
 
 from berth.cluster import selectable_fields
@@ -40,7 +41,6 @@ from berth.cluster.strategies import (
     core,
     devices,
     job,
-    job_status,
     metadata,
     policies,
     quotas,
@@ -52,7 +52,9 @@ from berth.cluster.strategies import (
     workloads,
 )
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.pod import pod
+from berth.runtime import release as releases
+from berth.runtime.release import RELEASE, EffectiveVersion
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
@@ -84,23 +86,33 @@ GROUPS: Final = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
     "metrics.k8s.io",
 )
 """In the order of a real server's discovery, which is what an ambiguous short name goes by."""
+
+
+SLICES_BY_POOL: Final = releases.Behaviour(
+    "1.37", "N3.17", "ResourceSlices can be listed and watched by the name of their pool."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """What is particular about a kind, beyond its data."""
 
-    strategy: Strategy | None = None
-    """None: the schema says all, but for :attr:`rules`."""
+    strategy: Callable[[str], Strategy] | None = None
+    """Of a release; None: the schema says all, but for :attr:`rules`."""
     cells: Cells = field(default_factory=dict)
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the :class:`ResourceType`."""
     rules: Mapping[str, Any] = field(default_factory=dict)
     """What :func:`of_schema` is told beyond the schema."""
+    more_selectable_fields: Mapping[releases.Behaviour, Mapping[str, Callable[[Object], str]]] = (
+        field(default_factory=dict)
+    )
+    """Those that only some releases have."""
 
 
 def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
@@ -116,12 +128,10 @@ def _seen_as_v2(cell: Cell) -> Cell:
     return lambda obj: cell(autoscaling.to_v2(obj))
 
 
-_EVENT: Final = of_schema(
-    builtin.schema("io.k8s.api.core.v1.Event"),
-    namespaced=True,
-    name=syntax.path_segment,
-    plain=True,
-)
+def _event(release: str) -> Strategy:
+    schema = builtin.schema("io.k8s.api.core.v1.Event", release)
+    return of_schema(schema, namespaced=True, name=syntax.path_segment, plain=True)
+
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/componentstatuses": Behaviour(
@@ -129,7 +139,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/configmaps": ruled(CONFIG_MAP_CELLS, check_update=core.check_config_update),
     "v1/events": Behaviour(
-        _EVENT, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
+        _event, EVENT_CELLS, selectable_fields.EVENT, {"garbage_collected": False}
     ),
     "v1/namespaces": Behaviour(
         cells=NAMESPACE_CELLS,
@@ -163,7 +173,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         status={"phase": "Pending"},
     ),
     "v1/pods": Behaviour(
-        POD,
+        pod,
         pod_cells.CELLS,
         selectable_fields.POD,
         {"digest": PodDigest},
@@ -224,7 +234,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         status={"replicas": 0},
     ),
     "events.k8s.io/v1/events": Behaviour(
-        core_strategy(_EVENT),
+        lambda release: core_strategy(_event(release)),
         {name: core_cell(cell) for name, cell in {**COMMON, **EVENT_CELLS}.items()},
         selectable_fields.EVENTS_K8S_IO_EVENT,
         {
@@ -279,14 +289,20 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_update=core.check_priority_class_update,
     ),
     "coordination.k8s.io/v1/leases": ruled(LEASE_CELLS, prepare=core.prepare_lease),
-    "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
-    "resource.k8s.io/v1/resourceclaims": Behaviour(devices.resource_claim(), RESOURCE_CLAIM_CELLS),
-    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),
+    "resource.k8s.io/v1/deviceclasses": Behaviour(partial(devices.device_class, ())),
+    "resource.k8s.io/v1/resourceclaims": Behaviour(
+        partial(devices.resource_claim, ()), RESOURCE_CLAIM_CELLS
+    ),
+    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(
+        partial(devices.resource_claim_template, ())
+    ),
     "resource.k8s.io/v1/resourceslices": Behaviour(
-        resource_slices.resource_slice(),
+        partial(resource_slices.resource_slice, ()),
         RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
+        more_selectable_fields={SLICES_BY_POOL: selectable_fields.POOL_OF_SLICE},
     ),
+    "resource.k8s.io/v1/devicetaintrules": ruled(generation=True),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
         check=policies.check_mutating_policy,
         generation=True,
@@ -306,7 +322,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
         check=webhooks.check, generation=True
     ),
-    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(
+        lambda _release: CUSTOM_RESOURCE_DEFINITION
+    ),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
         more={
@@ -326,6 +344,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         generation=True,
     ),
     "batch/v1/jobs": Behaviour(
+        job.job,
         cells=workload_cells.JOB_CELLS,
         selectable_fields=selectable_fields.JOB,
         more={
@@ -334,17 +353,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
             "suppress this warning",
         },
-        rules={
-            "default": job.default,
-            "prepare": job.prepare,
-            "check": job.check,
-            "check_update": job.check_update,
-            "check_status": job_status.check,
-            "generation": True,
-        },
     ),
     "apps/v1/controllerrevisions": ruled(immutable=("data",)),
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
+    "certificates.k8s.io/v1/podcertificaterequests": ruled(immutable=("spec",), generation=True),
+    "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
+        immutable=("spec",), generation=True
+    ),
     "certificates.k8s.io/v1/certificatesigningrequests": Behaviour(
         selectable_fields=selectable_fields.CERTIFICATE_SIGNING_REQUEST,
         rules={"prepare": certificates.prepare, "check_status": certificates.check_status},
@@ -448,11 +463,11 @@ RETURNED_WHEN_GONE: Final = frozenset(
 """Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
 
 
-def _resource(data: KindData) -> ResourceType:
+def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     path = f"{group_version}/{data.plural}"
     behaviour = BEHAVIOURS.get(path, Behaviour())
-    schema = builtin.schema_of(data.group, data.version, data.kind)
+    schema = builtin.schema_of(data.group, data.version, data.kind, version.emulation)
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
     subresources = {
@@ -460,15 +475,19 @@ def _resource(data: KindData) -> ResourceType:
         for subresource in data.subresources
         if subresource.name in SERVED_SUBRESOURCES
     }
-    strategy = behaviour.strategy or of_schema(
-        schema,
-        namespaced=data.namespaced,
-        **{
+    if behaviour.strategy is not None:
+        strategy = behaviour.strategy(version.emulation)
+    else:
+        rules = {
             "status": "status" in subresources,
             "plain": data.group in metadata.PLAIN_GROUPS,
             **behaviour.rules,
-        },
-    )
+        }
+        strategy = of_schema(schema, namespaced=data.namespaced, **rules)
+    selectable = dict(behaviour.selectable_fields)
+    for difference, fields in behaviour.more_selectable_fields.items():
+        if version.has(difference):
+            selectable |= fields
     cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
     return ResourceType(
         group=data.group,
@@ -493,7 +512,7 @@ def _resource(data: KindData) -> ResourceType:
             Column(name, type_, cells[name], format_, priority, description)
             for name, type_, format_, priority, description in data.columns
         ),
-        selectable_fields=behaviour.selectable_fields,
+        selectable_fields=selectable,
         **behaviour.more,
     )
 
@@ -503,11 +522,16 @@ def _order(data: KindData) -> tuple[int, int, str]:
     return GROUPS.index(data.group), -int(data.version.removeprefix("v")), data.plural
 
 
-RESOURCES: Final = (
-    *(_resource(kind) for kind in sorted(builtin.kinds(), key=_order)),
-    *MEASURED,
-)
-"""In the order of discovery."""
+@cache
+def resources(release: str) -> tuple[ResourceType, ...]:
+    """Return the kinds that a server of *release* serves by default, in the order of discovery."""
+    version = EffectiveVersion.of(release)
+    known = sorted(builtin.kinds(release), key=_order)
+    return (*(_resource(kind, version) for kind in known), *MEASURED)
+
+
+RESOURCES: Final = resources(RELEASE)
+"""Those of the latest release."""
 
 STORED: Final = tuple(each for each in RESOURCES if each.is_stored)
 """Without those that are questions only."""
@@ -516,5 +540,8 @@ _BY_KEY = {(each.group, each.version, each.plural): each for each in RESOURCES}
 
 
 def find(group: str, version: str, plural: str) -> ResourceType:
-    """Return one of these kinds; KeyError when there is none."""
+    """Return one of these kinds; KeyError when there is none.
+
+    Its names and URL are the same in all releases that have it.
+    """
     return _BY_KEY[group, version, plural]

@@ -1,157 +1,48 @@
-"""Kinds that a server has only with a feature gate on, and their version switched on.
+"""The kinds that a server of a release has, with feature gates as they are."""
 
-Their schemas are not in the published description of what a server serves; the fields and their
-numbers are those of ``k8s.io/api/scheduling/v1alpha2/generated.proto``.
-"""
-
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from berth.cluster.columns.cells import COMMON
-from berth.cluster.kinds.fields import field_of, kind_of, text
-from berth.cluster.kinds.gated_devices import device_kinds
-from berth.cluster.resources import Column, ResourceType, Subresource
+from berth.cluster.features import DEVICE_TAINT_RULES
+from berth.cluster.kinds.builtin import resources
+from berth.cluster.kinds.gated_devices import GROUP, changed_device_kinds, device_taint_rules
+from berth.cluster.kinds.gated_groups import BETA, groups
+from berth.cluster.kinds.gated_groups_alpha import alpha_groups
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD, SCHEDULING
+from berth.cluster.resources import ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.schemas.types import Field, ListOf, Scalar, Schema
-from berth.cluster.strategies import pod_groups
-from berth.cluster.strategies.by_schema import of_schema
+from berth.runtime.release import RELEASE
 
-GENERIC_WORKLOAD: Final = "GenericWorkload"
-WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
-SCHEDULING: Final = "scheduling.k8s.io"
-VERSION: Final = "v1alpha2"
-TYPES: Final = "io.k8s.api.scheduling.v1alpha2."
+SWITCHED: Final = {(GROUP, "devicetaintrules"): DEVICE_TAINT_RULES}
+"""Kinds that a release may serve by default, with the gate that takes them away."""
 
 
-def _type(name: str, /, **fields: Field) -> Schema:
-    return Schema(TYPES + name, lambda: fields)
+def served(features: Collection[str], release: str = RELEASE) -> tuple[ResourceType, ...]:
+    """Return all kinds of a server of *release* with *features* on, in the order of discovery.
+
+    Of two at the same URL the last counts.
+    """
+    off = {kind for kind, gate in SWITCHED.items() if gate not in features}
+    usual = [kind for kind in resources(release) if (kind.group, kind.plural) not in off]
+    return (*usual, *gated_kinds(features, release))
 
 
-_POLICY = _type(
-    "PodGroupSchedulingPolicy",
-    basic=field_of(1, _type("BasicSchedulingPolicy")),
-    gang=field_of(
-        2, _type("GangSchedulingPolicy", minCount=field_of(1, Scalar("int32"), is_required=True))
-    ),
-)
-_CONSTRAINTS = _type(
-    "PodGroupSchedulingConstraints",
-    topology=field_of(1, ListOf(_type("TopologyConstraint", key=text(1, is_required=True)))),
-)
-_CLAIM = _type(
-    "PodGroupResourceClaim",
-    name=text(1, is_required=True),
-    resourceClaimName=text(2),
-    resourceClaimTemplateName=text(3),
-)
-_COMMON: Final = {
-    "schedulingPolicy": field_of(2, _POLICY, is_required=True),
-    "schedulingConstraints": field_of(3, _CONSTRAINTS),
-    "resourceClaims": field_of(4, ListOf(_CLAIM), keys="name"),
-    "disruptionMode": text(5),
-    "priorityClassName": text(6),
-    "priority": field_of(7, Scalar("int32")),
-}
-_TEMPLATE_REFERENCE = _type(
-    "PodGroupTemplateReference",
-    workload=field_of(
-        1,
-        _type(
-            "WorkloadPodGroupTemplateReference",
-            workloadName=text(1, is_required=True),
-            podGroupTemplateName=text(2, is_required=True),
-        ),
-    ),
-)
-
-
-def _pod_group_schema() -> Schema:
-    status = _type(
-        "PodGroupStatus",
-        conditions=field_of(1, ListOf(builtin.meta("Condition")), keys="type"),
-        resourceClaimStatuses=field_of(
-            2,
-            ListOf(
-                _type(
-                    "PodGroupResourceClaimStatus",
-                    name=text(1, is_required=True),
-                    resourceClaimName=text(2),
-                )
-            ),
-            keys="name",
-        ),
-    )
-    spec = _type("PodGroupSpec", podGroupTemplateRef=field_of(1, _TEMPLATE_REFERENCE), **_COMMON)
-    return kind_of(TYPES + "PodGroup", spec=field_of(2, spec), status=field_of(3, status))
-
-
-def _workload_schema() -> Schema:
-    reference = _type(
-        "TypedLocalObjectReference",
-        apiGroup=text(1),
-        kind=text(2, is_required=True),
-        name=text(3, is_required=True),
-    )
-    template = _type("PodGroupTemplate", name=text(1, is_required=True), **_COMMON)
-    spec = _type(
-        "WorkloadSpec",
-        controllerRef=field_of(1, reference),
-        podGroupTemplates=field_of(2, ListOf(template), is_required=True, keys="name"),
-    )
-    return kind_of(TYPES + "Workload", spec=field_of(2, spec))
-
-
-_COLUMNS: Final = (
-    Column("Name", "string", COMMON["Name"], "name"),
-    Column("Age", "string", COMMON["Age"]),
-)
-
-
-def gated_kinds(features: Collection[str]) -> tuple[ResourceType, ...]:
+def gated_kinds(features: Collection[str], release: str = RELEASE) -> tuple[ResourceType, ...]:
     """Return the kinds that a server with *features* on has beside those by default, or instead."""
-    return (*_pod_groups(features), *device_kinds(features))
+    return (*_groups(features, release), *_devices(features, release))
 
 
-def _pod_groups(features: Collection[str]) -> tuple[ResourceType, ...]:
+def _groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
     if GENERIC_WORKLOAD not in features:
-        return ()
-    group, workload = _pod_group_schema(), _workload_schema()
-    return (
-        ResourceType(
-            group=SCHEDULING,
-            version=VERSION,
-            kind="PodGroup",
-            plural="podgroups",
-            singular="podgroup",
-            namespaced=True,
-            schema=group,
-            subresources={"status": Subresource("status", ("get", "patch", "update"))},
-            strategy=of_schema(
-                group,
-                namespaced=True,
-                status=True,
-                generation=True,
-                prepare=pod_groups.prepare_pod_group(features),
-                check_update=pod_groups.check_unchanged,
-                check_status=pod_groups.check_pod_group_status,
-            ),
-            columns=_COLUMNS,
-        ),
-        ResourceType(
-            group=SCHEDULING,
-            version=VERSION,
-            kind="Workload",
-            plural="workloads",
-            singular="workload",
-            namespaced=True,
-            schema=workload,
-            strategy=of_schema(
-                workload,
-                namespaced=True,
-                generation=True,
-                prepare=pod_groups.prepare_workload(features),
-                check_update=pod_groups.check_unchanged,
-            ),
-            columns=_COLUMNS,
-        ),
-    )
+        return
+    if builtin.schema_of(SCHEDULING, BETA, "PodGroup", release) is None:
+        yield from alpha_groups(features)
+    else:
+        yield from groups(features, release)
+
+
+def _devices(features: Collection[str], release: str) -> Iterator[ResourceType]:
+    yield from changed_device_kinds(features, release)
+    is_known = builtin.schema_of(GROUP, "v1", "DeviceTaintRule", release) is not None
+    if DEVICE_TAINT_RULES in features and not is_known:
+        yield device_taint_rules()

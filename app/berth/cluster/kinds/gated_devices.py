@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from berth.cluster.columns.cells import COMMON
-from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.builtin import resources
 from berth.cluster.kinds.fields import field_of, kind_of, text
 from berth.cluster.resources import Column, ResourceType, Subresource
 from berth.cluster.schemas import builtin
@@ -18,7 +18,6 @@ from berth.cluster.strategies import devices, resource_slices
 from berth.cluster.strategies.by_schema import of_schema
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 
-DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 GROUP: Final = "resource.k8s.io"
 TYPES: Final = "io.k8s.api.resource.v1beta2."
 
@@ -30,20 +29,20 @@ _STRATEGIES: Final = {
 }
 
 
-def device_kinds(features: Collection[str]) -> Iterator[ResourceType]:
-    """Yield the kinds that a server with *features* on has instead of its own, or beside them."""
+def changed_device_kinds(features: Collection[str], release: str) -> Iterator[ResourceType]:
+    """Yield the kinds that a server with *features* on has instead of its own."""
     if LIST_TYPE_ATTRIBUTES in features or resource_slices.NODE_ALLOCATABLE_RESOURCES in features:
-        for plural, strategy in _STRATEGIES.items():
-            yield replace(find(GROUP, "v1", plural), strategy=strategy(features))
-    if DEVICE_TAINT_RULES in features:
-        yield _device_taint_rules()
+        for kind in resources(release):
+            if kind.group == GROUP and kind.plural in _STRATEGIES:
+                yield replace(kind, strategy=_STRATEGIES[kind.plural](features, release))
 
 
 def _type(name: str, /, **fields: Field) -> Schema:
     return Schema(TYPES + name, lambda: fields)
 
 
-def _device_taint_rules() -> ResourceType:
+def device_taint_rules() -> ResourceType:
+    """Return DeviceTaintRules as Kubernetes 1.36 has them with the gate on."""
     taint = _type("DeviceTaint", **builtin.schema("io.k8s.api.resource.v1.DeviceTaint").fields)
     selector = _type("DeviceTaintSelector", driver=text(2), pool=text(3), device=text(4))
     spec = _type(

@@ -5,6 +5,7 @@ from typing import Any
 
 from berth.cluster.custom.versions import version_order
 from berth.cluster.resources import ResourceType
+from berth.runtime.release import RELEASE
 
 
 class Registry:
@@ -14,7 +15,9 @@ class Registry:
     anew when that has changed.
     """
 
-    def __init__(self, resources: Iterable[ResourceType] = ()) -> None:
+    def __init__(self, resources: Iterable[ResourceType] = (), *, release: str = RELEASE) -> None:
+        self.release = release
+        """Of Kubernetes, which the kinds from the start are of."""
         self._resources = {_key(resource): resource for resource in resources}
         self.revision = 1
         """One more after every change."""
@@ -47,6 +50,13 @@ class Registry:
     def serves(self, group: str, version: str) -> bool:
         """Whether there are kinds of that group and version."""
         return any(key[:2] == (group, version) for key in self._resources)
+
+    def stored(self, group: str, plural: str) -> ResourceType | None:
+        """Return the kind, whatever its version, in the one that it is kept in; None: no such."""
+        for (of_group, _, name), resource in self._resources.items():
+            if (of_group, name) == (group, plural) and not resource.is_view:
+                return resource
+        return None
 
     def _note_change(self) -> None:
         self.revision += 1

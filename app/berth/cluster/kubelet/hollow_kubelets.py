@@ -5,7 +5,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -31,6 +31,7 @@ from berth.kube.informer.reflector import Reflector
 from berth.kube.objects.node import Node, Taint
 from berth.kube.objects.taints import NO_SCHEDULE
 from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
 from berth.runtime.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class Settings:
     """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
     features: Collection[str] = ()
     """The feature gates that are on."""
+    release: str = RELEASE
+    """Of Kubernetes."""
 
     @property
     def lease_duration(self) -> int | None:
@@ -94,6 +97,7 @@ class HollowKubelets:
         self._client = client
         self._configuration = settings.configuration
         self._features = settings.features
+        self._release = settings.release
         self._queue: DelayQueue[Due] = DelayQueue(clock)
         self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
@@ -160,7 +164,7 @@ class HollowKubelets:
         """
         if name in self._nodes:
             raise ValueError(f"node {name!r}: there is such a machine already")
-        template = self._configuration.applied_to(template)
+        template = replace(self._configuration.applied_to(template), release=self._release)
         node = HollowNode(
             name,
             index=self._node_count,

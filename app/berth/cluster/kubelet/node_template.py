@@ -7,8 +7,7 @@ from berth.cluster.resources import Object
 from berth.kube.objects.amounts import Amount, amount
 from berth.kube.objects.quantity import Quantity
 from berth.runtime.clock import rfc3339
-
-VERSION = "v1.36.0-berth"
+from berth.runtime.release import PATCHES, RELEASE
 
 HEALTHY_CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "has sufficient memory available"),
@@ -44,6 +43,8 @@ class NodeTemplate:
     taints: tuple[Mapping[str, str], ...] = ()
     reserved: Mapping[str, str] = field(default_factory=dict)
     """What of the capacity pods do not get."""
+    release: str = RELEASE
+    """Of Kubernetes, that their kubelets are of."""
 
     def allocatable(self) -> dict[str, str]:
         """Return what pods get."""
@@ -92,6 +93,7 @@ class NodeTemplate:
 
         *pressure* are the conditions of pressure that are True all the same.
         """
+        version = f"v{PATCHES[self.release]}-berth"
         return {
             "conditions": conditions(pressure, now=now),
             "nodeInfo": {
@@ -101,8 +103,8 @@ class NodeTemplate:
                 "kernelVersion": "hollow",
                 "osImage": "berth hollow node",
                 "containerRuntimeVersion": "hollow://1",
-                "kubeletVersion": VERSION,
-                "kubeProxyVersion": VERSION,
+                "kubeletVersion": version,
+                "kubeProxyVersion": version,
                 "operatingSystem": "linux",
                 "architecture": "amd64",
             },

@@ -1,10 +1,10 @@
 """Schemas of the API's objects: their fields, as data.
 
-``kubernetes-1.36.json.gz`` says which kinds a server of that release serves by default, and of each
+``kubernetes-1.37.json.gz`` says which kinds a server of that release serves by default, and of each
 object type the fields with their types, defaults, enums, list types, merge keys and protobuf
-numbers. ``descriptions-1.36.json.gz`` says what they are for. Both are written by
-:mod:`~berth.cluster.schemas.compile` and never by hand; what it reads of Go's own types is in
-``go-types.json.gz``.
+numbers; there is one such file for each release. ``descriptions.json.gz`` says what they are for.
+All are written by :mod:`~berth.cluster.schemas.compile` and never by hand; what it reads of Go's
+own types is in ``go-types.json.gz``.
 
 - :mod:`~berth.cluster.schemas.types`: the objects that a schema is made of;
 - :mod:`~berth.cluster.schemas.builtin`: those of the kinds that a server has from the start;

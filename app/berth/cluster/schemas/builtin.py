@@ -1,7 +1,8 @@
-"""The object types and kinds that a server has from the start, read from the data file.
+"""The object types and kinds that a server has from the start, read from the data files.
 
-The file is read when the first kind is asked for, some milliseconds; the fields of an object type
-are made when somebody looks at them.
+There is a file for each release of Kubernetes. It is read when the first kind of that release is
+asked for, some milliseconds; the fields of an object type are made when somebody looks at them.
+Who names no release is about what the latest one has.
 """
 
 import gzip
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
+from berth.runtime.release import RELEASE
 
-DATA = "kubernetes-1.36.json.gz"
-DESCRIPTIONS = "descriptions-1.36.json.gz"
+DESCRIPTIONS = "descriptions.json.gz"
+"""Of the object types of all releases."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 JSON_SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -57,30 +59,33 @@ class KindData(NamedTuple):
     columns: tuple[ColumnData, ...]
 
 
-@cache
-def kinds() -> tuple[KindData, ...]:
-    """Return the kinds that are served by default."""
-    data = _data()
+def kinds(release: str = RELEASE) -> tuple[KindData, ...]:
+    """Return the kinds that a server of *release* serves by default."""
+    data = _data(release)
     return tuple(
         _kind(path, each, data["columns"].get(path, ())) for path, each in data["resources"].items()
     )
 
 
-@cache
-def schema(name: str) -> Schema:
+def schema(name: str, release: str = RELEASE) -> Schema:
     """Return the object type of that full name; raises KeyError when there is none."""
-    data = _data()["schemas"][name]
+    return _schema(name, release)
+
+
+@cache
+def _schema(name: str, release: str) -> Schema:
+    data = _data(release)["schemas"][name]
 
     def fields() -> Mapping[str, Field]:
-        return {field: _field(each) for field, each in data["fields"].items()}
+        return {field: _field(each, release) for field, each in data["fields"].items()}
 
     return Schema(name, fields, map_type=data.get("map_type", ""))
 
 
-def schema_of(group: str, version: str, kind: str) -> Schema | None:
+def schema_of(group: str, version: str, kind: str, release: str = RELEASE) -> Schema | None:
     """Return the object type of a kind; None when the API has none."""
-    name = _by_kind().get((group, version, kind))
-    return None if name is None else schema(name)
+    name = _by_kind(release).get((group, version, kind))
+    return None if name is None else schema(name, release)
 
 
 def meta(name: str) -> Schema:
@@ -101,8 +106,8 @@ def descriptions(name: str) -> Mapping[str, str]:
 
 
 @cache
-def _data() -> Any:
-    return _read(DATA)
+def _data(release: str) -> Any:
+    return _read(f"kubernetes-{release}.json.gz")
 
 
 @cache
@@ -111,10 +116,10 @@ def _descriptions() -> Any:
 
 
 @cache
-def _by_kind() -> dict[tuple[str, str, str], str]:
+def _by_kind(release: str) -> dict[tuple[str, str, str], str]:
     return {
         (group, version, kind): name
-        for name, each in _data()["schemas"].items()
+        for name, each in _data(release)["schemas"].items()
         for group, version, kind in each.get("kinds", ())
     }
 
@@ -144,9 +149,9 @@ def _kind(path: str, data: Any, columns: Any) -> KindData:
     )
 
 
-def _field(data: Any) -> Field:
+def _field(data: Any, release: str) -> Field:
     return Field(
-        type=_type(data["type"]),
+        type=_type(data["type"], release),
         is_required=data.get("required", False),
         default=data.get("default"),
         enum=tuple(data.get("enum", ())),
@@ -163,10 +168,10 @@ def _field(data: Any) -> Field:
     )
 
 
-def _type(text: str) -> Type:
+def _type(text: str, release: str) -> Type:
     """Read a type as the compiler writes it."""
     if text.startswith("[]"):
-        return ListOf(_type(text[2:]))
+        return ListOf(_type(text[2:], release))
     if text.startswith("map[]"):
-        return MapOf(_type(text[5:]))
-    return schema(text) if "." in text else Scalar(text)
+        return MapOf(_type(text[5:], release))
+    return schema(text, release) if "." in text else Scalar(text)

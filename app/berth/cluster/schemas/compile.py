@@ -1,20 +1,22 @@
 """Compile the published description of Kubernetes' API into the data files of this package.
 
-    python -m berth.cluster.schemas.compile OPENAPI DISCOVERY PROTOBUF RECORDED...
+    python -m berth.cluster.schemas.compile FOLDER RECORDED...
 
-The first three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
-(``schemas``), what a server serves by default with the columns of its tables (``resources``,
-``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
-the served kinds lead to is kept. The others are gzipped lines of JSON, each a request and a real
+FOLDER has three gzipped JSON files of each release: ``kubernetes-1.37-openapi.json.gz``, every
+OpenAPI v3 schema by its full name (``schemas``); ``-discovery``, what a server serves by default
+with the columns of its tables (``resources``, ``columns``); and ``-protobuf``, the numbers of
+protobuf fields (message → field → number, label, type). Only what the served kinds, and those of
+:data:`GATED`, lead to is kept. The others are gzipped lines of JSON, each a request and a real
 server's answer: their tables say what the columns are described as. Descriptions of fields come
-from the models of kubernetes-asyncio; those of object types, and of fields that hold one, from
-lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
+from the models of kubernetes-asyncio; those of object types, and of fields that it does not know,
+from lightkube's. Both are generated from the same OpenAPI document (Apache License 2.0).
 
 ``go-types.json.gz`` beside this file has what OpenAPI does not tell: of each object type its fields
 as Go declares them, in that order, each with its Go type, whether it is left out when it is empty
 (``omitempty``, ``omitzero``), and the structs that it is embedded in. It was read from the type
 information that Go programs carry, one with Kubernetes' API 0.37 in it; those of APIService are
-written by hand. Types that it does not have are in the order of OpenAPI.
+written by hand. Types that it does not have are in the order of OpenAPI; fields that a release does
+not have are passed over.
 """
 
 import gzip
@@ -29,10 +31,20 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.resource_paths import parse_path
+from berth.runtime.release import RELEASES
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 MORE_ROOTS: Final = ("DeleteOptions", "ListMeta", "Status", "WatchEvent")
 """Object types of no kind that requests and answers carry."""
+
+GATED: Final = (
+    "io.k8s.api.scheduling.v1alpha3.CompositePodGroup",
+    "io.k8s.api.scheduling.v1alpha3.PodGroup",
+    "io.k8s.api.scheduling.v1alpha3.Workload",
+    "io.k8s.api.scheduling.v1beta1.PodGroup",
+    "io.k8s.api.scheduling.v1beta1.Workload",
+)
+"""Kinds that are served with a feature gate on, if the description of the release has them."""
 
 SCALARS: Final = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
@@ -66,20 +78,27 @@ PLAIN_SCALARS: Final = {
 Json = dict[str, Any]
 
 
-def main(openapi: Path, discovery: Path, protobuf: Path, *recorded: Path) -> None:
+def main(folder: Path, *recorded: Path) -> None:
     """Write the data files beside this one."""
-    published, served = _read(openapi), _read(discovery)
-    here = Path(__file__).parent
+    here, texts = Path(__file__).parent, dict(column_descriptions(recorded))
     go_types = _read(here / "go-types.json.gz")
-    schemas = compiled(published["schemas"], served["resources"], _read(protobuf), go_types)
-    data = {
-        "release": published["release"],
-        "schemas": schemas,
-        "resources": served["resources"],
-        "columns": described(served["columns"], dict(column_descriptions(recorded))),
-    }
-    _write(here / "kubernetes-1.36.json.gz", data)
-    _write(here / "descriptions-1.36.json.gz", descriptions(schemas))
+    known: Json = {}
+    for release in RELEASES:
+        published, served, messages = (
+            _read(folder / f"kubernetes-{release}-{part}.json.gz")
+            for part in ("openapi", "discovery", "protobuf")
+        )
+        schemas = compiled(published["schemas"], served["resources"], messages, go_types)
+        data = {
+            "release": published["release"],
+            "schemas": schemas,
+            "resources": served["resources"],
+            "columns": described(served["columns"], texts),
+        }
+        _write(here / f"kubernetes-{release}.json.gz", data)
+        for name, schema in schemas.items():
+            known.setdefault(name, {"fields": {}})["fields"] |= schema["fields"]
+    _write(here / "descriptions.json.gz", descriptions(dict(sorted(known.items()))))
 
 
 def column_descriptions(recorded: Iterable[Path]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -124,6 +143,7 @@ def compiled(schemas: Json, resources: Json, messages: Json, go_types: Json) -> 
     """Return the schemas that *resources* lead to, in the form of the data file."""
     found: Json = {}
     todo = [*roots(schemas, resources), *(META + each for each in MORE_ROOTS)]
+    todo += [name for name in GATED if name in schemas]
     while todo:
         name = todo.pop()
         if name in found or name in SCALARS:

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.constraints import Table, between, required
+from berth.cluster.strategies.constraints import Table, between, named, required
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -73,6 +73,18 @@ CERTIFICATE_TABLE: Final[Table] = {
             ),
         ),
         "signerName": (signer_name,),
+    },
+    "certificates.v1.ClusterTrustBundleSpec": {"trustBundle": (required(),)},
+    "certificates.v1.PodCertificateRequestSpec": {
+        "signerName": (required(),),
+        "podName": (named(syntax.dns1123_subdomain),),
+        "podUID": (required(),),
+        "serviceAccountName": (named(syntax.dns1123_subdomain),),
+        "serviceAccountUID": (required(),),
+        "nodeName": (named(syntax.dns1123_subdomain),),
+        "nodeUID": (required(),),
+        "maxExpirationSeconds": (between(3600, 7_862_400, "must be in the range [3600, 7862400]"),),
+        "stubPKCS10Request": (required(),),
     },
 }
 

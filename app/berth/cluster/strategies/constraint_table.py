@@ -51,7 +51,7 @@ from berth.cluster.strategies.constraints import (
     spelled,
     text,
 )
-from berth.cluster.strategies.device_taint_rules import TAINT_RULE_TABLE
+from berth.cluster.strategies.device_constraints import DEVICE_TABLE
 from berth.cluster.strategies.pod_constraints import (
     POD_TABLE,
     PREEMPTION_POLICIES,
@@ -484,22 +484,6 @@ def _not_negative(quantity: str | int | None, path: str) -> Errors:
         yield from validate_quantity(quantity, path)
 
 
-def _device_constraint(constraint: Object, path: str) -> Errors:
-    one = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
-    count = sum(
-        constraint.get(field) is not None for field in ("matchAttribute", "distinctAttribute")
-    )
-    if count != 1:
-        several = ", but multiple fields are set" if count else ""
-        yield field_errors.required(path, one + several)
-
-
-def _device_request(request: Object, path: str) -> Errors:
-    if not request.get("exactly") and not request.get("firstAvailable"):
-        detail = "exactly one of `exactly` or `firstAvailable` is required"
-        yield field_errors.required(path, detail)
-
-
 def _distinct_terms(terms: list[Object] | None, path: str) -> Errors:
     # Upstream's list has empty ones in the places to come.
     seen: list[dict[str, set[str]]] = [{} for _ in terms or ()]
@@ -573,7 +557,7 @@ TABLE: Final[Table] = {
     **CERTIFICATE_TABLE,
     **QUOTA_TABLE,
     **POD_GROUP_TABLE,
-    **TAINT_RULE_TABLE,
+    **DEVICE_TABLE,
     "core.v1.ConfigMap": {
         "data": (keys(said(syntax.config_key)),),
         "binaryData": (keys(said(syntax.config_key)),),
@@ -588,6 +572,7 @@ TABLE: Final[Table] = {
         "taints": (distinct_taints,),
         "podCIDRs": (of_each(said(syntax.cidr)),),
     },
+    "core.v1.NodePodPreemptionPolicy": {"disableResizePreemption": (at_most(20), distinct())},
     "core.v1.NodeStatus": {
         "capacity": (amounts,),
         "allocatable": (amounts,),
@@ -795,18 +780,7 @@ TABLE: Final[Table] = {
     "node.v1.RuntimeClass": {"handler": (named(syntax.dns1123_label),)},
     "node.v1.Overhead": {"podFixed": (_overhead,)},
     "node.v1.Scheduling": {"nodeSelector": (labels,)},
-    "resource.v1.DeviceClaimConfiguration": {"opaque": (required(),)},
-    "resource.v1.DeviceClassConfiguration": {"opaque": (required(),)},
-    "resource.v1.DeviceClaim": {"requests": (distinct("name"),)},
-    "resource.v1.ExactDeviceRequest": {"deviceClassName": (named(syntax.dns1123_subdomain),)},
-    "resource.v1.DeviceConstraint": {
-        "requests": (distinct(),),
-        ITSELF: (_device_constraint,),
-    },
-    "resource.v1.DeviceRequest": {
-        "name": (spelled(syntax.dns1123_label),),
-        ITSELF: (_device_request,),
-    },
+    "io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource": {"resource": (required(),)},
     "storage.v1.CSIDriverSpec": {
         "fsGroupPolicy": (one_of("File", "None", "ReadWriteOnceWithFSType"),),
         "volumeLifecycleModes": (_modes("Persistent", "Ephemeral"),),

@@ -13,6 +13,7 @@ from berth.kube import field_errors
 from berth.kube.cel.features import Features
 from berth.kube.cel.selector_error import CompileError
 from berth.kube.field_errors import FieldError
+from berth.runtime.release import RELEASE
 
 TYPES: Final = "io.k8s.api.resource.v1."
 
@@ -103,11 +104,11 @@ def _check_request(request: Object, path: str, features: Features) -> Iterator[F
         yield from _check_selectors(alternative, f"{path}.firstAvailable[{index}]", features)
 
 
-def resource_claim(gates: Collection[str] = ()) -> Strategy:
-    """Return the strategy of a server with the feature gates *gates* on."""
+def resource_claim(gates: Collection[str] = (), release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release* with the feature gates *gates* on."""
     features = Features.of(gates)
     return of_schema(
-        builtin.schema(TYPES + "ResourceClaim"),
+        builtin.schema(TYPES + "ResourceClaim", release),
         namespaced=True,
         check=lambda obj: _check_claim(obj.get("spec") or {}, "spec", features),
         immutable=("spec",),
@@ -117,11 +118,11 @@ def resource_claim(gates: Collection[str] = ()) -> Strategy:
     )
 
 
-def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
-    """Return the strategy of a server with the feature gates *gates* on."""
+def resource_claim_template(gates: Collection[str] = (), release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release* with the feature gates *gates* on."""
     features = Features.of(gates)
     return of_schema(
-        builtin.schema(TYPES + "ResourceClaimTemplate"),
+        builtin.schema(TYPES + "ResourceClaimTemplate", release),
         namespaced=True,
         check=lambda obj: _check_claim(
             (obj.get("spec") or {}).get("spec") or {}, "spec.spec", features
@@ -139,8 +140,8 @@ def _check_extended_resource(name: str | None) -> list[FieldError]:
     return [field_errors.invalid("spec.extendedResourceName", name, detail)]
 
 
-def device_class(gates: Collection[str] = ()) -> Strategy:
-    """Return the strategy of a server with the feature gates *gates* on."""
+def device_class(gates: Collection[str] = (), release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release* with the feature gates *gates* on."""
     features = Features.of(gates)
 
     def check(obj: Object) -> list[FieldError]:
@@ -149,5 +150,5 @@ def device_class(gates: Collection[str] = ()) -> Strategy:
         errors = too_long or list(_check_selectors(spec, "spec", features))
         return errors + _check_extended_resource(spec.get("extendedResourceName"))
 
-    schema = builtin.schema(TYPES + "DeviceClass")
+    schema = builtin.schema(TYPES + "DeviceClass", release)
     return of_schema(schema, namespaced=False, check=check, generation=True, name=syntax.long_name)

@@ -1,11 +1,15 @@
 """Jobs: pods that end. The rules of pkg/apis/batch/validation and of the strategy upstream."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
-from berth.cluster.resources import Object, section
+from berth.cluster.resources import Object, Strategy, section
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.go_value import go_value
+from berth.cluster.schemas.types import Schema
+from berth.cluster.strategies import job_status
+from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.constraint_table import CONSTRAINTS
 from berth.cluster.strategies.constraints import selector as check_selector
 from berth.cluster.strategies.syntax import dns1123_label
@@ -18,7 +22,7 @@ JOB_NAME: Final = "batch.kubernetes.io/job-name"
 OLD_LABELS: Final = {CONTROLLER_UID: "controller-uid", JOB_NAME: "job-name"}
 """How the labels were called before they had a prefix; both are set."""
 
-SPEC: Final = builtin.schema("io.k8s.api.batch.v1.JobSpec")
+SPEC: Final = "io.k8s.api.batch.v1.JobSpec"
 UNLIMITED: Final = 2**31 - 1
 
 
@@ -71,18 +75,35 @@ def check(obj: Object) -> list[FieldError]:
     return errors
 
 
-def check_update(new: Object, old: Object) -> list[FieldError]:
+def job(release: str) -> Strategy:
+    """Return the strategy of a server of *release*."""
+    schema = builtin.schema("io.k8s.api.batch.v1.Job", release)
+    return of_schema(
+        schema,
+        namespaced=True,
+        default=default,
+        prepare=prepare,
+        check=check,
+        check_update=partial(_check_update, builtin.schema(SPEC, release)),
+        check_status=job_status.check,
+        generation=True,
+        status=True,
+    )
+
+
+def _check_update(schema: Schema, new: Object, old: Object) -> list[FieldError]:
     """Refuse to change what the pods of a Job are, once it may have some."""
+    unchanged = partial(_immutable, schema)
     after, before = new.get("spec") or {}, old.get("spec") or {}
     if after == before:
         return []
-    errors = [*CONSTRAINTS.violations(SPEC, after, "spec"), *_selection(after)]  # once more
-    errors += _completions(after, before)
-    errors += _immutable("spec.selector", after.get("selector"), before.get("selector"))
+    errors = [*CONSTRAINTS.violations(schema, after, "spec"), *_selection(after)]  # once more
+    errors += _completions(schema, after, before)
+    errors += unchanged("spec.selector", after.get("selector"), before.get("selector"))
     template = before.get("template") or {}
     if _may_be_redirected(old):
         template = _redirected(template, after.get("template") or {})
-    errors += _immutable("spec.template", after.get("template"), template)
+    errors += unchanged("spec.template", after.get("template"), template)
     for field in (
         "completionMode",
         "podFailurePolicy",
@@ -90,7 +111,7 @@ def check_update(new: Object, old: Object) -> list[FieldError]:
         "managedBy",
         "successPolicy",
     ):
-        errors += _immutable(f"spec.{field}", after.get(field), before.get(field))
+        errors += unchanged(f"spec.{field}", after.get(field), before.get(field))
     return errors
 
 
@@ -137,19 +158,19 @@ def _selection(spec: Object) -> Iterator[FieldError]:
         yield field_errors.invalid("spec.template.metadata.labels", labels, detail)
 
 
-def _completions(after: Object, before: Object) -> Iterator[FieldError]:
+def _completions(schema: Schema, after: Object, before: Object) -> Iterator[FieldError]:
     """Evaluate a change of completions: an Indexed Job may grow and shrink as a whole."""
     new, old = after.get("completions"), before.get("completions")
     if after.get("completionMode") != "Indexed":
-        yield from _immutable("spec.completions", new, old)
+        yield from _immutable(schema, "spec.completions", new, old)
     elif new not in (None, old) and new != after.get("parallelism"):
         detail = "can only be modified in tandem with spec.parallelism"
         yield field_errors.invalid("spec.completions", new, detail)
 
 
-def _immutable(path: str, new: Any, old: Any) -> Iterator[FieldError]:
+def _immutable(schema: Schema, path: str, new: Any, old: Any) -> Iterator[FieldError]:
     if new != old:
-        field = SPEC.fields[path.removeprefix("spec.")]
+        field = schema.fields[path.removeprefix("spec.")]
         yield field_errors.invalid(path, go_value(field.type, new), "field is immutable")
 
 

@@ -10,8 +10,9 @@ from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects import pod_defaults
+from berth.runtime.release import RELEASE
 
-SCHEMA: Final = builtin.schema("io.k8s.api.core.v1.Pod")
+SCHEMA: Final = "io.k8s.api.core.v1.Pod"
 SCHEDULING_GATED = {
     "type": "PodScheduled",
     "status": "False",
@@ -57,7 +58,9 @@ def graceful_seconds(obj: Object) -> int:
 
 def validate_whole(pod: Object) -> list[FieldError]:
     """Evaluate a pod by itself, but for its metadata."""
-    return CONSTRAINTS.violations(SCHEMA, {key: pod[key] for key in pod if key != "status"})
+    return CONSTRAINTS.violations(
+        builtin.schema(SCHEMA), {key: pod[key] for key in pod if key != "status"}
+    )
 
 
 def _check_create(pod: Object) -> list[FieldError]:
@@ -66,19 +69,27 @@ def _check_create(pod: Object) -> list[FieldError]:
     return [field_errors.forbidden("spec.ephemeralContainers", "cannot be set on create")]
 
 
-def _check_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_spec_update(new.get("spec") or {}, old.get("spec") or {})
+def pod(release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release*."""
+    schema = builtin.schema(SCHEMA, release)
+
+    def check_update(new: Object, old: Object) -> list[FieldError]:
+        after, before = new.get("spec") or {}, old.get("spec") or {}
+        return validate_spec_update(after, before, schema.fields["spec"].type)
+
+    return of_schema(
+        schema,
+        namespaced=True,
+        default=lambda pod: pod_defaults.default_pod(pod["spec"]),
+        prepare=_prepare,
+        check_create=_check_create,
+        check_update=check_update,
+        generation=True,
+        status=initial_status,
+        graceful_seconds=graceful_seconds,
+        kept_by_status=("ownerReferences",),
+    )
 
 
-POD: Final[Strategy] = of_schema(
-    SCHEMA,
-    namespaced=True,
-    default=lambda pod: pod_defaults.default_pod(pod["spec"]),
-    prepare=_prepare,
-    check_create=_check_create,
-    check_update=_check_update,
-    generation=True,
-    status=initial_status,
-    graceful_seconds=graceful_seconds,
-    kept_by_status=("ownerReferences",),
-)
+POD: Final = pod()
+"""That of the latest release."""

@@ -3,7 +3,7 @@
 Order and sentences are those of ``ValidatePodSpec`` in pkg/apis/core/validation.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from berth.cluster.resources import Object
@@ -14,6 +14,7 @@ from berth.cluster.strategies.constraints import (
     Owners,
     Plain,
     Rule,
+    Rules,
     Table,
     Within,
     above,
@@ -55,6 +56,8 @@ NODE_OPERATORS: Final = (*selectors.OPERATORS, "Gt", "Lt")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""How kernel parameters of the namespace of interprocess communication begin."""
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 VOLUME_SOURCES: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
@@ -299,6 +302,36 @@ def _context(context: Object | None, path: str, owners: Owners) -> Errors:
         yield field_errors.invalid(here, spec["shareProcessNamespace"], detail)
 
 
+def _sysctls(sysctls: list[Object] | None, path: str, owners: Owners) -> Errors:
+    """Evaluate kernel parameters, which may not be of a namespace that is the host's."""
+    names: set[str] = set()
+    spec = owners[-2] if len(owners) > 1 else {}
+    for index, sysctl in enumerate(sysctls or ()):
+        name, here = sysctl.get("name") or "", f"{path}[{index}].name"
+        problems = list(named(syntax.sysctl)(name, here))
+        if not problems and name in names:
+            problems.append(field_errors.duplicate(here, name))
+        yield from problems
+        names.add(name)
+        dotted = name.replace("/", ".")
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            detail = "may not be specified when 'hostNetwork' is true"
+            yield field_errors.invalid(here, name, detail)
+        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
+            detail = "may not be specified when 'hostIPC' is true"
+            yield field_errors.invalid(here, name, detail)
+
+
+def _sub_path(mount: Object, path: str) -> Errors:
+    mounts = path.rpartition("[")[0]  # upstream does not say which of them
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    yield from text(syntax.descending)(sub_path, f"{mounts}.subPath")
+    if sub_path and expression:
+        detail = "subPathExpr and subPath are mutually exclusive"
+        yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
+    yield from text(syntax.descending)(expression, f"{mounts}.subPathExpr")
+
+
 def _dns(config: Object | None, path: str, owners: Owners) -> Errors:
     if owners[-1].get("dnsPolicy") != "None":
         return
@@ -518,6 +551,18 @@ def _wanted_handler(number: int) -> tuple[Rule, ...]:
     )
 
 
+def _responders_or_group(spec: Object, path: str) -> Errors:
+    """A pod of a group cannot have responders (1.37 spec N7.3)."""
+    if spec.get("evictionResponders") and spec.get("schedulingGroup"):
+        where = f"{path}.evictionResponders" if path else "evictionResponders"
+        yield field_errors.forbidden(where, "may not be set together with `schedulingGroup`")
+
+
+_DEFAULTS_OF_FILES: Final[Mapping[str, Rules]] = {
+    "defaultMode": (_MODE,),
+    "defaultUser": (_ID_RANGE,),
+}
+
 POD_TABLE: Final[Table] = {
     "core.v1.PodTemplateSpec": {
         "metadata": (
@@ -551,7 +596,7 @@ POD_TABLE: Final[Table] = {
         "readinessGates": (),
         "schedulingGates": (_gates,),
         "topologySpreadConstraints": (),
-        ITSELF: (_distinct_spread, _host_ports),
+        ITSELF: (_distinct_spread, _host_ports, _responders_or_group),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
@@ -566,7 +611,9 @@ POD_TABLE: Final[Table] = {
         "overhead": (_overhead,),
         "os": (_operating_system, Within(_windows)),
         "hostnameOverride": (said(syntax.dns1123_subdomain),),
+        "evictionResponders": (at_most(10),),
     },
+    "core.v1.EvictionResponder": {"name": (named(syntax.qualified_name),)},
     "core.v1.Container": _CONTAINER,
     "core.v1.EphemeralContainer": _CONTAINER,
     "core.v1.ContainerPort": {
@@ -596,10 +643,10 @@ POD_TABLE: Final[Table] = {
     "core.v1.ConfigMapEnvSource": {"name": (required(),)},
     "core.v1.SecretEnvSource": {"name": (required(),)},
     "core.v1.VolumeMount": {
-        "subPath": (text(syntax.descending),),
-        "subPathExpr": (text(syntax.descending),),
+        ITSELF: (_sub_path,),
         "mountPropagation": (one_of("Bidirectional", "HostToContainer", "None"),),
         "recursiveReadOnly": (one_of("Disabled", "Enabled", "IfPossible"),),
+        "bindMountOptions": (at_most(3), of_each(one_of("nodev", "noexec", "nosuid")), distinct()),
     },
     "core.v1.ResourceRequirements": {ITSELF: (quantities.container_resources,)},
     "core.v1.ContainerResizePolicy": {
@@ -653,11 +700,10 @@ POD_TABLE: Final[Table] = {
         "runAsUser": (_ID_RANGE,),
         "runAsGroup": (_ID_RANGE,),
         "supplementalGroups": (of_each(_ID_RANGE),),
-        "sysctls": (distinct("name"),),
+        "sysctls": (Within(_sysctls),),
         "fsGroupChangePolicy": (one_of("Always", "OnRootMismatch"),),
         "supplementalGroupsPolicy": (one_of("Merge", "Strict"),),
     },
-    "core.v1.Sysctl": {"name": (required(), text(syntax.sysctl))},
     "core.v1.SeccompProfile": {
         "type": (chosen("Localhost", "RuntimeDefault", "Unconfined"),),
         ITSELF: (_profile,),
@@ -754,10 +800,13 @@ POD_TABLE: Final[Table] = {
             ),
         ),
     },
-    "core.v1.SecretVolumeSource": {"secretName": (required(),), "defaultMode": (_MODE,)},
-    "core.v1.ConfigMapVolumeSource": {"name": (required(),), "defaultMode": (_MODE,)},
-    "core.v1.DownwardAPIVolumeSource": {"defaultMode": (_MODE,)},
-    "core.v1.ProjectedVolumeSource": {"defaultMode": (_MODE,)},
+    "core.v1.EmptyDirVolumeSource": {"mode": (_MODE,)},
+    "core.v1.SecretVolumeSource": {"secretName": (required(),), **_DEFAULTS_OF_FILES},
+    "core.v1.ConfigMapVolumeSource": {"name": (required(),), **_DEFAULTS_OF_FILES},
+    "core.v1.DownwardAPIVolumeSource": _DEFAULTS_OF_FILES,
+    "core.v1.ProjectedVolumeSource": _DEFAULTS_OF_FILES,
+    "core.v1.ClusterTrustBundleProjection": {"user": (_ID_RANGE,)},
+    "core.v1.PodCertificateProjection": {"user": (_ID_RANGE,)},
     "core.v1.SecretProjection": {"name": (required(),)},
     "core.v1.ConfigMapProjection": {"name": (required(),)},
     "core.v1.ServiceAccountTokenProjection": {
@@ -770,15 +819,18 @@ POD_TABLE: Final[Table] = {
             ),
         ),
         "path": (required(), text(syntax.descending)),
+        "user": (_ID_RANGE,),
     },
     "core.v1.KeyToPath": {
         "key": (required(),),
         "path": (required(), text(syntax.descending)),
         "mode": (_MODE,),
+        "user": (_ID_RANGE,),
     },
     "core.v1.DownwardAPIVolumeFile": {
         "path": (required(), text(syntax.descending)),
         "mode": (_MODE,),
+        "user": (_ID_RANGE,),
     },
     "core.v1.NFSVolumeSource": {
         "server": (required(),),

@@ -3,8 +3,8 @@
 from typing import Any
 
 from berth.cluster.resources import Object
-from berth.cluster.schemas import builtin
 from berth.cluster.schemas.go_value import go_diff
+from berth.cluster.schemas.types import Type
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -17,8 +17,8 @@ MUTABLE = (
 ONLY_ADDITIONS = "only additions are allowed (no mutations or deletions)"
 
 
-def validate_spec_update(new: Object, old: Object) -> list[FieldError]:
-    """Evaluate a change of spec."""
+def validate_spec_update(new: Object, old: Object, shown_as: Type) -> list[FieldError]:
+    """Evaluate a change of a spec of the type *shown_as*."""
     if added := _containers(new, old):
         return added
     errors = _deadline(new, old) + _tolerations(new, old) + _gates(new, old)
@@ -28,7 +28,7 @@ def validate_spec_update(new: Object, old: Object) -> list[FieldError]:
         errors += _node_selector(new, old) + _node_affinity(new, old)
     kept = _with_what_may_change(new, old, gated=gated)
     if not errors and kept != old:
-        difference = go_diff(builtin.schema("io.k8s.api.core.v1.PodSpec"), old, kept)
+        difference = go_diff(shown_as, old, kept)
         errors.append(field_errors.forbidden("spec", f"{MUTABLE}\n{difference}"))
     return errors
 

@@ -9,11 +9,13 @@ from typing import Any, Final
 from berth.cluster.resources import Object, Strategy, section
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.device_constraints import check_allocatable
 from berth.kube import field_errors
 from berth.kube.cel.features import LIST_TYPE_ATTRIBUTES
 from berth.kube.cel.semver import parse_version
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.quantity import parse
+from berth.runtime.release import RELEASE
 
 NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 
@@ -23,14 +25,13 @@ MAX_LIST_VALUES: Final = 48
 """Of all lists of a device."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
-_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _VALUES: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 _ONE: Final = "exactly one value must be specified"
 
 
-def resource_slice(features: Collection[str] = ()) -> Strategy:
-    """Return the strategy of a server with the feature gates *features* on."""
+def resource_slice(features: Collection[str] = (), release: str = RELEASE) -> Strategy:
+    """Return the strategy of a server of *release* with the feature gates *features* on."""
     disabled = [find for gate, find in _BEHIND_GATES.items() if gate not in features]
 
     def prepare(new: Object, old: Object | None) -> None:
@@ -39,7 +40,7 @@ def resource_slice(features: Collection[str] = ()) -> Strategy:
                 for owner, name in list(find(new)):
                     del owner[name]
 
-    schema = builtin.schema("io.k8s.api.resource.v1.ResourceSlice")
+    schema = builtin.schema("io.k8s.api.resource.v1.ResourceSlice", release)
     return of_schema(schema, namespaced=False, prepare=prepare, check=_check, generation=True)
 
 
@@ -76,9 +77,7 @@ def _check_mappings(device: Object, path: str) -> Iterator[FieldError]:
     """Evaluate what a device takes of its node (spec G15.3). The wording is a guess."""
     for resource, written in (device.get(_MAPPINGS) or {}).items():
         here, mapping = f"{path}[{resource}]", written or {}
-        if resource not in _NATIVE and not resource.startswith("hugepages-"):
-            why = "must be the name of a node-allocatable resource that is not an extended resource"
-            yield field_errors.invalid(here, resource, why)
+        yield from check_allocatable(resource, here)
         key, multiplier = mapping.get("capacityKey"), mapping.get("allocationMultiplier")
         if key is None and multiplier is None:
             why = "at least one of `capacityKey` and `allocationMultiplier` must be specified"

@@ -42,6 +42,7 @@ PRIORITIES: Final = {
     "discovery.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100,
     "resource.k8s.io": 15900,
+    "storagemigration.k8s.io": 15800,  # a guess
     "metrics.k8s.io": 100,
 }
 OF_CUSTOM_RESOURCES: Final = (1000, 100)

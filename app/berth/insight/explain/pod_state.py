@@ -176,6 +176,8 @@ def _backoff(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
 
 def _gated(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
     plugin, why = queued.gating_plugin, ""
+    if not plugin:  # another pod of its group is gated
+        plugin = view.queue.sub_queues.entity_of(queued).gating_plugin
     profile = view.profiles.get(queued.pod.spec.scheduler_name)
     for gate in profile.pre_enqueue if profile else ():
         if gate.NAME == plugin:  # noqa: SIM300 - the class's name is no constant to compare with
@@ -211,7 +213,8 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
 
 
 def _unschedulable(queued: QueuedPodInfo, view: SchedulerView) -> PodState:
-    plugins, flushed = rejectors_of(queued), view.queue.sub_queues.next_try(queued)
+    queue = view.queue.sub_queues
+    plugins, flushed = rejectors_of(queue.entity_of(queued)), queue.next_try(queued)
     profile = view.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,

@@ -98,7 +98,9 @@ async def from_kubeconfig(
     kubeconfig: str, *, context: str | None, master: str | None, clock: Clock
 ) -> Endpoint:
     """Read a kubeconfig. Raises ConnectError with the name of the file."""
-    if not any(is_file(path) for path in kubeconfig.split(os.pathsep)):
+    with _naming_kubeconfig(kubeconfig):
+        exists = any(is_file(path) for path in kubeconfig.split(os.pathsep))
+    if not exists:
         raise ConnectError(f"kubeconfig {kubeconfig}: no such file")
     with _naming_kubeconfig(kubeconfig), ExitStack() as files:
         access = plain_access(kubeconfig, context, files)

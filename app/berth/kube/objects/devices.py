@@ -230,10 +230,15 @@ class ResourceSlice(KubeStruct, frozen=True, gc=False):
 
 # What administrators taint.
 
+API_VERSIONS: Final = ("v1", "v1beta2")
+"""Those of ``resource.k8s.io`` that are read, alike but for their names. The first is served by
+default since 1.34."""
+RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
+
 DEVICE_TAINT_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
 """Where the API server of 1.36 has DeviceTaintRules."""
-DEVICE_TAINT_RULE_VERSIONS: Final = ("v1", "v1beta2")
-"""Those in which they can be read: that of 1.37, which has both, and that of 1.36."""
+DEVICE_TAINT_RULE_VERSIONS: Final = ("v1", "v1beta2", "v1alpha3")
+"""Those in which they can be read: that of 1.37, which has all, those of 1.36, and that of 1.35."""
 
 
 class DeviceTaintSelector(KubeStruct, frozen=True, gc=False):

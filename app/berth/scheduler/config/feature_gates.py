@@ -116,6 +116,20 @@ TURNABLE: Final = frozenset(
 )
 """Gates that berth acts on."""
 
+OF_API: Final = frozenset(
+    {
+        "AtomicWriteVolumeUserFields",
+        "CSIVolumeHealth",
+        "DRAPartitionableDevicesType",
+        "EmptyDirVolumeMode",
+        "EvictionRequestAPI",
+        "GRPCContainerProbeTLS",
+        "H2CContainerProbe",
+        "VolumeBindMountOptions",
+    }
+)
+"""Gates without effect on a scheduler: the embedded cluster keeps the fields behind them."""
+
 CONSULTED: Final = frozenset(
     {
         "ComponentFlagz",
@@ -216,6 +230,24 @@ def enabled_features(given: Mapping[str, bool], version: EffectiveVersion = LATE
     return Features(frozenset(on), version)
 
 
+def server_features(config: "KubeSchedulerConfiguration", release: str = "") -> Features:
+    """Return what is on in an API server of *release* that is started with the gates of *config*.
+
+    "" is the release that the scheduler emulates. Gates that another release does not know, or
+    lets nobody turn, concern the scheduler alone. Raises ConfigError.
+    """
+    if release in ("", version_of(config).emulation):
+        return features_of(config)
+    version = EffectiveVersion.of(release)
+    gates = default_gates(version)
+    given = {
+        name: value
+        for name, value in config.feature_gates.items()
+        if name in STAGES or (name in gates and not gates[name].locked)
+    }
+    return enabled_features(given, version)
+
+
 def default_gates(version: EffectiveVersion = LATEST) -> dict[str, Gate]:
     """Return all gates that *version* has, as they are by default."""
     gates = {**FEATURE_GATES[version.emulation], **OWN}
@@ -264,7 +296,7 @@ def warnings(given: Mapping[str, bool], version: EffectiveVersion = LATEST) -> I
     no more.
     """
     gates, removed = FEATURE_GATES[version.emulation], _removed(version)
-    without_effect = gates.keys() - CONSULTED - TURNABLE - STAGES.keys()
+    without_effect = gates.keys() - CONSULTED - TURNABLE - OF_API - STAGES.keys()
     for name, value in given.items():
         if name in removed:
             yield f"unrecognized feature gate: {name}"

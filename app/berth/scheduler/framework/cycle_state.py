@@ -42,6 +42,7 @@ class CycleState:
         "is_sampled",
         "on_trial",
         "out_of_time",
+        "placement",
         "pods_to_activate",
         "skip_filter",
         "skip_score",
@@ -71,6 +72,9 @@ class CycleState:
         """UIDs of the pods of a PodGroup that are tried together, this one among them: where they
         have nodes, that may be undone. Empty if the pod is tried alone, and once it counts: then
         Permit plugins are asked again. Until then they activate no pods and let none go."""
+        self.placement: CycleState | None = None
+        """What plugins remember of the part of the cluster that a group is tried in, for all its
+        pods and for PlacementScore (1.37 spec N10); None if the pod is tried alone."""
         self.out_of_time: list[Status] = []
         """Of Filter plugins, if the time for this attempt was over before they had looked at all
         nodes, be it for a question such as "and if these pods were gone?": copies have it in

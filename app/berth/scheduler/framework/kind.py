@@ -41,7 +41,9 @@ class Kind(Generic[T]):
     """The feature gate that must be on for the kind to be watched; empty: none."""
     versions: Sequence[str] = field(default=(), kw_only=True)
     """Those of its group in which it can be read, if *path* is not the only one. Of those that an
-    API server serves, the first counts. Its objects have a field ``api_version``."""
+    API server serves, the first counts. Objects that have a field ``api_version`` say which."""
+    without: str = field(default="", kw_only=True)
+    """What follows where an API server does not serve it; empty: there are no such objects."""
     decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
     """Decodes the JSON of one object; None: as its type says."""
     without_opaque: Callable[[T], T] | None = field(default=None, kw_only=True)
@@ -115,6 +117,11 @@ class Kind(Generic[T]):
         if self.keeps_raw:
             obj = msgspec.structs.replace(obj, raw=data)
         return (self.partly(obj, unread) if unread else obj), unread
+
+    @property
+    def keeps_version(self) -> bool:
+        """Whether objects say in which version they were read."""
+        return "api_version" in self.type.__struct_fields__
 
     @cached_property
     def keeps_raw(self) -> bool:

@@ -21,8 +21,10 @@ from berth.kube.objects.cluster import (
     StatefulSet,
 )
 from berth.kube.objects.devices import (
+    API_VERSIONS,
     DEVICE_TAINT_RULE_VERSIONS,
     DEVICE_TAINT_RULES,
+    RESOURCE_CLAIMS,
     DeviceClass,
     DeviceTaintRule,
     ResourceClaim,
@@ -256,8 +258,10 @@ class Listers:
     )
     resource_claims: Lister[ResourceClaim] = listed(
         Kind(
-            "/apis/resource.k8s.io/v1/resourceclaims",
+            RESOURCE_CLAIMS,
             ResourceClaim,
+            versions=API_VERSIONS,
+            without="pods with ResourceClaims wait",
             event=EventResource.RESOURCE_CLAIM,
             wakes=ADD | UPDATE,
             partly=part_of_claim,
@@ -270,6 +274,8 @@ class Listers:
             "/apis/resource.k8s.io/v1/resourceslices",
             ResourceSlice,
             namespaced=False,
+            versions=API_VERSIONS,
+            without="there are no devices",
             event=EventResource.RESOURCE_SLICE,
             wakes=ADD | UPDATE,
         )
@@ -279,6 +285,8 @@ class Listers:
             "/apis/resource.k8s.io/v1/deviceclasses",
             DeviceClass,
             namespaced=False,
+            versions=API_VERSIONS,
+            without="pods with ResourceClaims wait, and there are no extended resources of devices",
             event=EventResource.DEVICE_CLASS,
             wakes=ADD | UPDATE,
             without_opaque=class_without_opaque,
@@ -293,6 +301,7 @@ class Listers:
             namespaced=False,
             feature=DRA_DEVICE_TAINT_RULES,
             versions=DEVICE_TAINT_RULE_VERSIONS,
+            without="devices have the taints of their ResourceSlices only",
         )
     )
     pod_groups: Lister[PodGroup] = listed(
@@ -303,6 +312,7 @@ class Listers:
             wakes=ADD | UPDATE | DELETE,
             feature=GENERIC_WORKLOAD,
             versions=pod_group.VERSIONS,
+            without="pods that name a PodGroup wait",
         )
     )
 

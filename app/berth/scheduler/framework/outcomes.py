@@ -22,6 +22,10 @@ class Outcomes(Protocol):
         """The binding of a pod of *profile* had to wait for devices of *driver*."""
         ...
 
+    def evaluated_preemption(self, result: str, *, seconds: float) -> None:
+        """A pod that preempts alone has looked for victims; *result* is the name of a code."""
+        ...
+
 
 class _Nobody:
     def volume_stage_failed(self, stage: VolumeStage) -> None: ...
@@ -29,6 +33,8 @@ class _Nobody:
     def waited_for_devices(
         self, profile: str, driver: str, status: DeviceWait, *, seconds: float
     ) -> None: ...
+
+    def evaluated_preemption(self, result: str, *, seconds: float) -> None: ...
 
 
 NOBODY: Final[Outcomes] = _Nobody()

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
+from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.verdict import Mask
@@ -52,3 +53,5 @@ class PodGroupPlacement(msgspec.Struct, frozen=True):
     """The pods that would get a node there."""
     scheduled: int
     """How many pods of the group have one already."""
+    state: CycleState | None = None
+    """What plugins wrote while the group was tried there: ``state.placement`` of its pods."""

@@ -202,6 +202,10 @@ class SchedulerMetrics(Collector):
         self._device_waits.add(profile, driver, status)
         self._device_wait_duration.observe(seconds, profile, driver, status)
 
+    def evaluated_preemption(self, result: str, *, seconds: float) -> None:
+        """A pod that preempts alone has looked for victims."""
+        self.group_preemption.evaluated("pod", result, seconds=seconds)
+
     def loop_lagged(self, seconds: float) -> None:
         """The event loop came back to a timer *seconds* late."""
         self._loop_lag.observe(seconds)

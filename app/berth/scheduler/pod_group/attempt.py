@@ -43,16 +43,16 @@ class GroupAttempt:
         """Try the whole group anew; extenders, if they have a say, are asked before."""
         extenders = self._steps.extender_round
         members = []
-        for each in self._members:
-            answer = each.answer
+        for member in self._members:
+            answer = member.answer
             if answer is not None:
-                answer = await extenders.answer_for(each.profile, each.queued, gone=gone)
-            members.append(Member(each.queued, each.profile, each.started, answer))
+                answer = await extenders.answer_for(member.profile, member.queued, gone=gone)
+            members.append(Member(member.queued, member.profile, member.started, answer))
         self._members = members
         with self._steps.cache.without_all(gone), ExitStack() as nominations:
             tried, status = self._try_group(_anew(members), self._group, nominations)
             undo(tried)
-        hosts = {each.queued.uid: each.host for each in tried if each.host}
+        hosts = {member.queued.uid: member.host for member in tried if member.host}
         match status.result:
             case Result.SCHEDULED:
                 return PodGroupAssignments(None, hosts)
@@ -64,18 +64,19 @@ class GroupAttempt:
     def fits_without(self, gone: Sequence[PodInfo], hosts: Mapping[str, str]) -> bool:
         """Place the pods one after the other, each on its own node only."""
         nodes = self._steps.cache.table
-        placed = [each for each in _anew(self._members) if each.queued.uid in hosts]
-        on_trial = frozenset(each.queued.uid for each in placed)
+        placed = [member for member in _anew(self._members) if member.queued.uid in hosts]
+        on_trial = frozenset(member.queued.uid for member in placed)
         trial = FeasibleTrial(self._steps, self._group, num_scheduled=0)
         with self._steps.cache.without_all(gone), ExitStack() as nominations:
+            trial.suspend(self._members, nominations)
             try:
-                for each in placed:
-                    row = nodes.row_of.get(hosts[each.queued.uid])
+                for member in placed:
+                    row = nodes.row_of.get(hosts[member.queued.uid])
                     if row is None:
                         return False
                     rows = np.zeros(nodes.size, bool)
                     rows[row] = True
-                    if not trial.fits(each, nominations, on_trial, Placement("", rows)):
+                    if not trial.fits(member, nominations, on_trial, Placement("", rows)):
                         return False
             finally:
                 undo(placed)
@@ -83,4 +84,6 @@ class GroupAttempt:
 
 
 def _anew(members: Sequence[Member]) -> list[Member]:
-    return [Member(each.queued, each.profile, each.started, each.answer) for each in members]
+    return [
+        Member(member.queued, member.profile, member.started, member.answer) for member in members
+    ]

@@ -262,7 +262,7 @@ class PodGroupCycle:
 
 def of_different_schedulers(queued: Iterable[QueuedPodInfo]) -> str:
     """Return what is wrong if not all pods name the same scheduler; empty if they do."""
-    names = [each.pod.spec.scheduler_name for each in queued]
+    names = [waiting.pod.spec.scheduler_name for waiting in queued]
     for name in names:
         if name != names[0]:
             return (

@@ -61,8 +61,8 @@ class PodGroupEntityCycle(PodGroupCycle):
             return ()
         problem = problem_of(
             group,
-            (each.pod for each in queued),
-            (each.pod for each in self._scheduled(key)),
+            (waiting.pod for waiting in queued),
+            (pod.pod for pod in self._scheduled(key)),
             profiles=self._steps.profiles,
             has_preemption_policy=self._has_preemption_policy,
         )
@@ -74,24 +74,28 @@ class PodGroupEntityCycle(PodGroupCycle):
         if not members:
             self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
             return ()
+        group = self._groups.get(key.namespace, key.name)  # extenders may have taken their time
+        if group is None:
+            self._fail_untried(popped, [member.queued for member in members], not_found(key))
+            return ()
         return await self._schedule_group(popped, members, group, started=started)
 
     def _without_skipped(self, queued: Sequence[QueuedPodInfo]) -> Iterator[Member]:
-        for each in queued:
-            profile = self._steps.profile_for_pod(each)
+        for waiting in queued:
+            profile = self._steps.profile_for_pod(waiting)
             if profile is not None:
-                yield Member(each, profile, self._steps.clock.monotonic())
+                yield Member(waiting, profile, self._steps.clock.monotonic())
 
     def _fail_untried(
         self, entity: QueuedPodGroupInfo, queued: Sequence[QueuedPodInfo], text: str
     ) -> None:
         """Have all pods of a group fail with the error *text*, without a trial."""
-        for each in queued:
-            profile = self._steps.profiles.get(each.pod.spec.scheduler_name)
+        for waiting in queued:
+            profile = self._steps.profiles.get(waiting.pod.spec.scheduler_name)
             if profile is None:
-                self._queue.done(each.uid)
+                self._queue.done(waiting.uid)
                 continue
-            member = Member(each, profile, self._steps.clock.monotonic())
+            member = Member(waiting, profile, self._steps.clock.monotonic())
             self._fail(member, failed(member, Status.error(text)))
         self._queue.add_attempted_pod_group_if_needed(entity, is_scheduled=False)
 
@@ -191,7 +195,7 @@ class PodGroupEntityCycle(PodGroupCycle):
         return (
             current is not None
             and current.metadata.uid == meta.uid
-            and all(self._steps.extender_round.is_waiting(each.queued) for each in members)
+            and all(self._steps.extender_round.is_waiting(member.queued) for member in members)
         )
 
     def _evict(
@@ -260,7 +264,7 @@ def _rejectors(
     """Return the plugins whose answer must change for the group, and the pending ones of these."""
     if status.result is Result.ERROR:
         return frozenset(), frozenset()
-    refused = [each.outcome for each in members if isinstance(each.outcome, Unschedulable)]
+    refused = [member.outcome for member in members if isinstance(member.outcome, Unschedulable)]
     unschedulable = (outcome.diagnosis.unschedulable_plugins for outcome in refused)
     pending = (outcome.diagnosis.pending_plugins for outcome in refused)
     return status.plugins.union(*unschedulable), frozenset().union(*pending)

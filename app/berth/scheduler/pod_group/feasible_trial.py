@@ -1,4 +1,9 @@
-"""The trial of a pod group as an entity: PlacementFeasible plugins say when it ends (1.37 N8.3)."""
+"""The trial of a pod group as an entity: PlacementFeasible plugins say when it ends (1.37 N8.3).
+
+Decision (2026-11): what pods of the group are nominated to does not count against the others. In
+kube-scheduler it does, so that a group that spreads, and has had pods evicted, can block itself: on
+each node filters see the pods nominated there, and not those nominated elsewhere.
+"""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -6,6 +11,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from berth.kube.objects.pod_group import PodGroup
+from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import KEEP, Failed, Nomination
@@ -45,10 +51,11 @@ class FeasibleTrial(PodGroupTrial):
 
         SCHEDULED says that enough have nodes, which may be none of *members*.
         """
-        self._refusal = None
+        self._refusal, self.placement_state = None, CycleState()
         progress = PlacementProgress(len(members), self._num_scheduled)
         status = self._feasible(members, progress)
         on_trial = frozenset(member.queued.uid for member in members)
+        self.suspend(members, nominations)
         for member, following in zip_longest(members, members[1:]):
             if status is not None and status.code is not Code.WAIT:
                 break
@@ -73,6 +80,11 @@ class FeasibleTrial(PodGroupTrial):
             return GroupStatus(Result.UNSCHEDULABLE, text, frozenset({status.plugin}))
         text = f"failed to evaluate placement feasibility: {status.message}"
         return GroupStatus(Result.ERROR, text)
+
+    def suspend(self, members: Sequence[Member], nominations: ExitStack) -> None:
+        """Have *members* be nominated to no node; *nominations* restores that."""
+        for member in members:
+            nominations.callback(self._steps.queue.nominator.suspend(member.queued.uid))
 
     def _feasible(self, members: Sequence[Member], progress: PlacementProgress) -> Status | None:
         return members[0].profile.run_placement_feasible(self._group, progress)

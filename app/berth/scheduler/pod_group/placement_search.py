@@ -48,7 +48,7 @@ class PlacementSearch:
             return members, status
         first: tuple[Sequence[Member], GroupStatus] | None = None
         rejectors: set[str] = set()
-        found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
+        feasible: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
         for placement in placements:
             tried: Sequence[Member] = [
                 Member(member.queued, member.profile, member.started, member.answer)
@@ -64,23 +64,28 @@ class PlacementSearch:
             rejectors |= status.plugins.union(*map(_rejectors_of, tried))
             if status.result is not Result.UNSCHEDULABLE:
                 proposed = tuple(
-                    Assignment(each.queued.pod_info, each.host) for each in tried if each.host
+                    Assignment(member.queued.pod_info, member.host)
+                    for member in tried
+                    if member.host
                 )
-                found.append(
-                    (PodGroupPlacement(placement, proposed, len(scheduled)), tried, status)
+                candidate = PodGroupPlacement(
+                    placement, proposed, len(scheduled), trial.placement_state
                 )
-        if not found:
+                feasible.append((candidate, tried, status))
+        if not feasible:
             assert first is not None
             tried, status = first
             status = replace(status, plugins=frozenset(rejectors))
             return tried, _no_placement(len(placements), status)
         index = 0
-        if len(found) > 1:
-            totals = run_placement_scores(profile, [each[0] for each in found], nodes)
+        if len(feasible) > 1:
+            totals = run_placement_scores(
+                profile, [candidate for candidate, _, _ in feasible], nodes
+            )
             if isinstance(totals, Status):
                 return members, GroupStatus(Result.ERROR, totals.message)
             index = self._steps.select_best(totals)
-        _, chosen, status = found[index]
+        _, chosen, status = feasible[index]
         trial.place_again(chosen, nominations)
         return chosen, status
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.extender.result import ExtenderResult
+from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
 from berth.scheduler.framework.pod_signature import PodSignature, signature_in_group
@@ -106,6 +107,8 @@ class PodGroupTrial:
         self._steps = steps
         self._refusal: _Refusal | None = None
         """The last one of this trial."""
+        self.placement_state: CycleState | None = None
+        """What plugins remember of this trial as a whole."""
 
     def run(
         self,
@@ -207,7 +210,7 @@ class PodGroupTrial:
     ) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
         cycle = member.cycle = self._steps.begin_cycle(member.profile, member.queued, placement)
-        cycle.state.on_trial = on_trial
+        cycle.state.on_trial, cycle.state.placement = on_trial, self.placement_state
         extenders, answer = self._steps.extender_round, member.answer
         signature = None
         if answer is None:

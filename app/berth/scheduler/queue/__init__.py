@@ -17,6 +17,10 @@ A pod is in exactly one of these places::
                                      ^                |
                                      +---- event -----+
 
+Where PodGroups are entities (1.37), :mod:`berth.scheduler.queue.entities` has the same places for
+whole groups, and two more for pods whose group is not there to join. All else asks an entry of a
+sub-queue for its ``pods``.
+
 Pods that wait for events are indexed by who rejected them and grouped by signature
 (:mod:`berth.scheduler.framework.pod_signature`), so that a queueing hint is asked once for all pods
 of a group, and only about groups that the indexes of the hint find

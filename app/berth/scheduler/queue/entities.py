@@ -347,16 +347,16 @@ class EntityQueue(SchedulingQueue):
             return None
         self._remove(entity.key)
         entity.attempts += 1
-        for each in entity.pods:
-            if each.initial_attempt_timestamp is None:
-                each.initial_attempt_timestamp = self._clock.now()
+        for member in entity.pods:
+            if member.initial_attempt_timestamp is None:
+                member.initial_attempt_timestamp = self._clock.now()
         self._begin_flight(entity)
         self._leaves(entity)
         return entity
 
     def entity_done(self, queued: QueuedPodInfo) -> None:
-        for each in queued.pods:
-            self.done(each.uid)
+        for member in queued.pods:
+            self.done(member.uid)
         if isinstance(queued, QueuedPodGroupInfo):
             self.add_attempted_pod_group_if_needed(queued, is_scheduled=True)
 
@@ -423,7 +423,7 @@ class EntityQueue(SchedulingQueue):
         key = entity.group_key
         del self._groups.in_flight[key]
         members = self._groups.pending.pop(key, {})
-        returned = [each.uid for each in members.values() if each.key in entity.members]
+        returned = [member.uid for member in members.values() if member.key in entity.members]
         group = self._pod_group(key.namespace, key.name)
         if members and group is None:
             self._groups.incomplete[key] = members
@@ -541,9 +541,9 @@ class EntityQueue(SchedulingQueue):
                 self._unschedulable.add(entity)
 
     def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
-        for each in queued.pods:
-            if each.initial_attempt_timestamp is None:
-                each.initial_attempt_timestamp = self._clock.now()
+        for member in queued.pods:
+            if member.initial_attempt_timestamp is None:
+                member.initial_attempt_timestamp = self._clock.now()
         super()._push_active(queued, label)
 
     def _drop(self, queued: QueuedPodInfo) -> None:

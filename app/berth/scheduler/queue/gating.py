@@ -40,9 +40,9 @@ class Gates:
         """
         if not isinstance(queued, QueuedPodGroupInfo):
             return self._let_in(queued)
-        gated = [each for each in queued.pods if not self._let_in(each)]
+        gated = [member for member in queued.pods if not self._let_in(member)]
         queued.gating_plugin = gated[-1].gating_plugin if gated else ""
-        queued.unschedulable_plugins.update(each.gating_plugin for each in gated)
+        queued.unschedulable_plugins.update(member.gating_plugin for member in gated)
         return not gated
 
     def _let_in(self, queued: QueuedPodInfo) -> bool:
@@ -67,7 +67,7 @@ class Gates:
         """
         admitted = []
         for key, queued in [*group.to_ask.items()]:
-            if pre_check is not None and not any(pre_check(each.pod) for each in queued.pods):
+            if pre_check is not None and not any(pre_check(member.pod) for member in queued.pods):
                 continue
             gate = self._by_name[queued.pod.spec.scheduler_name, group.gate]
             statuses = (_ask(gate, pod) for pod in queued.pods)

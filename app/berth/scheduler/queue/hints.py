@@ -164,7 +164,7 @@ class HintMap:
             return QueueingStrategy.AFTER_BACKOFF
         if hints.event.is_wildcard:
             is_another = new is not None and all(
-                new.metadata.uid != each.uid for each in queued.pods
+                new.metadata.uid != member.uid for member in queued.pods
             )
             return QueueingStrategy.SKIP if is_another else QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP

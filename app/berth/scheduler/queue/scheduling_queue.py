@@ -424,7 +424,7 @@ class SchedulingQueue:
             return
         if event.is_wildcard:
             for queued in self._unschedulable.not_gated():
-                if pre_check is None or any(pre_check(each.pod) for each in queued.pods):
+                if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
             self._hints.count(hints, old, new)
@@ -452,12 +452,12 @@ class SchedulingQueue:
         )
         overdue = [queued for queued in waiting if queued.timestamp < latest]
         for queued in overdue:
-            for each in (queued, *queued.pods):
-                each.was_flushed_from_unschedulable = True
+            for entry in (queued, *queued.pods):
+                entry.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
             if queued.gating_plugin:
-                for each in (queued, *queued.pods):
-                    each.was_flushed_from_unschedulable = False
+                for entry in (queued, *queued.pods):
+                    entry.was_flushed_from_unschedulable = False
         if overdue:
             self._in_flight.record(hints, old=None, new=None)
 
@@ -513,8 +513,8 @@ class SchedulingQueue:
 
     def _drop(self, queued: QueuedPodInfo) -> None:
         """Forget *queued*, whose profile is gone."""
-        for each in queued.pods:
-            self.nominator.delete_nominated_pod_if_exists(each.uid)
+        for pod in queued.pods:
+            self.nominator.delete_nominated_pod_if_exists(pod.uid)
 
     def _note(self, sub_queue: str, label: str, queued: QueuedPodInfo, number: int = 1) -> None:
         """Count that *queued* enters *sub_queue*, or a *number* of the same kind."""
@@ -525,8 +525,8 @@ class SchedulingQueue:
         after_backoff = strategy is QueueingStrategy.AFTER_BACKOFF
         backs_off = after_backoff and self._backoff.is_backing_off(queued)
         if backs_off and not self._backoff.pops_early:
-            for each in (queued, *queued.pods):
-                each.gating_plugin = ""  # it is asked when the backoff is over
+            for entry in (queued, *queued.pods):
+                entry.gating_plugin = ""  # it is asked when the backoff is over
         elif strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             self._note(UNSCHEDULABLE, label, queued)

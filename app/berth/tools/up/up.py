@@ -30,7 +30,6 @@ from berth.runtime.clock import Clock
 from berth.runtime.tables import Screen, shown_live
 from berth.runtime.tasks import forever
 from berth.runtime.terminal import typed
-from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.framework.explanation import counted
 from berth.scheduler.profile.build import kinds_of_plugins
@@ -242,7 +241,8 @@ class Up:
                     self._options.pools,
                     stages=self._options.stages,
                     configuration=self._options.configuration,
-                    features=features_of(self._config).gates,
+                    features=cluster.features,
+                    release=cluster.release,
                 ),
                 clock=clock,
                 rng=rng,

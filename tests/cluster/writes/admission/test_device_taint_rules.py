@@ -11,7 +11,7 @@ from tests.cluster.serving import NOW
 from tests.cluster.writes.booted import Booted
 
 GATE = "DRADeviceTaintRules"
-(RULES,) = gated_kinds((GATE,))
+(RULES,) = gated_kinds((GATE,), "1.36")
 TAINT: Object = {"key": "example.com/broken", "effect": "NoSchedule"}
 
 
@@ -20,7 +20,7 @@ def rule(taint: Object = TAINT, **spec: Object) -> Object:
 
 
 def test_the_time_of_a_taint() -> None:
-    cluster = Booted(GATE)
+    cluster = Booted(GATE, release="1.36")
     created = cluster.create(RULES, rule())
     assert created["spec"]["taint"]["timeAdded"] == rfc3339(NOW)
     assert created["status"] == {}
@@ -83,7 +83,7 @@ def test_what_is_refused(obj: Object, want: list[str]) -> None:
 )
 def test_names_that_are_none(spec: Object, field: str) -> None:
     with pytest.raises(StatusError) as refusal:
-        Booted(GATE).create(RULES, rule(**spec))
+        Booted(GATE, release="1.36").create(RULES, rule(**spec))
     assert f"{field}: Invalid value" in str(refusal.value)
 
 

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from berth.cluster.errors import StatusError
-from berth.cluster.features import DEFAULT_FEATURES
+from berth.cluster.features import default_features
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.writes.subresources.binding import Binding
+from berth.runtime.release import RELEASES
 from berth.scheduler.config.kube_features import FEATURE_GATES
 from tests.cluster.at_once import at_once
 from tests.cluster.writes.booted import TEST, Booted
@@ -51,8 +52,11 @@ def node() -> Object:
     return {"metadata": {"name": "n"}, "status": {"declaredFeatures": ["A"]}}
 
 
-def test_what_is_on_by_default_is_on_by_default_in_kubernetes() -> None:
-    assert all(FEATURE_GATES["1.36"][name].enabled for name in DEFAULT_FEATURES)
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_is_on_by_default_is_on_by_default_in_kubernetes(release: str) -> None:
+    on, gates = default_features(release), FEATURE_GATES[release]
+    known = frozenset().union(*map(default_features, RELEASES))
+    assert on == {name for name in known if gates[name].enabled}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,8 @@ def test_label_keys_that_are_dropped_do_not_become_part_of_the_selector() -> Non
 def test_the_field_of_a_driver_has_a_default_with_the_gate() -> None:
     field = "preventPodSchedulingIfMissing"
     assert Booted("VolumeLimitScaling").create(CSI_DRIVERS, csi_driver())["spec"][field] is False
-    assert field not in Booted().create(CSI_DRIVERS, csi_driver())["spec"]
+    without = Booted(off=("VolumeLimitScaling",))
+    assert field not in without.create(CSI_DRIVERS, csi_driver())["spec"]
 
 
 def later(cluster: Booted, *more: str) -> Booted:

@@ -6,7 +6,7 @@ import pytest
 
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import GENERIC_WORKLOAD, WORKLOAD_WITH_JOB
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object
 from tests.cluster.writes.booted import Booted
 

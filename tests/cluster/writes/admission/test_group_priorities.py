@@ -4,11 +4,12 @@ import pytest
 
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
+from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD
 from berth.cluster.resources import Object
 from tests.cluster.writes.booted import Booted
 
-POD_GROUPS, _ = gated_kinds((GENERIC_WORKLOAD,))
+POD_GROUPS, _ = gated_kinds((GENERIC_WORKLOAD,), "1.36")
 PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 PREEMPTION = (GENERIC_WORKLOAD, "GangScheduling", "WorkloadAwarePreemption")
 PREEMPTING_GROUPS, _ = gated_kinds(PREEMPTION)
@@ -75,8 +76,8 @@ def test_a_priority_that_no_class_has_is_refused(
         preempting.create(PREEMPTING_GROUPS, group(**spec))
 
 
-def test_without_the_gate_groups_have_no_priorities() -> None:
-    cluster = Booted(GENERIC_WORKLOAD)
+def test_without_the_gate_of_1_36_groups_have_no_priorities() -> None:
+    cluster = Booted(GENERIC_WORKLOAD, release="1.36")
     stored = cluster.create(POD_GROUPS, group(priorityClassName="none", priority=9))["spec"]
     assert "priority" not in stored
     assert "priorityClassName" not in stored

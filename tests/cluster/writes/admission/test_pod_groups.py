@@ -1,25 +1,27 @@
-"""PodGroups and Workloads: what is refused, dropped and held."""
+"""PodGroups and Workloads of Kubernetes 1.36: what is refused, dropped and held."""
 
 from typing import Any
 
 import pytest
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
+from berth.cluster.kinds.gated import gated_kinds
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD
 from berth.cluster.resources import Object
 from berth.cluster.strategies.pod_groups import prepare_pod_group
 from tests.cluster.writes.booted import Booted
 
+RELEASE = "1.36"
 PODS = find("", "v1", "pods")
 JOBS = find("batch", "v1", "jobs")
 GATES = (GENERIC_WORKLOAD, "DRAWorkloadResourceClaims")
-POD_GROUPS, WORKLOADS = gated_kinds(GATES)
+POD_GROUPS, WORKLOADS = gated_kinds(GATES, RELEASE)
 GANG: Object = {"gang": {"minCount": 2}}
 
 
 @pytest.fixture
 def cluster() -> Booted:
-    return Booted(*GATES)
+    return Booted(*GATES, release=RELEASE)
 
 
 def group(name: str = "g", **spec: object) -> Object:
@@ -180,7 +182,10 @@ def test_fields_of_other_gates_are_dropped(cluster: Booted) -> None:
 
 def test_what_is_evicted_at_a_time_is_a_pod_by_default() -> None:
     features = (GENERIC_WORKLOAD, "GangScheduling", "WorkloadAwarePreemption")
-    cluster, (groups, workloads) = Booted(*features), gated_kinds(features)
+    cluster, (groups, workloads) = (
+        Booted(*features, release=RELEASE),
+        gated_kinds(features, RELEASE),
+    )
     assert cluster.create(groups, group())["spec"]["disruptionMode"] == "Pod"
     stored = cluster.create(workloads, workload(template("t")))
     assert stored["spec"]["podGroupTemplates"] == [template("t", disruptionMode="Pod")]
@@ -238,7 +243,7 @@ def test_a_group_does_not_change(cluster: Booted) -> None:
 
 @pytest.mark.parametrize("features", [(), (GENERIC_WORKLOAD,)], ids=["off", "on"])
 def test_pods_have_a_group_only_with_the_gate(features: tuple[str, ...]) -> None:
-    cluster = Booted(*features)
+    cluster = Booted(*features, release=RELEASE)
     assert ("schedulingGroup" in cluster.create(PODS, pod())["spec"]) is bool(features)
     job = {
         "metadata": {"name": "j", "namespace": "default"},
@@ -250,8 +255,8 @@ def test_pods_have_a_group_only_with_the_gate(features: tuple[str, ...]) -> None
 
 def test_groups_have_claims_only_with_the_gate(cluster: Booted) -> None:
     assert cluster.create(POD_GROUPS, with_claims(ONE))["spec"]["resourceClaims"] == [ONE]
-    without, _ = gated_kinds((GENERIC_WORKLOAD,))
-    stored = Booted(GENERIC_WORKLOAD).create(without, with_claims(ONE))
+    without, _ = gated_kinds((GENERIC_WORKLOAD,), RELEASE)
+    stored = Booted(GENERIC_WORKLOAD, release=RELEASE).create(without, with_claims(ONE))
     assert "resourceClaims" not in stored["spec"]
 
 

@@ -53,6 +53,17 @@ async def test_a_group_that_waits_for_events() -> None:
     assert state.where is Whereabouts.UNSCHEDULABLE
 
 
+async def test_pods_that_are_gated_with_another_of_their_group() -> None:
+    harness = group_harness(release="1.37")
+    harness.put(node("n"), group(min_count=2))
+    harness.put(member("a", cpu="1"), member("b", cpu="1", gates=["example.com/wait"]))
+    await harness.until_idle()
+    for name in "ab":
+        state = explain(harness, f"default/{name}").state
+        assert state is not None
+        assert (state.where, state.waits_for) == (Whereabouts.GATED, ("SchedulingGates",))
+
+
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
 async def test_a_gang_with_too_few_pods_is_tried_as_if_it_had_enough(release: str) -> None:
     harness = group_harness(release=release)

@@ -29,6 +29,7 @@ def run_file(path: Path) -> tuple[Result, list[str]]:
             insecure=True,
             controller_options=file.controller_options(),
             features=file.features.gates,
+            release=file.release,
         )
         return await run_scenario(
             file, cluster, plugins=KnownPlugins(), clock=clock, rng=rng, say=lines.append

@@ -11,16 +11,15 @@ from berth.cluster.features import (
     MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD,
     NODE_DECLARED_FEATURES,
     POD_LEVEL_RESOURCES,
+    VOLUME_LIMIT_SCALING,
 )
-from berth.cluster.kinds.gated import GENERIC_WORKLOAD
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.writes.admission.refusals import name_of
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.kube import field_errors
 from berth.kube.objects.taints import COMPARISONS
-
-VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
 
 POD_SPECS: Final[Mapping[str, Sequence[str]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),

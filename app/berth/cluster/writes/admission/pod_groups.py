@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.cluster import errors
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
+from berth.cluster.kinds.gates import SCHEDULING, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.job import is_gang

@@ -1,13 +1,13 @@
 """Priority: pods get the priority of their class; there is one default class at most.
 
-With WorkloadAwarePreemption, so do PodGroups (spec G2.4).
+With WorkloadAwarePreemption, so do PodGroups (spec G2.4), and CompositePodGroups (1.37 spec N14).
 """
 
 from collections.abc import Collection
 from typing import Final
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import SCHEDULING
+from berth.cluster.kinds.gates import SCHEDULING
 from berth.cluster.resources import Object, ResourceType, section
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.writes.admission.by_namespace import ByNamespace
@@ -17,7 +17,7 @@ from berth.cluster.writes.admission.step import Step
 
 PODS = find("", "v1", "pods")
 PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
-POD_GROUPS: Final = f"podgroups.{SCHEDULING}"
+GROUPS: Final = {f"{plural}.{SCHEDULING}" for plural in ("compositepodgroups", "podgroups")}
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 
@@ -33,7 +33,7 @@ class Priority(Step):
             return False
         if resource.storage_key == PODS.storage_key:
             return operation is Operation.CREATE
-        if resource.storage_key == POD_GROUPS:
+        if resource.storage_key in GROUPS:
             return operation is Operation.CREATE and self._groups_have_priorities
         is_write = operation in (Operation.CREATE, Operation.UPDATE)
         return is_write and resource.storage_key == PRIORITY_CLASSES.storage_key
@@ -43,7 +43,7 @@ class Priority(Step):
         if request.object is None or request.resource.storage_key == PRIORITY_CLASSES.storage_key:
             return
         spec = section(request.object, "spec")
-        if request.resource.storage_key == POD_GROUPS:
+        if request.resource.storage_key in GROUPS:
             # What the message calls the spec is a guess.
             self._prioritize(request, spec, "pod group spec")
             return

@@ -15,7 +15,10 @@ from berth.cluster.writes.admission.certificates import (
     CertificateSubjectRestriction,
 )
 from berth.cluster.writes.admission.chain import Admission
-from berth.cluster.writes.admission.claim_statuses import DisabledNodeAllocatableResources
+from berth.cluster.writes.admission.claim_statuses import (
+    DisabledNodeAllocatableResources,
+    KeptClaimStatuses,
+)
 from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -25,6 +28,7 @@ from berth.cluster.writes.admission.disabled_fields import (
     DisabledFields,
     DisabledPodFields,
 )
+from berth.cluster.writes.admission.disabled_types import DisabledTypes
 from berth.cluster.writes.admission.escalation import Escalation
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
@@ -51,6 +55,7 @@ from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesBy
 from berth.cluster.writes.admission.volume_phases import VolumePhaseTime
 from berth.cluster.writes.identities import Identities
 from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
 
 PLUGINS: Final = (
     "CertificateApproval",
@@ -94,6 +99,7 @@ class MakeAdmission(Protocol):
         identities: Identities,
         async_steps: Sequence[AsyncStep],
         features: Collection[str] = (),
+        release: str = RELEASE,
     ) -> Admission: ...
 
 
@@ -105,6 +111,7 @@ def standard_admission(
     identities: Identities,
     async_steps: Sequence[AsyncStep],
     features: Collection[str] = DEFAULT_FEATURES,
+    release: str = RELEASE,
     disabled: Collection[str] = (),
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others.
@@ -116,8 +123,10 @@ def standard_admission(
     steps: tuple[Step, ...] = (
         DisabledPodFields(features),
         DisabledFields(features),
+        DisabledTypes(features),
         DisabledComparisons(features),
         DisabledNodeAllocatableResources(features),
+        KeptClaimStatuses(release),
         NamespaceLifecycle(store),
         GangSizeIsFixed(features),
         PodGroupWorkloadExists(store),

@@ -1,7 +1,7 @@
 """``pods/binding``: the node of a pod."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from berth.cluster import errors, views
 from berth.cluster.features import (
@@ -13,12 +13,14 @@ from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
-from berth.cluster.strategies import syntax
 from berth.cluster.strategies.metadata import validate_annotations, validate_labels
+from berth.cluster.strategies.syntax import dns1123_subdomain
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.subresources.action import Outcome
-from berth.kube.field_errors import FieldError, invalid
+from berth.kube import field_errors
+from berth.kube.field_errors import FieldError
 from berth.runtime.clock import Clock, rfc3339
+from berth.runtime.release import RELEASE, Behaviour, EffectiveVersion
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 """What a bound pod learns of where its node is (PodTopologyLabelsAdmission)."""
@@ -29,6 +31,11 @@ NODES = find("", "v1", "nodes").storage_key
 STATUS = builtin.meta("Status")
 
 
+VALID_NODE_NAMES: Final = Behaviour(
+    "1.37", "N3.17", "A pod cannot be bound to a node whose name no node could have."
+)
+
+
 class Binding:
     """Assigns a pod to a node, once."""
 
@@ -36,9 +43,15 @@ class Binding:
     kind = BINDINGS
 
     def __init__(
-        self, store: Store, *, clock: Clock, features: Collection[str] = DEFAULT_FEATURES
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        features: Collection[str] = DEFAULT_FEATURES,
+        release: str = RELEASE,
     ) -> None:
         self._store = store
+        self._evaluates_names = EffectiveVersion.of(release).has(VALID_NODE_NAMES)
         self._clock = clock
         self._clears_nomination = CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING in features
 
@@ -51,6 +64,12 @@ class Binding:
         the same name. The generation stays: it is not the user who changed the spec.
         """
         target, metadata = _read_binding(body, name)
+        found = [
+            field_errors.invalid("target.name", target, problem)
+            for problem in (dns1123_subdomain(target) if self._evaluates_names else ())
+        ]
+        if found:
+            raise errors.invalid(BINDINGS, name, found)
         try:
             stored = self._store.get(resource.storage_key, namespace, name)
         except NotFoundError:
@@ -104,9 +123,7 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
     if found:  # which the server takes for an error of its own
         told = ", ".join(map(str, found))
         raise errors.StatusError(500, "", told if len(found) == 1 else f"[{told}]")
-    # That a bad name is invalid, and in these words, is known from a note only (1.37 spec N3.17).
-    found = [invalid("target.name", node, why) for why in syntax.dns1123_subdomain(node)]
-    found += validate_labels(metadata.get("labels"), "metadata.labels")
+    found = validate_labels(metadata.get("labels"), "metadata.labels")
     found += validate_annotations(metadata.get("annotations"), "metadata.annotations")
     if found:
         raise errors.invalid(BINDINGS, name, found)

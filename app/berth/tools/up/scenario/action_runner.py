@@ -56,6 +56,7 @@ class ActionRunner:
         self._clock = simulation.clock
         self._file = file
         self._say = say
+        self._resource_of = partial(resource_of, release=file.release)
         self._discovery = Discovery(simulation.api)
         self._drains: list[asyncio.Task[None]] = []
 
@@ -147,7 +148,7 @@ class ActionRunner:
             await self._patch_at(path, {"metadata": {name: dict(values)}})
 
     async def _scale(self, given: Scale) -> None:
-        path = resource_of(given.kind).path_of(given.namespace, given.name)
+        path = self._resource_of(given.kind).path_of(given.namespace, given.name)
         await self._patch_at(f"{path}/scale", {"spec": {"replicas": given.replicas}})
 
     async def _evict(self, given: Evict) -> None:
@@ -162,7 +163,7 @@ class ActionRunner:
 
     async def _taint(self, given: Taint) -> None:
         for name in given.nodes:
-            path = resource_of("Node").path_of("", name)
+            path = self._resource_of("Node").path_of("", name)
             node = msgspec.json.decode(await self._api.request("GET", path))
             taints = list(node["spec"].get("taints") or ())
             for text in given.taints:
@@ -197,7 +198,7 @@ class ActionRunner:
 
     async def _fail(self, nodes: Iterable[str], *, how: str | None) -> None:
         for node in nodes:
-            path = resource_of("Node").path_of("", node)
+            path = self._resource_of("Node").path_of("", node)
             await self._patch_at(path, {"metadata": {"annotations": {FAILURE: how}}})
 
     async def _remove(self, nodes: Iterable[str]) -> None:
@@ -217,7 +218,7 @@ class ActionRunner:
 
     async def _paths(self, target: Target) -> list[str]:
         """Return the URLs of the objects. Raises ValueError when a selector takes none."""
-        resource = resource_of(target.kind)
+        resource = self._resource_of(target.kind)
         namespace = target.namespace if resource.namespaced else ""
         if target.name:
             return [resource.path_of(namespace, target.name)]

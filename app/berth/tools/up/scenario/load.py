@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from berth.kube.manifests import Manifest, ManifestError
 from berth.runtime.errors import UserError
 from berth.scheduler.config import decode, errors
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.feature_gates import Features, features_of
+from berth.scheduler.config.feature_gates import Features, server_features
 from berth.scheduler.config.load import from_object
 from berth.scheduler.config.types import API_VERSION as CONFIGURATION_VERSION
 from berth.scheduler.config.types import KIND as CONFIGURATION_KIND
@@ -87,7 +88,11 @@ class ScenarioFile:
 
     def kubelets(self) -> Settings:
         """Return how all nodes behave. Raises KubeletConfigurationError and StagesError."""
-        return Settings(configuration=self.kubelet_configuration(), stages=self.stages())
+        return Settings(
+            configuration=self.kubelet_configuration(),
+            stages=self.stages(),
+            release=self.release,
+        )
 
     def kubelet_configuration(self) -> KubeletConfiguration:
         """Return the configuration of all nodes. Raises KubeletConfigurationError."""
@@ -130,9 +135,16 @@ class ScenarioFile:
         return config
 
     @property
+    def release(self) -> str:
+        """Which release of Kubernetes the cluster serves."""
+        return self.features.version.emulation
+
+    @cached_property
     def features(self) -> Features:
-        """What is on by the scheduler's configuration at the start; the API server shares it."""
-        return features_of(self.configuration(self.scenario.cluster.scheduler_configuration))
+        """What is on in the API server: by the scheduler's configuration at the start."""
+        cluster = self.scenario.cluster
+        config = self.configuration(cluster.scheduler_configuration)
+        return server_features(config, cluster.kubernetes_version)
 
     def _decoded(self, value: object) -> Scenario:
         fields = value if isinstance(value, dict) else {}

@@ -54,14 +54,17 @@ class _Handler:
 class Observed:
     """Objects by kind, see :meth:`of`."""
 
-    def __init__(self, api: Api, kinds: Iterable[str], *, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, api: Api, kinds: Iterable[str], *, release: str, clock: Clock, rng: random.Random
+    ) -> None:
+        """*release* of Kubernetes is what the server of *api* is of."""
         self._clock = clock
         kinds = dict.fromkeys((*ALWAYS_SEEN, *kinds))
         self._handlers = {kind: _Handler() for kind in kinds}
         self._reflectors = {
             kind: Reflector(
                 api,
-                resource_of(kind).collection_path(),
+                resource_of(kind, release).collection_path(),
                 decode=_decode,
                 handler=self._handlers[kind],
                 clock=clock,

@@ -68,7 +68,9 @@ class Runner:
         self._actions = ActionRunner(simulation, file, say=self._tell)
         audited = audit.KINDS if self._scenario.audit else ()
         kinds = (*kinds_of(_statements(self._scenario)), *audited)
-        self._observed = Observed(simulation.api, kinds, clock=self._clock, rng=rng)
+        self._observed = Observed(
+            simulation.api, kinds, release=file.release, clock=self._clock, rng=rng
+        )
         self._auditor: Auditor | None = None
         self._broken: FailedError | None = None
         """What an invariant said first."""

@@ -9,6 +9,7 @@ from berth.scheduler.config.types import ConfigModel
 from berth.tools.up.scenario.actions import Action, Manifests, NodeGroup
 from berth.tools.up.scenario.expectations import Expectation, Statement
 from berth.tools.up.scenario.one_of import exactly_one
+from berth.tools.up.scenario.references import Release
 
 API_VERSION: Final = "berth.dev/v1alpha1"
 KIND: Final = "Scenario"
@@ -35,6 +36,9 @@ class ControllerManager(ConfigModel):
 class Cluster(ConfigModel):
     """The cluster on which the scenario runs. It begins with these nodes and nothing else."""
 
+    kubernetes_version: Release = ""
+    """The release of Kubernetes that the cluster serves; the one that the scheduler emulates if
+    empty."""
     nodes: Annotated[tuple[NodeGroup, ...], Field(min_length=1)] = (NodeGroup(count=3),)
     """Groups of hollow nodes."""
     scheduler_configuration: dict[str, Any] = Field(default_factory=dict)
