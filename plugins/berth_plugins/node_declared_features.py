@@ -42,10 +42,7 @@ INFERS_BIND_MOUNT_OPTIONS: Final = Behaviour(
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Rejects nodes that do not declare every feature the pod needs (spec §5.18, 1.37 spec N3.14).
-
-    Containers that are added to a running pod are none of its business.
-    """
+    """Rejects nodes that do not declare every feature the pod needs (spec §5.18; 1.37: N3.14)."""
 
     NAME = "NodeDeclaredFeatures"
     WITHOUT_PRE_FILTER = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
@@ -101,11 +98,7 @@ def _inferred(pod: Pod) -> Iterator[str]:
         yield RESTART_ALL_CONTAINERS
     if spec.host_network and spec.host_users is False:
         yield USER_NAMESPACES_HOST_NETWORK
-    if any(
-        mount.bind_mount_options
-        for container in (*spec.containers, *spec.init_containers)
-        for mount in container.volume_mounts
-    ):
+    if any(mount.bind_mount_options for mount in spec.volume_mounts):
         yield VOLUME_BIND_MOUNT_OPTIONS
 
 

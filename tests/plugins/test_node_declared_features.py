@@ -1,5 +1,6 @@
 """NodeDeclaredFeatures: filter and hints."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from berth_plugins.node_declared_features import (
     required_features,
 )
 from tests.builders import node, pod
+from tests.harness import Harness
 from tests.plugins.evaluating import rejected, table, verdicts
 
 BOTH = (RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK)
@@ -73,6 +75,15 @@ NEEDS_BOTH = with_spec(
             id="options of a bind mount",
         ),
         pytest.param(
+            with_spec(
+                ephemeralContainers=[
+                    {"name": "e", "volumeMounts": [{"name": "v", "bindMountOptions": ["nodev"]}]}
+                ]
+            ),
+            {VOLUME_BIND_MOUNT_OPTIONS},
+            id="options of a bind mount, in a container that was added",
+        ),
+        pytest.param(
             with_spec(containers=[{"name": "c", "volumeMounts": [{"name": "v"}]}]),
             set(),
             id="a mount without options",
@@ -91,6 +102,40 @@ def test_options_of_a_bind_mount_need_no_feature_in_1_36() -> None:
     nodes = table(node())
     plugin = NodeDeclaredFeatures(None, Handle(nodes, features=Features.of(release="1.36")))
     assert plugin.pre_filter(CycleState(), PodInfo(a_pod), nodes) is SKIP
+
+
+@pytest.mark.parametrize("where", ["containers", "ephemeralContainers"])
+@pytest.mark.parametrize(
+    "millis",
+    [
+        pytest.param([100] * 6, id="after replicas without"),
+        pytest.param(range(100, 106), id="after others without"),
+    ],
+)
+async def test_options_of_a_bind_mount_among_pods_without(
+    millis: Sequence[int], where: str
+) -> None:
+    def requesting(name: str, milli_cpu: int, **containers: Any) -> Pod:
+        requests = {"requests": {"cpu": f"{milli_cpu}m"}}
+        own = {"name": "c", "resources": requests, **containers.pop("containers", {})}
+        added = [{"name": "e", **fields} for fields in containers.values()]
+        spec = {"containers": [own], "ephemeralContainers": added}
+        meta = {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"}
+        return msgspec.convert({"metadata": meta, "spec": spec}, Pod)
+
+    harness = Harness()
+    harness.put(node("n1"), node("n2"))
+    for number, milli_cpu in enumerate(millis):
+        harness.put(requesting(f"p{number}", milli_cpu))
+        await harness.until_idle()
+    mounts = {"volumeMounts": [{"name": "v", "bindMountOptions": ["noexec"]}]}
+    harness.put(requesting("q", 100, **{where: mounts}))
+    await harness.until_idle()
+    assert harness.placements().keys() == {f"p{number}" for number in range(6)}
+
+    harness.put(node("n3", features=[VOLUME_BIND_MOUNT_OPTIONS]))
+    await harness.pass_time(2)
+    assert harness.placements()["q"] == "n3"
 
 
 def test_filter_wants_every_feature() -> None:

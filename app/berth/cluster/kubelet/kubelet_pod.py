@@ -92,7 +92,7 @@ class KubeletPodSpec(PodSpec, frozen=True, gc=False):
     readiness_gates: tuple[ReadinessGate, ...] = ()
     containers: tuple[KubeletContainer, ...] = ()
     init_containers: tuple[KubeletContainer, ...] = ()
-    ephemeral_containers: tuple[KubeletContainer, ...] = ()
+    ephemeral_containers: tuple[KubeletContainer, ...] = ()  # type: ignore[assignment]
     volumes: tuple[KubeletVolume, ...] = ()
     os: PodOS | None = None
 

@@ -1,5 +1,7 @@
 """Pod, as far as scheduling reads it."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from berth.kube.objects.meta import Condition, KubeStruct, LabelSelector, ObjectMeta
@@ -45,6 +47,12 @@ class Container(KubeStruct, frozen=True, gc=False):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
     restart_policy_rules: tuple[RestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+
+
+class EphemeralContainer(KubeStruct, frozen=True, gc=False):
+    """A container that was added to a pod. It has no requests."""
+
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
@@ -207,6 +215,7 @@ class PodSpec(KubeStruct, frozen=True, gc=False):
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[EphemeralContainer, ...] = ()
     overhead: Quantities = msgspec.field(default_factory=dict)
     resources: ResourceRequirements | None = None
     node_selector: dict[str, str] | None = None
@@ -219,6 +228,14 @@ class PodSpec(KubeStruct, frozen=True, gc=False):
     scheduling_group: SchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
+
+    @property
+    def volume_mounts(self) -> Iterator[VolumeMount]:
+        """The mounts of all containers, also of those that were added to the pod."""
+        for container in (*self.containers, *self.init_containers):
+            yield from container.volume_mounts
+        for added in self.ephemeral_containers:
+            yield from added.volume_mounts
 
     def __post_init__(self) -> None:
         check_quantities("overhead", self.overhead)

@@ -133,6 +133,7 @@ class PodTemplate:
                 self.volumes,
                 (spec.host_network, spec.host_users),
                 [(c.ports, c.restart_policy_rules) for c in containers],
+                any(mount.bind_mount_options for mount in spec.volume_mounts),
                 tuple(self.incoming_requested.scalars),
             )
         )
@@ -175,6 +176,7 @@ def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
             pod.metadata.labels,
             spec.containers if containers is None else containers,
             spec.init_containers,
+            spec.ephemeral_containers,
             spec.overhead,
             spec.resources,
             spec.node_selector,
