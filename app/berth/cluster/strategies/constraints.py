@@ -136,6 +136,8 @@ def _step(name: str, field: Field | None, said: Rules) -> _Step:
         return _Step(name, field, said, said)
     rules = said or ((enumerated(*field.enum),) if field.enum else ())
     of_missing = tuple(rule for rule in rules if not callable(rule) or any(rule(None, name)))
+    if all(isinstance(rule, If) for rule in of_missing):
+        of_missing = ()  # a condition without a rule that speaks
     return _Step(name, field, rules, of_missing)
 
 
@@ -323,8 +325,11 @@ def first_of(*fields: str) -> If:
     """Have the object in a field looked at only if none of *fields* before it is there."""
 
     def holds(value: Any, owners: Owners) -> bool:
-        given = (owners[-1].get(name) for name in fields)
-        return next((each for each in given if each is not None), None) is value
+        obj = owners[-1]
+        for name in fields:
+            if (given := obj.get(name)) is not None:
+                return given is value
+        return value is None
 
     return If(holds)
 
