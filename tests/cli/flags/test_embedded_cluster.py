@@ -39,6 +39,31 @@ def test_token_files_that_cannot_be_used_are_named(
         embedded_cluster(parsed(f"--token-auth-file={path}"))
 
 
+@pytest.mark.parametrize(
+    ("argv", "release", "has_rules"),
+    [
+        pytest.param([], "1.37", True, id="the latest"),
+        pytest.param(["--kubernetes-version=1.36"], "1.36", False, id="the one that is asked for"),
+        pytest.param(
+            ["--kubernetes-version=1.36", "--feature-gates=DRADeviceTaintRules=true"],
+            "1.36",
+            True,
+            id="with a gate of that release",
+        ),
+    ],
+)
+def test_the_release(argv: list[str], release: str, *, has_rules: bool) -> None:
+    cluster = embedded_cluster(parsed(*argv))
+    assert cluster.release == release
+    assert ("DRADeviceTaintRules" in cluster.features) is has_rules
+
+
+def test_a_release_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--kubernetes-version=1.35")
+    assert "--kubernetes-version: invalid choice: '1.35'" in capsys.readouterr().err
+
+
 @pytest.mark.wall
 @pytest.mark.parametrize(
     ("argv", "scheme"),

@@ -22,6 +22,7 @@ from berth.scheduler.config.feature_gates import (
     enabled_features,
     features_of,
     options,
+    server_features,
     unmet,
 )
 from berth.scheduler.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
@@ -262,3 +263,36 @@ featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
             source="file",
             args_models=args_models(IN_TREE),
         )
+
+
+@pytest.mark.parametrize(
+    ("emulated", "release", "given", "on", "off"),
+    [
+        pytest.param(
+            "1.36", "", {"GenericWorkload": True}, ["GenericWorkload"], ["VolumeLimitScaling"],
+            id="the scheduler's release if nobody says another",
+        ),
+        pytest.param(
+            "1.36", "1.37", {"GenericWorkload": True, "GangScheduling": True},
+            ["GenericWorkload", "GangScheduling", "VolumeLimitScaling"], [],
+            id="a later server, which has no such gate any more",
+        ),
+        pytest.param(
+            "1.37", "1.36", {"GenericWorkload": True}, ["GenericWorkload"],
+            ["GangScheduling", "VolumeLimitScaling"],
+            id="an earlier server",
+        ),
+        pytest.param(
+            "1.36", "1.37", {"NodeDeclaredFeatures": False}, ["NodeDeclaredFeatures"], [],
+            id="a gate that is locked in the server",
+        ),
+    ],
+)  # fmt: skip
+def test_the_gates_of_a_server_of_another_release(
+    emulated: str, release: str, given: dict[str, bool], on: list[str], off: list[str]
+) -> None:
+    config = KubeSchedulerConfiguration(feature_gates=given, emulated_version=emulated)
+    features = server_features(config, release)
+    assert features.version.emulation == (release or emulated)
+    assert [gate for gate in on if gate not in features] == []
+    assert [gate for gate in off if gate in features] == []

@@ -7,7 +7,7 @@ validation, as far as they are known from 1.36; that of a gate that is off is a 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from berth.cluster.resources import Object, section
+from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraints import (
     ITSELF,
@@ -60,7 +60,7 @@ def prepare_pod_group(features: Collection[str]) -> Prepare:
     """Return what drops claims without their gate, and defaults the policy with its own."""
 
     def prepare(new: Object, old: Object | None) -> None:
-        spec, before = section(new, "spec"), (old or {}).get("spec") or {}
+        spec, before = new["spec"], (old or {}).get("spec") or {}
         if RESOURCE_CLAIMS not in features and "resourceClaims" not in before:
             spec.pop("resourceClaims", None)
         if old is None:
@@ -74,7 +74,7 @@ def prepare_composite(features: Collection[str]) -> Prepare:
 
     def prepare(new: Object, old: Object | None) -> None:
         if old is None:
-            _default(section(new, "spec"), features)
+            _default(new["spec"], features)
 
     return prepare
 
