@@ -109,6 +109,19 @@ def test_a_schema_that_goes_is_counted_no_longer(control: FlowControl) -> None:
     control.leave(flow)
 
 
+SEATS = {
+    "exempt": 0,
+    "catch-all": 13,
+    "global-default": 49,
+    "leader-election": 25,
+    "node-high": 98,
+    "system": 74,
+    "workload-high": 98,
+    "workload-low": 245,
+}
+"""Of 600: each level's shares among the 245 of all, rounded up."""
+
+
 async def test_answers_and_metrics_tell_of_flows() -> None:
     serving = Serving(resources=RESOURCES)
     await bootstrap(serving.server.writes)
@@ -127,8 +140,7 @@ async def test_answers_and_metrics_tell_of_flows() -> None:
     assert samples == {
         ("dispatched_requests_total", "exempt", "exempt"): 1,
         ("current_executing_requests", "exempt", "exempt"): 0,
-        ("nominal_limit_seats", "exempt"): 0,
-        ("nominal_limit_seats", "catch-all"): 600,
+        **{("nominal_limit_seats", level): seats for level, seats in SEATS.items()},
     }
 
 
