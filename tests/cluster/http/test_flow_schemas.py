@@ -137,11 +137,11 @@ async def test_answers_and_metrics_tell_of_flows() -> None:
         for sample in family.samples
         if sample.name.startswith("apiserver_flowcontrol_")
     }
-    assert samples == {
+    expected: dict[tuple[str, ...], int] = {
         ("dispatched_requests_total", "exempt", "exempt"): 1,
         ("current_executing_requests", "exempt", "exempt"): 0,
-        **{("nominal_limit_seats", level): seats for level, seats in SEATS.items()},
     }
+    assert samples == expected | {("nominal_limit_seats", level): SEATS[level] for level in SEATS}
 
 
 def test_nothing_is_known_before_there_are_schemas() -> None:
