@@ -243,15 +243,15 @@ def pod_template(spec: Object, *, sysctls: Any = (), mounts: Any = ()) -> Object
                 ],
             ),
             [
+                f'{SYSCTLS}[0].name: Invalid value: "kernel.shm_rmid_forced": '
+                "may not be specified when 'hostIPC' is true",
+                f'{SYSCTLS}[1].name: Invalid value: "net/ipv4/conf/eth0.100/forwarding": '
+                "may not be specified when 'hostNetwork' is true",
                 f'{SYSCTLS}[2].name: Invalid value: "foo-": {BAD_SYSCTL}',
                 f'{SYSCTLS}[3].name: Invalid value: "bar..": {BAD_SYSCTL}',
                 f"{SYSCTLS}[4].name: Required value",
                 f'{SYSCTLS}[6].name: Duplicate value: "a.b"',
                 f'{SYSCTLS}[7].name: Invalid value: "{"a" * 254}": {BAD_SYSCTL}',
-                f'{SYSCTLS}[0].name: Invalid value: "kernel.shm_rmid_forced": '
-                "may not be specified when 'hostIPC' is true",
-                f'{SYSCTLS}[1].name: Invalid value: "net/ipv4/conf/eth0.100/forwarding": '
-                "may not be specified when 'hostNetwork' is true",
             ],
         ),
         (

@@ -56,6 +56,8 @@ NODE_OPERATORS: Final = (*selectors.OPERATORS, "Gt", "Lt")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+"""How kernel parameters of the namespace of interprocess communication begin."""
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 VOLUME_SOURCES: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
@@ -264,46 +266,6 @@ def _profile(profile: Object, path: str) -> Errors:
 # The pod.
 
 
-IPC_SYSCTLS: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
-"""How the names of those begin that belong to the namespace of interprocess communication."""
-
-
-def _sysctls(sysctls: list[Object] | None, path: str) -> Errors:
-    names: set[str] = set()
-    for index, sysctl in enumerate(sysctls or ()):
-        name, at = sysctl.get("name") or "", f"{path}[{index}].name"
-        if not name:
-            yield field_errors.required(at)
-        elif complaints := syntax.sysctl(name):
-            yield from (field_errors.invalid(at, name, complaint) for complaint in complaints)
-        elif name in names:
-            yield field_errors.duplicate(at, name)
-        names.add(name)
-
-
-def _sysctls_of_host(spec: Object, path: str) -> Errors:
-    """Refuse kernel parameters of a namespace that the pod shares with its host."""
-    for index, sysctl in enumerate((spec.get("securityContext") or {}).get("sysctls") or ()):
-        name = sysctl.get("name") or ""
-        dotted = name.replace("/", ".")
-        at = f"{path}.securityContext.sysctls[{index}].name"
-        if spec.get("hostNetwork") and dotted.startswith("net."):
-            yield field_errors.invalid(at, name, "may not be specified when 'hostNetwork' is true")
-        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
-            yield field_errors.invalid(at, name, "may not be specified when 'hostIPC' is true")
-
-
-def _sub_path(mount: Object, path: str) -> Errors:
-    mounts = path.rpartition("[")[0]  # upstream does not say which of them
-    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
-    if sub_path and expression:
-        detail = "subPathExpr and subPath are mutually exclusive"
-        yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
-    for name, value in (("subPath", sub_path), ("subPathExpr", expression)):
-        for complaint in syntax.descending(value or ""):
-            yield field_errors.invalid(f"{mounts}.{name}", value, complaint)
-
-
 def _host_ports(spec: Object, path: str) -> Errors:
     """Refuse ports of a node that two containers want."""
     taken: set[str] = set()
@@ -338,6 +300,36 @@ def _context(context: Object | None, path: str, owners: Owners) -> Errors:
         here = f"{path}.shareProcessNamespace"
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield field_errors.invalid(here, spec["shareProcessNamespace"], detail)
+
+
+def _sysctls(sysctls: list[Object] | None, path: str, owners: Owners) -> Errors:
+    """Evaluate kernel parameters, which may not be of a namespace that is the host's."""
+    names: set[str] = set()
+    spec = owners[-2] if len(owners) > 1 else {}
+    for index, sysctl in enumerate(sysctls or ()):
+        name, here = sysctl.get("name") or "", f"{path}[{index}].name"
+        problems = list(named(syntax.sysctl)(name, here))
+        if not problems and name in names:
+            problems.append(field_errors.duplicate(here, name))
+        yield from problems
+        names.add(name)
+        dotted = name.replace("/", ".")
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            detail = "may not be specified when 'hostNetwork' is true"
+            yield field_errors.invalid(here, name, detail)
+        elif spec.get("hostIPC") and dotted.startswith(IPC_SYSCTLS):
+            detail = "may not be specified when 'hostIPC' is true"
+            yield field_errors.invalid(here, name, detail)
+
+
+def _sub_path(mount: Object, path: str) -> Errors:
+    mounts = path.rpartition("[")[0]  # upstream does not say which of them
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    yield from text(syntax.descending)(sub_path, f"{mounts}.subPath")
+    if sub_path and expression:
+        detail = "subPathExpr and subPath are mutually exclusive"
+        yield field_errors.invalid(f"{path}.subPathExpr", expression, detail)
+    yield from text(syntax.descending)(expression, f"{mounts}.subPathExpr")
 
 
 def _dns(config: Object | None, path: str, owners: Owners) -> Errors:
@@ -603,7 +595,7 @@ POD_TABLE: Final[Table] = {
         "readinessGates": (),
         "schedulingGates": (_gates,),
         "topologySpreadConstraints": (),
-        ITSELF: (_distinct_spread, _host_ports, _sysctls_of_host),
+        ITSELF: (_distinct_spread, _host_ports),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
@@ -707,7 +699,7 @@ POD_TABLE: Final[Table] = {
         "runAsUser": (_ID_RANGE,),
         "runAsGroup": (_ID_RANGE,),
         "supplementalGroups": (of_each(_ID_RANGE),),
-        "sysctls": (_sysctls,),
+        "sysctls": (Within(_sysctls),),
         "fsGroupChangePolicy": (one_of("Always", "OnRootMismatch"),),
         "supplementalGroupsPolicy": (one_of("Merge", "Strict"),),
     },
