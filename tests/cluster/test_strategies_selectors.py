@@ -115,3 +115,33 @@ def test_an_expression(
 )
 def test_how_many(spec: Object, want: str) -> None:
     assert want in complaints(devices.device_class(), {"metadata": {"name": "x"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("expression", "constraint", "want"),
+    [
+        pytest.param("device.attributes['d'].numa", {"matchAttribute": "a.b/numa"}, [], id="used"),
+        pytest.param(
+            "device.driver",
+            {"distinctAttribute": "a.b/other"},
+            ['name: Invalid value: "a.b/numa": must be used by a constraint'],
+            id="no constraint is of it",
+        ),
+        pytest.param(
+            "device.",
+            {"matchAttribute": "a.b/numa"},
+            ['expression: Invalid value: "device.": '],
+            id="nothing that can be evaluated",
+        ),
+    ],
+)
+def test_derived_attributes(expression: str, constraint: Object, want: list[str]) -> None:
+    derived = {"name": "a.b/numa", "expression": expression}
+    request = {"deviceClassName": "gpu", "derivedAttributes": [derived]}
+    spec = claim(exactly=request)
+    spec["devices"]["constraints"] = [constraint]
+    found = complaints(devices.resource_claim(), {"metadata": META, "spec": spec})
+    where = "spec.devices.requests[0].exactly.derivedAttributes[0]."
+    mine = [each.removeprefix(where) for each in found if each.startswith(where)]
+    assert len(mine) == len(want)
+    assert all(each.startswith(text) for each, text in zip(mine, want, strict=True))

@@ -109,6 +109,19 @@ def test_a_schema_that_goes_is_counted_no_longer(control: FlowControl) -> None:
     control.leave(flow)
 
 
+SEATS = {
+    "exempt": 0,
+    "catch-all": 13,
+    "global-default": 49,
+    "leader-election": 25,
+    "node-high": 98,
+    "system": 74,
+    "workload-high": 98,
+    "workload-low": 245,
+}
+"""Of 600: each level's shares among the 245 of all, rounded up."""
+
+
 async def test_answers_and_metrics_tell_of_flows() -> None:
     serving = Serving(resources=RESOURCES)
     await bootstrap(serving.server.writes)
@@ -124,12 +137,11 @@ async def test_answers_and_metrics_tell_of_flows() -> None:
         for sample in family.samples
         if sample.name.startswith("apiserver_flowcontrol_")
     }
-    assert samples == {
+    expected: dict[tuple[str, ...], int] = {
         ("dispatched_requests_total", "exempt", "exempt"): 1,
         ("current_executing_requests", "exempt", "exempt"): 0,
-        ("nominal_limit_seats", "exempt"): 0,
-        ("nominal_limit_seats", "catch-all"): 600,
     }
+    assert samples == expected | {("nominal_limit_seats", level): SEATS[level] for level in SEATS}
 
 
 def test_nothing_is_known_before_there_are_schemas() -> None:

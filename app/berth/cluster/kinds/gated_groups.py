@@ -15,6 +15,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import pod_groups_beta as rules
 from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.pod_groups import check_pod_group_status
 
 BETA: Final = "v1beta1"
 """The version in which objects are kept."""
@@ -34,10 +35,9 @@ def groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
         release,
         status=True,
         prepare=rules.prepare_pod_group(features),
-        check=rules.check_pod_group,
         check_create=rules.check_gates_of_group(features),
         check_update=rules.check_group_update,
-        check_status=rules.check_pod_group_status,
+        check_status=check_pod_group_status,
     )
     of_workloads = _kind(
         BETA,
@@ -45,7 +45,6 @@ def groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
         release,
         status=False,
         prepare=rules.prepare_workload(features),
-        check=rules.check_workload,
         check_create=rules.check_gates_of_workload(features),
         check_update=rules.check_workload_update,
     )
@@ -57,7 +56,6 @@ def groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
             release,
             status=True,
             prepare=rules.prepare_composite(features),
-            check=rules.check_composite,
             check_create=rules.check_gates_of_group(features),
             check_update=rules.check_group_update,
         )

@@ -59,6 +59,7 @@ from berth.cluster.strategies.pod_constraints import (
     labels,
 )
 from berth.cluster.strategies.pod_groups import HIGHEST_USER_PRIORITY, POD_GROUP_TABLE
+from berth.cluster.strategies.pod_groups_beta import GROUP_TABLE
 from berth.cluster.strategies.quantities import (
     amounts,
     container_resources,
@@ -557,6 +558,7 @@ TABLE: Final[Table] = {
     **CERTIFICATE_TABLE,
     **QUOTA_TABLE,
     **POD_GROUP_TABLE,
+    **GROUP_TABLE,
     **DEVICE_TABLE,
     "core.v1.ConfigMap": {
         "data": (keys(said(syntax.config_key)),),

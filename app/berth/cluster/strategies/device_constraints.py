@@ -11,8 +11,10 @@ from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraints import (
     ITSELF,
+    Owners,
     Rules,
     Table,
+    Within,
     at_most,
     distinct,
     enumerated,
@@ -26,6 +28,7 @@ from berth.cluster.strategies.constraints import (
 )
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
+from berth.kube.objects.quantity import parse
 
 Errors = Iterator[FieldError]
 
@@ -74,8 +77,12 @@ def _allocatable(of_node: dict[str, Object] | None, path: str) -> Errors:
             yield field_errors.required(here, "must specify one of: `mapping`, `overhead`")
 
 
-def _mapping(mapping: Object, path: str) -> Errors:
+def _mapping(mapping: Object, path: str, owners: Owners) -> Errors:
     """What a device takes of its node, by a capacity of it or as a whole (1.37 spec N4.11)."""
+    device = owners[-3] if len(owners) > 2 else {}
+    key = mapping.get("capacityKey")
+    if key is not None and key not in (device.get("capacity") or {}):
+        yield field_errors.not_found(f"{path}.capacityKey", key)
     by_capacity = ("capacityKey", "capacityMultiplier")
     missing = [name for name in by_capacity if name not in mapping]
     if len(missing) == 1:
@@ -84,6 +91,19 @@ def _mapping(mapping: Object, path: str) -> Errors:
     if (len(missing) < len(by_capacity)) is ("deviceMultiplier" in mapping):
         why = "must specify exactly one of: `capacityMultiplier`, `deviceMultiplier`"
         yield field_errors.invalid(path, "", why)
+
+
+def _positive(multiplier: str | int | None, path: str) -> Errors:
+    if multiplier is not None and parse(multiplier) <= 0:
+        yield field_errors.invalid(path, multiplier, "must be greater than 0")
+
+
+def _attribute(name: str) -> list[str]:
+    """Evaluate ``gpu.example.com/model``. The words about the domain are a guess."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        return ["must include a domain"]
+    return [*syntax.dns1123_subdomain(domain), *syntax.c_identifier(identifier)]
 
 
 def _driver(name: str) -> list[str]:
@@ -131,7 +151,10 @@ DEVICE_TABLE: Final[Table] = {
         "derivedAttributes": _DERIVED,
     },
     "resource.v1.DeviceSubRequest": {"derivedAttributes": _DERIVED},
-    "resource.v1.DeviceDerivedAttribute": {"name": (required(),), "expression": (required(),)},
+    "resource.v1.DeviceDerivedAttribute": {
+        "name": (named(_attribute),),
+        "expression": (required(),),
+    },
     "resource.v1.DeviceConstraint": {
         "requests": (distinct(),),
         ITSELF: (_device_constraint,),
@@ -141,7 +164,7 @@ DEVICE_TABLE: Final[Table] = {
         ITSELF: (_device_request,),
     },
     "resource.v1.ResourceSliceSpec": {
-        "partitionTypeAttribute": (text(syntax.qualified_name),),
+        "partitionTypeAttribute": (text(_attribute),),
         "skipNodeOperations": (
             at_most(3),
             of_each(one_of(BOTH, PREPARE, UNPREPARE)),
@@ -151,5 +174,9 @@ DEVICE_TABLE: Final[Table] = {
     },
     "resource.v1.Device": {"nodeAllocatableResources": (_allocatable,)},
     "resource.v1.DeviceCounterConsumption": {"compatibilityGroups": (at_most(2), distinct())},
-    "resource.v1.NodeAllocatableMapping": {ITSELF: (_mapping,)},
+    "resource.v1.NodeAllocatableMapping": {
+        ITSELF: (Within(_mapping),),
+        "capacityMultiplier": (_positive,),
+        "deviceMultiplier": (_positive,),
+    },
 }

@@ -40,18 +40,35 @@ def _check_selectors(owner: Object, path: str, features: Features) -> Iterator[F
             yield from _check_expression(selector["cel"].get("expression") or "", where, features)
 
 
-def _check_expression(expression: str, where: str, features: Features) -> Iterator[FieldError]:
-    from berth.kube.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
+def _check_expression(
+    expression: str, where: str, features: Features, *, is_selector: bool = True
+) -> Iterator[FieldError]:
+    # Takes long to load.
+    from berth.kube.cel.selectors import MAX_LENGTH, compile_derived, compile_expression
 
     where = f"{where}.expression"
     if len(expression.encode(errors="replace")) > MAX_LENGTH:
         yield field_errors.too_long(where, MAX_LENGTH)
         return
-    compiled = compile_expression(expression, features)
+    compile_it = compile_expression if is_selector else compile_derived
+    compiled = compile_it(expression, features)
     if isinstance(compiled, CompileError):
         yield field_errors.invalid(where, expression, compiled.detail)
     elif compiled.is_too_complex:
         yield field_errors.forbidden(where, "too complex, exceeds cost limit")
+
+
+def _check_derived(
+    request: Object, path: str, features: Features, constrained: Collection[str | None]
+) -> Iterator[FieldError]:
+    """Evaluate attributes that a request derives, of which some constraint has to be (KEP 6080)."""
+    for index, attribute in enumerate(request.get("derivedAttributes") or []):
+        where, name = f"{path}.derivedAttributes[{index}]", attribute.get("name")
+        if expression := attribute.get("expression"):
+            yield from _check_expression(expression, where, features, is_selector=False)
+        if name and name not in constrained:
+            why = "must be used by a constraint"  # the wording is a guess
+            yield field_errors.invalid(f"{where}.name", name, why)
 
 
 def _expressions(part: Any) -> Iterator[str]:
@@ -80,28 +97,39 @@ def _check_length(parts: Any, path: str, features: Features) -> list[FieldError]
 
 
 def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
-    requests = (spec.get("devices") or {}).get("requests") or []
+    devices = spec.get("devices") or {}
+    requests = devices.get("requests") or []
     path = f"{at}.devices.requests"
     if len(requests) > MAX_REQUESTS:
         return [field_errors.too_many(path, len(requests), MAX_REQUESTS)]
+    constrained = {
+        constraint.get(field)
+        for constraint in devices.get("constraints") or []
+        for field in ("matchAttribute", "distinctAttribute")
+    }
     too_long = _check_length(requests, path, features)
     return too_long or [
         error
         for index, request in enumerate(requests)
-        for error in _check_request(request, f"{path}[{index}]", features)
+        for error in _check_request(request, f"{path}[{index}]", features, constrained)
     ]
 
 
-def _check_request(request: Object, path: str, features: Features) -> Iterator[FieldError]:
+def _check_request(
+    request: Object, path: str, features: Features, constrained: Collection[str | None]
+) -> Iterator[FieldError]:
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
     if exactly:
         yield from _check_selectors(exactly, f"{path}.exactly", features)
+        yield from _check_derived(exactly, f"{path}.exactly", features, constrained)
     if len(alternatives) > MAX_ALTERNATIVES:
         where = f"{path}.firstAvailable"
         yield field_errors.too_many(where, len(alternatives), MAX_ALTERNATIVES)
         return
     for index, alternative in enumerate(alternatives):
-        yield from _check_selectors(alternative, f"{path}.firstAvailable[{index}]", features)
+        here = f"{path}.firstAvailable[{index}]"
+        yield from _check_selectors(alternative, here, features)
+        yield from _check_derived(alternative, here, features, constrained)
 
 
 def resource_claim(gates: Collection[str] = (), release: str = RELEASE) -> Strategy:

@@ -551,11 +551,10 @@ def _wanted_handler(number: int) -> tuple[Rule, ...]:
     )
 
 
-def _responders_or_group(spec: Object, path: str) -> Errors:
+def _without_group(responders: list[Object] | None, path: str, owners: Owners) -> Errors:
     """A pod of a group cannot have responders (1.37 spec N7.3)."""
-    if spec.get("evictionResponders") and spec.get("schedulingGroup"):
-        where = f"{path}.evictionResponders" if path else "evictionResponders"
-        yield field_errors.forbidden(where, "may not be set together with `schedulingGroup`")
+    if responders and owners[-1].get("schedulingGroup"):
+        yield field_errors.forbidden(path, "may not be set together with `schedulingGroup`")
 
 
 _DEFAULTS_OF_FILES: Final[Mapping[str, Rules]] = {
@@ -596,7 +595,7 @@ POD_TABLE: Final[Table] = {
         "readinessGates": (),
         "schedulingGates": (_gates,),
         "topologySpreadConstraints": (),
-        ITSELF: (_distinct_spread, _host_ports, _responders_or_group),
+        ITSELF: (_distinct_spread, _host_ports),
         "serviceAccountName": (text(syntax.dns1123_subdomain),),
         "nodeName": (text(syntax.dns1123_subdomain),),
         "activeDeadlineSeconds": (between(1, 2**31 - 1),),
@@ -611,7 +610,7 @@ POD_TABLE: Final[Table] = {
         "overhead": (_overhead,),
         "os": (_operating_system, Within(_windows)),
         "hostnameOverride": (said(syntax.dns1123_subdomain),),
-        "evictionResponders": (at_most(10),),
+        "evictionResponders": (at_most(10), Within(_without_group)),
     },
     "core.v1.EvictionResponder": {"name": (named(syntax.qualified_name),)},
     "core.v1.Container": _CONTAINER,

@@ -1,6 +1,6 @@
 """Workloads and PodGroups of ``scheduling.k8s.io/v1alpha2`` (spec G2)."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from berth.cluster.resources import Object, section
@@ -9,7 +9,7 @@ from berth.cluster.strategies.constraints import (
     ITSELF,
     If,
     Plain,
-    Rule,
+    Rules,
     Table,
     at_least,
     at_most,
@@ -97,12 +97,12 @@ def check_unchanged(new: Object, old: Object) -> Iterator[FieldError]:
             yield field_errors.invalid(join("spec", field), after.get(field), IMMUTABLE)
 
 
-def _one_of(*fields: str) -> Plain:
-    """Refuse an object that has none, or several, of *fields*."""
+def union(*fields: str) -> Plain:
+    """Refuse an object that has none, or several, of *fields*; an empty list is none."""
     listed = ", ".join(f"`{field}`" for field in fields)
 
     def rule(obj: Object, path: str) -> Iterator[FieldError]:
-        given = [field for field in fields if obj.get(field) is not None]
+        given = [field for field in fields if obj.get(field) not in (None, [])]
         if not given:
             yield field_errors.invalid(path, "", f"must specify one of: {listed}")
         elif len(given) > 1:
@@ -112,7 +112,7 @@ def _one_of(*fields: str) -> Plain:
     return rule
 
 
-def _distinct(items: list[Object] | None, path: str) -> Iterator[FieldError]:
+def distinct_names(items: list[Object] | None, path: str) -> Iterator[FieldError]:
     """Refuse an item of a list by names that has the name of one before it."""
     seen: set[str] = set()
     for index, item in enumerate(items or ()):
@@ -121,29 +121,36 @@ def _distinct(items: list[Object] | None, path: str) -> Iterator[FieldError]:
         seen.add(name or "")
 
 
-def _few(most: int) -> If:
-    return If(lambda items, _owners: len(items or ()) <= most)
+def by_name(most: int) -> Rules:
+    """Return the rules of a list by names that has *most* items: if it has more, that is all."""
+    return (at_most(most), If(lambda items, _owners: len(items or ()) <= most), distinct_names)
 
+
+# The wording is a guess.
+PRIORITY: Final[Rules] = (
+    between(
+        -(2**31), HIGHEST_USER_PRIORITY, f"must be less than or equal to {HIGHEST_USER_PRIORITY}"
+    ),
+)
+PRIORITY_CLASS: Final[Rules] = (text(syntax.dns1123_subdomain),)
+CLAIM: Final[Mapping[str, Rules]] = {
+    "name": (named(syntax.dns1123_label),),
+    ITSELF: (union(*CLAIM_SOURCES),),
+    **dict.fromkeys(CLAIM_SOURCES, (said(syntax.dns1123_subdomain),)),
+}
 
 _TYPES: Final = "scheduling.v1alpha2."
-_COMMON: Final[dict[str, tuple[Rule, ...]]] = {
+_COMMON: Final[Mapping[str, Rules]] = {
     "schedulingPolicy": (present(),),
     "schedulingConstraints": (),
-    "resourceClaims": (at_most(MOST_CLAIMS), _few(MOST_CLAIMS), _distinct),
+    "resourceClaims": by_name(MOST_CLAIMS),
     "disruptionMode": (one_of(*DISRUPTION_MODES),),
-    "priorityClassName": (text(syntax.dns1123_subdomain),),
-    # The wording is a guess.
-    "priority": (
-        between(
-            -(2**31),
-            HIGHEST_USER_PRIORITY,
-            f"must be less than or equal to {HIGHEST_USER_PRIORITY}",
-        ),
-    ),
+    "priorityClassName": PRIORITY_CLASS,
+    "priority": PRIORITY,
 }
 POD_GROUP_TABLE: Final[Table] = {
     f"{_TYPES}PodGroupSpec": {"podGroupTemplateRef": (), **_COMMON},
-    f"{_TYPES}PodGroupTemplateReference": {ITSELF: (_one_of("workload"),)},
+    f"{_TYPES}PodGroupTemplateReference": {ITSELF: (union("workload"),)},
     f"{_TYPES}WorkloadPodGroupTemplateReference": {
         "workloadName": (required(),),
         "podGroupTemplateName": (required(),),
@@ -152,22 +159,16 @@ POD_GROUP_TABLE: Final[Table] = {
         "controllerRef": (),
         "podGroupTemplates": (
             required("must have at least one item"),
-            at_most(MOST_TEMPLATES),
-            _few(MOST_TEMPLATES),
-            _distinct,
+            *by_name(MOST_TEMPLATES),
         ),
     },
     f"{_TYPES}TypedLocalObjectReference": {"kind": (required(),), "name": (required(),)},
     f"{_TYPES}PodGroupTemplate": {"name": (named(syntax.dns1123_label),), **_COMMON},
-    f"{_TYPES}PodGroupSchedulingPolicy": {ITSELF: (_one_of("basic", "gang"),)},
+    f"{_TYPES}PodGroupSchedulingPolicy": {ITSELF: (union("basic", "gang"),)},
     f"{_TYPES}GangSchedulingPolicy": {"minCount": (present(), at_least(1))},
     f"{_TYPES}PodGroupSchedulingConstraints": {"topology": (at_most(MOST_TOPOLOGY_CONSTRAINTS),)},
     f"{_TYPES}TopologyConstraint": {"key": (named(syntax.qualified_name),)},
-    f"{_TYPES}PodGroupResourceClaim": {
-        "name": (named(syntax.dns1123_label),),
-        ITSELF: (_one_of(*CLAIM_SOURCES),),
-        **dict.fromkeys(CLAIM_SOURCES, (said(syntax.dns1123_subdomain),)),
-    },
+    f"{_TYPES}PodGroupResourceClaim": CLAIM,
     f"{_TYPES}PodGroupResourceClaimStatus": {
         "resourceClaimName": (said(syntax.dns1123_subdomain),),
     },

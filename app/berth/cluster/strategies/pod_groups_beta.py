@@ -4,21 +4,40 @@
 validation, as far as they are known from 1.36; that of a gate that is off is a guess.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.pod_groups import HIGHEST_USER_PRIORITY
+from berth.cluster.strategies.constraints import (
+    ITSELF,
+    Owners,
+    Rules,
+    Table,
+    Within,
+    at_least,
+    at_most,
+    named,
+    present,
+    required,
+    said,
+)
+from berth.cluster.strategies.pod_groups import (
+    CLAIM,
+    IMMUTABLE,
+    MOST_CLAIMS,
+    MOST_TEMPLATES,
+    MOST_TOPOLOGY_CONSTRAINTS,
+    PRIORITY,
+    PRIORITY_CLASS,
+    by_name,
+    union,
+)
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError, join
 
-MOST_TEMPLATES: Final = 8
 MOST_LEVELS: Final = 4
 """Of groups in groups, the pod groups counted."""
-MOST_TOPOLOGY_CONSTRAINTS: Final = 1
-MOST_CLAIMS: Final = 4
-IMMUTABLE: Final = "field is immutable"
 
 COMPOSITE_POD_GROUP: Final = "CompositePodGroup"
 RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
@@ -31,9 +50,6 @@ FORBIDDEN: Final = {
 }
 """Fields of groups, and of templates of some, that a new object may have with a gate only."""
 
-CLAIM_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
-DISRUPTION_MODES: Final = ("single", "all")
-POLICIES: Final = ("basic", "gang")
 TEMPLATES: Final = ("podGroupTemplates", "compositePodGroupTemplates")
 
 Check = Callable[[Object], list[FieldError]]
@@ -107,71 +123,14 @@ def _forbidden(spec: Object, path: str, features: Collection[str]) -> Iterator[F
             yield field_errors.forbidden(f"{path}.{field}", why)
 
 
-def check_pod_group(group: Object) -> list[FieldError]:
-    spec = group.get("spec") or {}
-    errors = list(_check_reference(spec, is_required=False))
-    parent = spec.get("parentCompositePodGroupName")
-    if parent is not None and spec.get("workloadRef") is None:
-        why = "required with `parentCompositePodGroupName`"
-        errors.append(field_errors.required("spec.workloadRef", why))
-    return [*errors, *_check_parent(spec), *_check_group(spec, "spec", _check_gang)]
-
-
-def check_composite(group: Object) -> list[FieldError]:
-    spec = group.get("spec") or {}
-    return [
-        *_check_reference(spec, is_required=True),
-        *_check_parent(spec),
-        *_check_group(spec, "spec", _check_composite_gang),
-    ]
-
-
 def check_group_update(new: Object, old: Object) -> list[FieldError]:
     """Refuse changes but that of how many a gang needs."""
     return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}, "spec"))
 
 
-def check_workload(workload: Object) -> list[FieldError]:
-    spec = workload.get("spec") or {}
-    errors: list[FieldError] = []
-    reference = spec.get("controllerRef")
-    if reference is not None:
-        errors += [
-            field_errors.required(f"spec.controllerRef.{field}")
-            for field in ("kind", "name")
-            if not reference.get(field)
-        ]
-    errors += _exactly_one(spec, "spec", TEMPLATES)
-    errors += _check_lists(spec, "spec")
-    for template, path, level in _templates(spec, "spec"):
-        is_composite = "compositePodGroupTemplates" in path.rpartition(".")[2]
-        gang = _check_composite_gang if is_composite else _check_gang
-        errors += _check_group(template, path, gang)
-        if is_composite:
-            errors += _exactly_one(template, path, TEMPLATES)
-            errors += _check_lists(template, path)
-        if level > MOST_LEVELS:
-            why = f"must not be deeper than {MOST_LEVELS} levels"
-            errors.append(field_errors.forbidden(path, why))
-    return errors
-
-
 def check_workload_update(new: Object, old: Object) -> list[FieldError]:
     """Refuse changes but that of how many the gangs of templates need."""
     return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}, "spec"))
-
-
-def check_pod_group_status(new: Object, _old: Object) -> list[FieldError]:
-    """Evaluate the names of the claims that were made for a group."""
-    known = {claim.get("name") for claim in (new.get("spec") or {}).get("resourceClaims") or []}
-    errors = []
-    for index, status in enumerate((new.get("status") or {}).get("resourceClaimStatuses") or []):
-        path = f"status.resourceClaimStatuses[{index}]"
-        if status.get("name") not in known:
-            why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(field_errors.invalid(f"{path}.name", status.get("name"), why))
-        errors += _said(status, "resourceClaimName", path, syntax.dns1123_subdomain)
-    return errors
 
 
 def _pod_groups(workload: Object) -> Iterator[Object]:
@@ -190,121 +149,98 @@ def _templates(owner: Object, path: str, level: int = 1) -> Iterator[tuple[Objec
             yield from _templates(template, where, level + 1)
 
 
-def _check_lists(owner: Object, path: str) -> Iterator[FieldError]:
-    """Evaluate how many templates an owner has, and their names."""
-    for field in TEMPLATES:
-        templates, here = owner.get(field) or [], f"{path}.{field}"
-        if len(templates) > MOST_TEMPLATES:
-            yield field_errors.too_many(here, len(templates), MOST_TEMPLATES)
-        yield from _check_names(templates, here)
+def _policy(policy: Object | None, path: str) -> Iterator[FieldError]:
+    """Evaluate how a group is scheduled: as a gang or not, which it must say."""
+    yield from union("basic", "gang")(policy or {}, path)
 
 
-def _check_names(items: list[Object], path: str) -> Iterator[FieldError]:
-    """Evaluate the names of the items of a list by names."""
-    seen: set[str] = set()
-    for index, item in enumerate(items):
-        name, here = item.get("name"), f"{path}[{index}]"
-        if not name:
-            yield field_errors.required(f"{here}.name")
-        elif name in seen:
-            yield field_errors.duplicate(here, {"name": name})
-        else:
-            seen.add(name)
-            yield from _said(item, "name", here, syntax.dns1123_label)
+def _parent(spec: Object, path: str) -> Iterator[FieldError]:
+    """A pod group that is in a group of groups is of a Workload."""
+    if spec.get("parentCompositePodGroupName") is not None and spec.get("workloadRef") is None:
+        why = "required with `parentCompositePodGroupName`"
+        yield field_errors.required(f"{path}.workloadRef", why)
 
 
-def _check_reference(spec: Object, *, is_required: bool) -> Iterator[FieldError]:
-    reference, path = spec.get("workloadRef"), "spec.workloadRef"
-    if reference is None:
-        if is_required:
-            yield field_errors.required(path)
-        return
-    for field, rule in (
-        ("workloadName", syntax.dns1123_subdomain),
-        ("templateName", syntax.dns1123_label),
-    ):
-        if not reference.get(field):
-            yield field_errors.required(f"{path}.{field}")
-        else:
-            yield from _said(reference, field, path, rule)
+def _depth(_template: Object, path: str, owners: Owners) -> Iterator[FieldError]:
+    if len(owners) - 2 > MOST_LEVELS:  # without the Workload and its spec
+        yield field_errors.forbidden(path, f"must not be deeper than {MOST_LEVELS} levels")
 
 
-def _check_parent(spec: Object) -> Iterator[FieldError]:
-    return _said(spec, "parentCompositePodGroupName", "spec", syntax.dns1123_subdomain)
+def _count(count: int | None, path: str) -> Iterable[FieldError]:
+    return at_least(1)(count, path) if count else [field_errors.required(path)]
 
 
-def _check_group(
-    spec: Object, path: str, check_gang: Callable[[Object, str], Iterator[FieldError]]
-) -> Iterator[FieldError]:
-    """Evaluate what groups, groups of groups and templates of both have in common."""
-    policy, here = spec.get("schedulingPolicy"), f"{path}.schedulingPolicy"
-    yield from _exactly_one(policy or {}, here, POLICIES)
-    if (gang := (policy or {}).get("gang")) is not None:
-        yield from check_gang(gang, f"{here}.gang")
-    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
-    here = f"{path}.schedulingConstraints.topology"
-    if len(topology) > MOST_TOPOLOGY_CONSTRAINTS:
-        yield field_errors.too_many(here, len(topology), MOST_TOPOLOGY_CONSTRAINTS)
-    for index, constraint in enumerate(topology):
-        if not constraint.get("key"):
-            yield field_errors.required(f"{here}[{index}].key")
-        else:
-            yield from _said(constraint, "key", f"{here}[{index}]", syntax.qualified_name)
-    yield from _check_claims(spec.get("resourceClaims") or [], f"{path}.resourceClaims")
-    if (mode := spec.get("disruptionMode")) is not None:
-        yield from _exactly_one(mode, f"{path}.disruptionMode", DISRUPTION_MODES)
-    if spec.get("priorityClassName"):
-        yield from _said(spec, "priorityClassName", path, syntax.dns1123_subdomain)
-    priority = spec.get("priority")
-    if priority is not None and priority > HIGHEST_USER_PRIORITY:
-        why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"  # the wording is a guess
-        yield field_errors.invalid(f"{path}.priority", priority, why)
+_NAME: Final[Rules] = (said(syntax.dns1123_subdomain),)
+_COMMON: Final[Mapping[str, Rules]] = {
+    "schedulingPolicy": (_policy,),
+    "schedulingConstraints": (),
+    "resourceClaims": by_name(MOST_CLAIMS),
+    "disruptionMode": (),
+    "priorityClassName": PRIORITY_CLASS,
+    "priority": PRIORITY,
+}
+_OF_COMPOSITES: Final = {name: _COMMON[name] for name in _COMMON if name != "resourceClaims"}
+_LISTS: Final[Mapping[str, Rules]] = dict.fromkeys(TEMPLATES, by_name(MOST_TEMPLATES))
+_CONSTRAINTS: Final[Mapping[str, Rules]] = {"topology": (at_most(MOST_TOPOLOGY_CONSTRAINTS),)}
+_MODE: Final[Mapping[str, Rules]] = {ITSELF: (union("single", "all"),)}
 
 
-def _check_gang(gang: Object, path: str) -> Iterator[FieldError]:
-    return _at_least_one(gang, "minCount", path)
+def _table(version: str) -> Table:
+    """Return the constraints of the types that both versions have."""
+    types = f"scheduling.{version}."
+    return {
+        f"{types}PodGroupSpec": {
+            "workloadRef": (),
+            "parentCompositePodGroupName": _NAME,
+            **_COMMON,
+            ITSELF: (_parent,),
+        },
+        f"{types}WorkloadReference": {
+            "workloadName": (named(syntax.dns1123_subdomain),),
+            "templateName": (named(syntax.dns1123_label),),
+        },
+        f"{types}WorkloadSpec": {"controllerRef": (), ITSELF: (union(*TEMPLATES),), **_LISTS},
+        f"{types}TypedLocalObjectReference": {"kind": (required(),), "name": (required(),)},
+        f"{types}PodGroupTemplate": {
+            "name": (named(syntax.dns1123_label),),
+            ITSELF: (Within(_depth),),
+            **_COMMON,
+        },
+        f"{types}CompositePodGroupTemplate": {
+            "name": (named(syntax.dns1123_label),),
+            ITSELF: (Within(_depth), union(*TEMPLATES)),
+            **_OF_COMPOSITES,
+            **_LISTS,
+        },
+        f"{types}GangSchedulingPolicy": {"minCount": (_count,)},
+        f"{types}CompositeGangSchedulingPolicy": {"minGroupCount": (_count,)},
+        f"{types}PodGroupSchedulingConstraints": _CONSTRAINTS,
+        f"{types}CompositePodGroupSchedulingConstraints": _CONSTRAINTS,
+        f"{types}TopologyConstraint": {"key": (named(syntax.qualified_name),)},
+        f"{types}PodGroupResourceClaim": CLAIM,
+        f"{types}DisruptionMode": _MODE,
+        f"{types}CompositeDisruptionMode": _MODE,
+        f"{types}PodGroupResourceClaimStatus": {"resourceClaimName": _NAME},
+    }
 
 
-def _check_composite_gang(gang: Object, path: str) -> Iterator[FieldError]:
-    return _at_least_one(gang, "minGroupCount", path)
-
-
-def _at_least_one(gang: Object, field: str, path: str) -> Iterator[FieldError]:
-    count = gang.get(field)
-    if not count:
-        yield field_errors.required(f"{path}.{field}")
-    elif count < 1:
-        why = "must be greater than or equal to 1"
-        yield field_errors.invalid(f"{path}.{field}", count, why)
-
-
-def _check_claims(claims: list[Object], path: str) -> Iterator[FieldError]:
-    if len(claims) > MOST_CLAIMS:
-        yield field_errors.too_many(path, len(claims), MOST_CLAIMS)
-        return
-    yield from _check_names(claims, path)
-    for index, claim in enumerate(claims):
-        here = f"{path}[{index}]"
-        yield from _exactly_one(claim, here, CLAIM_SOURCES)
-        for source in CLAIM_SOURCES:
-            yield from _said(claim, source, here, syntax.dns1123_subdomain)
-
-
-def _exactly_one(owner: Object, path: str, fields: tuple[str, ...]) -> Iterator[FieldError]:
-    """Evaluate a union: one of *fields* is set, an empty list is not."""
-    given = [field for field in fields if owner.get(field) is not None and owner[field] != []]
-    of = ", ".join(f"`{field}`" for field in fields)
-    if not given:
-        yield field_errors.invalid(path, "", f"must specify one of: {of}")
-    elif len(given) > 1:
-        shown = f"{{{', '.join(given)}}}"
-        yield field_errors.invalid(path, shown, f"must specify exactly one of: {of}")
-
-
-def _said(owner: Object, field: str, path: str, rule: syntax.Rule) -> Iterator[FieldError]:
-    value = owner.get(field)
-    for problem in rule(value) if value is not None else ():
-        yield field_errors.invalid(f"{path}.{field}", value, problem)
+_ALPHA: Final = "scheduling.v1alpha3."
+GROUP_TABLE: Final[Table] = {
+    **_table("v1beta1"),
+    **_table("v1alpha3"),
+    f"{_ALPHA}CompositePodGroupSpec": {
+        "workloadRef": (present(),),
+        "parentCompositePodGroupName": _NAME,
+        **_OF_COMPOSITES,
+    },
+    # What Jobs say of their groups.
+    f"{_ALPHA}WorkloadPodGroupSchedulingPolicy": {ITSELF: (_policy,)},
+    f"{_ALPHA}WorkloadPodGroupGangSchedulingPolicy": {"minCount": (at_least(1),)},
+    f"{_ALPHA}WorkloadPodGroupSchedulingConstraints": _CONSTRAINTS,
+    f"{_ALPHA}WorkloadPodGroupResourceClaim": CLAIM,
+    f"{_ALPHA}WorkloadPodGroupDisruptionMode": _MODE,
+}
+"""A part of the constraint table."""
 
 
 def _check_immutable(new: Any, old: Any, path: str) -> Iterator[FieldError]:

@@ -200,6 +200,17 @@ def descending(path: str) -> list[str]:
     return absolute + no_backsteps(path)
 
 
+def c_identifier(value: str) -> list[str]:
+    pattern = "[A-Za-z_][A-Za-z0-9_]*"
+    if re.fullmatch(pattern, value):
+        return []
+    return [
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+        "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used "
+        f"for validation is '{pattern}')"
+    ]
+
+
 def sysctl(value: str) -> list[str]:
     pattern = rf"({_SYSCTL}[\./])*{_SYSCTL}"
     if len(value) <= 253 and re.fullmatch(pattern, value):

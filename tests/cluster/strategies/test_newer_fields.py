@@ -77,20 +77,24 @@ def problems(type_name: str, obj: Any) -> list[str]:
         ),
         pytest.param(
             f"{DEVICES}DeviceSubRequest",
-            {"derivedAttributes": [{"name": "a"}]},
-            ["derivedAttributes[0].expression: Required value"],
+            {"derivedAttributes": [{"name": "a"}, {"name": "a.b/c", "expression": "1"}]},
+            [
+                'derivedAttributes[0].name: Invalid value: "a": must include a domain',
+                "derivedAttributes[0].expression: Required value",
+            ],
             id="an attribute that derives from nothing",
         ),
         pytest.param(
             f"{DEVICES}Device",
             {
+                "capacity": {"cores": {"value": "4"}},
                 "nodeAllocatableResources": {
                     "cpu": {"mapping": {"capacityKey": "cores", "capacityMultiplier": "1"}},
                     "memory": {"mapping": {"capacityKey": "memory"}},
-                    "hugepages-2Mi": {"mapping": {"deviceMultiplier": "1"}},
+                    "hugepages-2Mi": {"mapping": {"deviceMultiplier": "0"}},
                     "example.com/gpu": {"overhead": {"perPod": "1"}},
                     "ephemeral-storage": {},
-                }
+                },
             },
             [
                 "nodeAllocatableResources[example.com/gpu]: Invalid value: "
@@ -98,8 +102,11 @@ def problems(type_name: str, obj: Any) -> list[str]:
                 " extended resource",
                 "nodeAllocatableResources[ephemeral-storage]: Required value: must specify one of:"
                 " `mapping`, `overhead`",
+                'nodeAllocatableResources[memory].mapping.capacityKey: Not found: "memory"',
                 "nodeAllocatableResources[memory].mapping.capacityMultiplier: Required value: must"
                 " be set with `capacityKey`",
+                "nodeAllocatableResources[hugepages-2Mi].mapping.deviceMultiplier: Invalid value: "
+                '"0": must be greater than 0',
             ],
             id="what devices take of their node",
         ),
