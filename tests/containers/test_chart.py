@@ -234,7 +234,7 @@ async def contexts_are_in_force(cluster: Nodes) -> None:
         assert host["CapDrop"] == ["ALL"]
         assert host["Memory"] == 2 * 1024**3
         assert host["CpuShares"] == 256
-        with pytest.raises(DockerError):
+        with pytest.raises(DockerError, match="Read-only file system"):
             docker("exec", container, "touch", "/var/lib/berth/file")
         token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
         said = docker("exec", container, "sh", "-c", f"id -u; test -s {token} && echo token")

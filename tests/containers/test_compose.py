@@ -132,7 +132,7 @@ def test_containers_are_as_hard_as_the_file_says(cluster: Cluster) -> None:
         assert found["HostConfig"]["ReadonlyRootfs"], service
         assert found["HostConfig"]["CapDrop"] == ["ALL"], service
         assert found["RestartCount"] == 0, docker("logs", name)
-        with pytest.raises(DockerError):
+        with pytest.raises(DockerError, match="Read-only file system"):
             docker("exec", name, "touch", "/var/lib/berth/file")
 
 
