@@ -10,7 +10,7 @@ from berth.kube.client.writes.lanes import Limits, WriteLanes
 from berth.kube.client.writes.pod_status import PodStatusWriter
 from berth.kube.objects.meta import Condition
 from berth.runtime.clock import FakeClock
-from tests.builders import pod
+from tests.builders import pod, to_json
 from tests.kube.client.fake_api import FakeApi
 
 OLD = Condition(type="PodScheduled", status="False", message="old")
@@ -96,4 +96,19 @@ async def test_what_is_wanted_for_a_pod_that_went_away_is_not_said_of_its_succes
 
     assert [request.path for request in api.requests] == [
         "/api/v1/namespaces/default/pods/b/status"
+    ]
+
+
+async def test_a_second_patch_builds_on_the_answer_that_the_watch_has_yet_to_tell() -> None:
+    answer = to_json(pod("p", version="2", nominated="n1"))
+    api, clock = FakeApi(lambda _request: answer), FakeClock()
+    lanes = WriteLanes(clock=clock)
+    writer = PodStatusWriter(api, lanes, exists=lambda _: True, clock=clock, rng=random.Random(1))
+    for nominated in ("n1", "n1", "n2"):
+        writer.submit(pod("p"), nominated_node_name=nominated)
+        await make_all(lanes)
+
+    assert [request.body for request in api.requests] == [
+        {"metadata": {"resourceVersion": "1"}, "status": {"nominatedNodeName": "n1"}},
+        {"metadata": {"resourceVersion": "2"}, "status": {"nominatedNodeName": "n2"}},
     ]

@@ -10,12 +10,12 @@ import msgspec
 from berth.kube.client.api import Api
 from berth.kube.client.writes.async_calls import POD_STATUS_PATCH, AsyncCalls, executed
 from berth.kube.client.writes.lanes import WriteLanes
-from berth.kube.client.writes.pods import patch_pod_status
+from berth.kube.client.writes.pods import decode_pod, patch_pod_status
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 
-MOST_PATCHED: Final = 10_000
+MOST_PATCHED: Final = 1_000
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -69,9 +69,9 @@ class PodStatusWriter:
         self._rng = rng
         self._calls = calls
         self._only_known_version = only_known_version
-        self._patched: dict[str, tuple[str, Pod]] = {}
-        """By UID, the version that was patched last, and what came of it, which the watch has yet
-        to tell; of the pods that were patched last."""
+        self._patched: dict[str, tuple[str, bytes]] = {}
+        """By UID, the version that was patched and the answer, which the watch has yet to tell; of
+        the pods that were patched last."""
         self._wanted: dict[str, Wanted] = {}
         self._under_way: dict[str, asyncio.Future[None]] = {}
         """By UID of the pod, what ends with the patch that is being written."""
@@ -142,9 +142,12 @@ class PodStatusWriter:
 
     async def _patch(self, wanted: Wanted) -> bool:
         uid, known = wanted.pod.metadata.uid, wanted.pod
-        version, newer = self._patched.pop(uid, ("", known))
+        version, answer = self._patched.get(uid, ("", b""))
         if version == known.metadata.resource_version:
-            known = newer
+            newer = decode_pod(answer)
+            known = newer if newer.metadata.uid == uid else known
+        elif version:
+            del self._patched[uid]  # the watch has told
         patched = await patch_pod_status(
             self._client,
             known,
@@ -156,7 +159,7 @@ class PodStatusWriter:
         )
         if patched is None:
             return False
-        if self._only_known_version and patched.metadata.uid == uid:
+        if self._only_known_version:
             self._patched[uid] = wanted.pod.metadata.resource_version, patched
             if len(self._patched) > MOST_PATCHED:
                 del self._patched[next(iter(self._patched))]

@@ -114,12 +114,12 @@ async def patch_pod_status(
     clock: Clock,
     rng: random.Random,
     only_this_version: bool = False,
-) -> Pod | None:
+) -> bytes | None:
     """Make the status of *pod* say *condition* and *nominated_node_name*.
 
     None leaves as is, "" clears the nomination. See :func:`status_patch` for what is sent, and
     :func:`with_retries` for errors; a conflict is tried again as well unless *only_this_version* of
-    the pod may be patched. Return the pod as it is then, None if that took no call.
+    the pod may be patched. Return the pod as it is then, in JSON, None if that took no call.
     """
     body = status_patch(
         pod,
@@ -131,8 +131,7 @@ async def patch_pod_status(
     if body is None:
         return None
     again = may_pass if only_this_version else may_pass_or_conflict
-    answer = await patch_status(client, path_of(pod), body, clock=clock, rng=rng, again=again)
-    return decode_pod(answer)
+    return await patch_status(client, path_of(pod), body, clock=clock, rng=rng, again=again)
 
 
 async def patch_status(
