@@ -5,11 +5,13 @@ from typing import Final
 
 import pytest
 
+from berth.runtime.release import RELEASES
 from berth.scheduler.config.errors import ConfigError
 from tests.tools.up.group_scenarios import (
     LONG,
     Object,
     bound,
+    by_release,
     check,
     condition,
     create,
@@ -206,13 +208,14 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_features(case: Object, tmp_path: Path) -> None:
-    check(case, tmp_path)
+@by_release(CASES)
+def test_features(case: Object, release: str, tmp_path: Path) -> None:
+    check(case, release, tmp_path)
 
 
-def test_25_a_gate_needs_those_that_it_depends_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", RELEASES)
+def test_25_a_gate_needs_those_that_it_depends_on(release: str, tmp_path: Path) -> None:
     steps = [step("Nothing", expect=[bound(0)])]
     case = scenario(nodes("n", 1, "1"), gates=("TopologyAwareWorkloadScheduling",), steps=steps)
     with pytest.raises(ConfigError, match=r"disabled: \[GenericWorkload\]"):
-        check(case, tmp_path)
+        check(case, release, tmp_path)
