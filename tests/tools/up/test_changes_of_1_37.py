@@ -248,13 +248,18 @@ OF_1_37: Final = {
         ],
         steps=[
             step(
-                "Two go together",
+                "A device of one group is allocated",
                 create(claim("one", "a"), using("one")),
-                create(claim("two", "a"), using("two")),
-                expect=[bound(2, of="none")],
+                expect=[scheduled("one", "n"), allocated("one", "results[0].device", "a1")],
             ),
             step(
-                "A third does not, as long as they are used",
+                "Another of its group goes with it, as another scheduler sees too",
+                {"scheduler": "restart"},
+                create(claim("two", "a"), using("two")),
+                expect=[scheduled("two", "n"), allocated("two", "results[0].device", "a2")],
+            ),
+            step(
+                "One of another group does not",
                 create(claim("three", "a"), using("three")),
                 expect=[
                     {"pods": {"name": "three", "message": "cannot allocate all claims"}},
