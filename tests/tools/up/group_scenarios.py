@@ -112,7 +112,7 @@ def scenario(
     }
 
 
-def by_release(cases: Cases, **more: Cases) -> Any:
+def by_release(cases: Cases, **more: Cases) -> pytest.MarkDecorator:
     """Parametrize a test by *cases*, under each release, and by those of one release, such as
     ``of_1_37``.
     """

@@ -1,7 +1,7 @@
 """What 1.37 decides and writes that 1.36 does not, on an embedded cluster of either (1.37 spec)."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.tools.up.group_scenarios import (
     LONG,
@@ -16,16 +16,10 @@ from tests.tools.up.group_scenarios import (
     scenario,
     step,
 )
-from tests.tools.up.test_gated_features import STORAGE
+from tests.tools.up.test_gated_features import CLASS, STORAGE, by_capacity
 
 FULL: Final = "0/1 nodes are available: 1 Insufficient cpu."
 DEVICES: Final = "resource.k8s.io/v1"
-CLASS: Final[Object] = {
-    "apiVersion": DEVICES,
-    "kind": "DeviceClass",
-    "metadata": {"name": "gpu"},
-    "spec": {},
-}
 HIGH: Final[Object] = {
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
@@ -34,8 +28,8 @@ HIGH: Final[Object] = {
 }
 
 
-def single(name: str, **spec: object) -> Object:
-    return pod(name, of="", **spec)  # type: ignore[arg-type]
+def single(name: str, **spec: Any) -> Object:
+    return pod(name, of="", **spec)
 
 
 def scheduled(name: str, node: str) -> Object:
@@ -65,7 +59,8 @@ def of_preemption(message: str) -> Cases:
 def of_a_missing_driver(*expect: Object) -> Cases:
     """A volume of a driver that keeps pods from nodes without it, and no node has it."""
     driver, *others = STORAGE
-    strict = driver | {"spec": driver["spec"] | {"preventPodSchedulingIfMissing": True}}
+    asked = {"storageCapacity": True, "preventPodSchedulingIfMissing": True}
+    strict = driver | {"spec": asked}
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     only = step("A pod with a volume", create(single("db", volumes=[volume])), expect=[*expect])
     name = "N3.6, a CSI driver that no node has"
@@ -186,24 +181,7 @@ OF_1_37: Final = {
         {**bound(0, of="none"), "always": LONG},
     ),
     **of_configuration({}),
-    "N3.5, a volume is made where more storage is free": scenario(
-        nodes("small", 1, "4"),
-        nodes("large", 1, "4"),
-        gates=(),
-        objects=STORAGE,
-        steps=[
-            step(
-                "A claim of 10Gi, 100Gi on one node and 50Gi on the other",
-                create(
-                    single(
-                        "db",
-                        volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
-                    )
-                ),
-                expect=[scheduled("db", "large")],
-            )
-        ],
-    ),
+    "N3.5, a volume is made where more storage is free": by_capacity(gates=()),
     "N4.1, a rule keeps pods from its device": scenario(
         nodes("n", 1, "4"),
         gates=(),
