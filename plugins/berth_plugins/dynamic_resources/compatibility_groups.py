@@ -61,13 +61,17 @@ class CompatibilityGroups:
             self._added[pool.id][counter_set].pop()
 
     def _allocated_of(self, pool: Pool) -> dict[str, _Intersection]:
-        """Return those of allocated devices: what their claims say counts, not the slices."""
+        """Return those of allocated devices: what their claims say counts, not the slices.
+
+        A guess about N4.8: of a claim that says nothing the slice counts. The API of 1.37 that is
+        known has no such field in a claim's status, so that an API server drops it.
+        """
         known = self._allocated.get(pool.id)
         if known is None:
             known = self._allocated[pool.id] = {}
             for device in pool.consumers:
                 if self._in_use.is_allocated(device.id):
-                    for groups in self._in_use.groups(device.id) or ({},):
+                    for groups in self._in_use.groups(device.id) or (device.groups,):
                         for counter_set in groups.keys() | _counter_sets(device):
                             before = known.get(counter_set)
                             known[counter_set] = _extended(before, groups.get(counter_set, ()))

@@ -72,8 +72,8 @@ def got_of(name: str, *groups: str) -> DeviceRequestAllocationResult:
             1,
             [part("a", "x"), part("b", "x"), part("c")],
             [got_of("a")],
-            "c",
-            id="the allocation was made without groups",
+            "b",
+            id="an allocation that says nothing: the slice counts",
         ),
         pytest.param(
             1,

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
+from berth.runtime.release import RELEASES
 from tests.tools.up.scenario.running import run_file
 
 Object = dict[str, Any]
@@ -12,7 +15,19 @@ Object = dict[str, Any]
 GANGS: Final = ("GenericWorkload", "GangScheduling")
 TOPOLOGY: Final = (*GANGS, "TopologyAwareWorkloadScheduling")
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"
+CONDITION: Final = "PodGroupInitiallyScheduled"
+IN_WORDS_OF: Final[dict[str, dict[str, str]]] = {
+    "1.36": {
+        API_VERSION: "scheduling.k8s.io/v1alpha2",
+        CONDITION: "PodGroupScheduled",
+        '"disruptionMode": {"single": {}}': '"disruptionMode": "Pod"',
+        '"disruptionMode": {"all": {}}': '"disruptionMode": "PodGroup"',
+    },
+    "1.37": {},
+}
+"""What a scenario calls by the words of the newest release is called otherwise by others."""
 LONG: Final = "5m"
+Cases = dict[str, Object]
 
 
 def group(name: str = "g", *, min_count: int | None = None, topology: str = "") -> Object:
@@ -63,7 +78,7 @@ def told(name: str, message: str, **more: Any) -> Object:
 
 def condition(field: str, value: str, of: str = "g", **more: Any) -> Object:
     """A field of the group's condition is this."""
-    path = f'.status.conditions[?(@.type=="PodGroupScheduled")].{field}'
+    path = f'.status.conditions[?(@.type=="{CONDITION}")].{field}'
     return {"objects": {"kind": "PodGroup", "name": of, "path": path, "equals": value}, **more}
 
 
@@ -82,10 +97,7 @@ def scenario(
     objects: Sequence[Object] = (),
     steps: list[Object],
 ) -> Object:
-    configuration: Object = {
-        "emulatedVersion": "1.36",
-        "featureGates": dict.fromkeys(gates, True),
-    }
+    configuration: Object = {"featureGates": dict.fromkeys(gates, True)}
     if profiles is not None:
         configuration["profiles"] = profiles
     return {
@@ -100,9 +112,32 @@ def scenario(
     }
 
 
-def check(case: Object, folder: Path) -> None:
-    """Run a scenario on a clock that does not wait; its expectations must be met."""
+def by_release(cases: Cases, **more: Cases) -> pytest.MarkDecorator:
+    """Parametrize a test by *cases*, under each release, and by those of one release, such as
+    ``of_1_37``.
+    """
+    return pytest.mark.parametrize(
+        ("case", "release"),
+        [
+            pytest.param(case, release, id=f"{release}: {name}")
+            for release in RELEASES
+            for name, case in {**cases, **more.get(f"of_{release.replace('.', '_')}", {})}.items()
+        ],
+    )
+
+
+def check(case: Object, release: str, folder: Path) -> None:
+    """Run a scenario on a clock that does not wait; its expectations must be met.
+
+    The scheduler is that of *release*, and so are the cluster and the objects, unless the scenario
+    says which release the cluster serves.
+    """
+    cluster = case["cluster"]
+    configuration = cluster["schedulerConfiguration"] | {"emulatedVersion": release}
+    text = json.dumps(case | {"cluster": {**cluster, "schedulerConfiguration": configuration}})
+    for word, other in IN_WORDS_OF[cluster.get("kubernetesVersion", release)].items():
+        text = text.replace(word, other)
     path = folder / "scenario.json"
-    path.write_text(json.dumps(case))
+    path.write_text(text)
     result, lines = run_file(path)
     assert not result.failure, "\n".join(lines)

@@ -5,11 +5,13 @@ from typing import Final
 
 import pytest
 
+from berth.runtime.release import RELEASES
 from berth.scheduler.config.errors import ConfigError
 from tests.tools.up.group_scenarios import (
     LONG,
     Object,
     bound,
+    by_release,
     check,
     condition,
     create,
@@ -93,6 +95,18 @@ def no_claim(path: str) -> Object:
     return {"objects": {"kind": "ResourceClaim", "path": path, "count": 0}, "always": LONG}
 
 
+def by_capacity(*, gates: tuple[str, ...]) -> Object:
+    """A pod with a volume that either of two nodes has room for."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    only = step(
+        "A claim of 10Gi, 100Gi on one node and 50Gi on the other",
+        create(pod("db", of="", volumes=[volume])),
+        expect=[{"pods": {"name": "db", "node": "large"}}],
+    )
+    both = (nodes("small", 1, "4"), nodes("large", 1, "4"))
+    return scenario(*both, gates=gates, objects=STORAGE, steps=[only])
+
+
 CASES: Final = {
     "20, a member, and then the group, are deleted while they wait": scenario(
         nodes("n", 1, "2"),
@@ -167,24 +181,8 @@ CASES: Final = {
             )
         ],
     ),
-    "23, a volume is made where more storage is free": scenario(
-        nodes("small", 1, "4"),
-        nodes("large", 1, "4"),
-        gates=("StorageCapacityScoring",),
-        objects=STORAGE,
-        steps=[
-            step(
-                "A claim of 10Gi, 100Gi on one node and 50Gi on the other",
-                create(
-                    pod(
-                        "db",
-                        of="",
-                        volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
-                    )
-                ),
-                expect=[{"pods": {"name": "db", "node": "large"}}],
-            )
-        ],
+    "23, a volume is made where more storage is free": by_capacity(
+        gates=("StorageCapacityScoring",)
     ),
     "24, pods without a group do not wait for gangs": scenario(
         nodes("n", 2, "50"),
@@ -206,13 +204,14 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_features(case: Object, tmp_path: Path) -> None:
-    check(case, tmp_path)
+@by_release(CASES)
+def test_features(case: Object, release: str, tmp_path: Path) -> None:
+    check(case, release, tmp_path)
 
 
-def test_25_a_gate_needs_those_that_it_depends_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", RELEASES)
+def test_25_a_gate_needs_those_that_it_depends_on(release: str, tmp_path: Path) -> None:
     steps = [step("Nothing", expect=[bound(0)])]
     case = scenario(nodes("n", 1, "1"), gates=("TopologyAwareWorkloadScheduling",), steps=steps)
     with pytest.raises(ConfigError, match=r"disabled: \[GenericWorkload\]"):
-        check(case, tmp_path)
+        check(case, release, tmp_path)

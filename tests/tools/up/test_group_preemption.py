@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from tests.tools.up.group_scenarios import (
     GANGS,
     TOPOLOGY,
     Object,
     bound,
+    by_release,
     check,
     condition,
     create,
@@ -26,6 +25,27 @@ from tests.tools.up.group_scenarios import (
 AS_ONE: Final = (*GANGS, "WorkloadAwarePreemption")
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS: Final = f"{UNSCHEDULABLE}, pod group is waiting for preemption to complete"
+GROUP: Final = "pod group preemption: "
+TOO_FEW: Final = "minCount (3) cannot be satisfied: 1 scheduled, 1 remaining"
+NOT_ONE: Final = "minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+PREEMPTS: Final = (
+    f"{UNSCHEDULABLE}, {TOO_FEW}, {GROUP}found a placement for podgroup, preempting 2 victims"
+)
+ONGOING: Final = (
+    f"{UNSCHEDULABLE}, minCount (3) cannot be satisfied: 2 scheduled, 0 remaining,"
+    f" {GROUP}ongoing preemption on nominated nodes"
+)
+IN_VAIN: Final = (
+    f"{GROUP}{UNSCHEDULABLE}, minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+)
+PATIENT_GROUP: Final = f"{GROUP}not eligible due to preemptionPolicy=Never."
+PATIENT: Final = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "patient"},
+    "value": 100,
+    "preemptionPolicy": "Never",
+}
 CLASSES: Final = create(
     *(
         {
@@ -40,17 +60,18 @@ CLASSES: Final = create(
 
 
 def lesser(*names: str, node: str = "n") -> Object:
-    """Pods that run on a node, and take half a minute to leave."""
+    """Pods that run on a node, and leave one after the other, five seconds apart."""
     here = {"kubernetes.io/hostname": node}
-    return create(
-        *pods(
-            *names,
-            of="",
-            priorityClassName="low",
-            nodeSelector=here,
-            terminationGracePeriodSeconds=30,
-        )
+    made = pods(
+        *names,
+        of="",
+        priorityClassName="low",
+        nodeSelector=here,
+        terminationGracePeriodSeconds=30,
     )
+    for seconds, each in enumerate(made, 1):
+        each["metadata"]["annotations"] = {"berth.dev/stop-seconds": f"{5 * seconds}"}
+    return create(*made)
 
 
 def full(*names: str) -> Object:
@@ -66,6 +87,10 @@ def high_group(name: str = "g", *, min_count: int, **spec: Any) -> Object:
     return made
 
 
+def high_pods(*names: str) -> list[Object]:
+    return pods(*names, priorityClassName="high")
+
+
 def evicted(*names: str) -> list[Object]:
     return [{"event": {"reason": "Preempted", "name": name}} for name in names]
 
@@ -78,23 +103,28 @@ def in_words(kind: str, path: str, equals: str, **more: Any) -> Object:
     return {"objects": {"kind": kind, "path": path, "equals": equals, **more}}
 
 
-def victims(mode: str, gone: int) -> Object:
-    """A group of two pods of low priority runs, and room for one is needed."""
+def low_group(mode: str) -> Object:
+    """Two pods of a group of low priority run."""
     running = group("v", min_count=2)
     running["spec"] |= {"priorityClassName": "low", "priority": 10, "disruptionMode": {mode: {}}}
+    return step(
+        "A group of low priority",
+        CLASSES,
+        create(running, *pods("v1", "v2", of="v", priorityClassName="low")),
+        expect=[bound(2, of="v")],
+    )
+
+
+def victims(mode: str, gone: int) -> Object:
+    """A group of two pods of low priority runs, and room for one is needed."""
     return scenario(
         nodes("n", 2, "1"),
         gates=AS_ONE,
         steps=[
-            step(
-                "A group of low priority",
-                CLASSES,
-                create(running, *pods("v1", "v2", of="v", priorityClassName="low")),
-                expect=[bound(2, of="v")],
-            ),
+            low_group(mode),
             step(
                 "Another needs room for one pod",
-                create(high_group(min_count=1), pod("a")),
+                create(high_group(min_count=1), *high_pods("a")),
                 expect=[
                     {**bound(1), "within": "2m"},
                     {"event": {"reason": "Preempted", "count": gone}},
@@ -106,6 +136,10 @@ def victims(mode: str, gone: int) -> Object:
 
 
 CASES: Final = {
+    "12, a group is evicted as a whole": victims("all", 2),
+    "12, a group is evicted pod by pod": victims("single", 1),
+}
+OF_1_36: Final = {
     "9, pods of a gang preempt one by one": scenario(
         nodes("n", 1, "3"),
         steps=[
@@ -180,8 +214,6 @@ CASES: Final = {
             ),
         ],
     ),
-    "12, a group is evicted as a whole": victims("all", 2),
-    "12, a group is evicted pod by pod": victims("single", 1),
     "13, a pod that never preempts keeps its group from it": scenario(
         nodes("n", 1, "2"),
         gates=AS_ONE,
@@ -190,13 +222,7 @@ CASES: Final = {
             step(
                 "One of two pods",
                 create(
-                    {
-                        "apiVersion": "scheduling.k8s.io/v1",
-                        "kind": "PriorityClass",
-                        "metadata": {"name": "patient"},
-                        "value": 100,
-                        "preemptionPolicy": "Never",
-                    },
+                    PATIENT,
                     high_group(min_count=2),
                     pod("a"),
                     pod("b", priorityClassName="patient"),
@@ -223,8 +249,86 @@ CASES: Final = {
         ],
     ),
 }
+OF_1_37: Final = {
+    "N9, a group preempts as one, and keeps its nominations while its victims leave": scenario(
+        nodes("n", 1, "3"),
+        steps=[
+            full("low1", "low2"),
+            step(
+                "Three pods, room for one",
+                create(high_group(min_count=3), *high_pods("a", "b", "c")),
+                expect=[
+                    *evicted("low1", "low2"),
+                    {"event": {"reason": "Preempted", "message": "Preempted by podgroup "}},
+                    in_words("Event", ".related.kind", "PodGroup", count=2),
+                    condition("message", PREEMPTS),
+                    {"pods": {"message": PREEMPTS, "count": 2}},
+                    nominated(3),
+                ],
+            ),
+            step(
+                "It is tried again when one has left",
+                expect=[
+                    condition("message", ONGOING),
+                    {**nominated(3), "always": "4s"},
+                    bound(3),
+                    condition("status", "True"),
+                    {"event": {"reason": "Preempted", "count": 2}},
+                ],
+            ),
+        ],
+    ),
+    "N9.2, no victims for a gang that has no room even so": scenario(
+        nodes("n", 1, "2"),
+        steps=[
+            full("low1"),
+            step(
+                "Three pods",
+                create(high_group(min_count=3), *high_pods("a", "b", "c")),
+                expect=[
+                    condition("message", f"{UNSCHEDULABLE}, {TOO_FEW}, {IN_VAIN}"),
+                    never("Preempted"),
+                ],
+            ),
+        ],
+    ),
+    "N9.1, a group that never preempts": scenario(
+        nodes("n", 1, "2"),
+        steps=[
+            full("low1", "low2"),
+            step(
+                "Its pods say so",
+                create(
+                    PATIENT,
+                    high_group(min_count=2),
+                    *pods("a", "b", priorityClassName="patient"),
+                ),
+                expect=[
+                    condition("message", f"{UNSCHEDULABLE}, {NOT_ONE}, {PATIENT_GROUP}"),
+                    never("Preempted"),
+                ],
+            ),
+        ],
+    ),
+    "N9.4, a pod evicts a group that is disrupted as one from all its nodes": scenario(
+        nodes("n", 2, "1"),
+        steps=[
+            low_group("all"),
+            step(
+                "It needs room on one",
+                create(pod("a", of="", priorityClassName="high")),
+                expect=[
+                    told("a", "on node n-", within="30s"),
+                    {"event": {"reason": "FailedScheduling", "message": "preempting 2 victims"}},
+                    {"event": {"reason": "Preempted", "count": 2}},
+                    {**bound(1, of="none"), "within": "2m"},
+                ],
+            ),
+        ],
+    ),
+}
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_preemption(case: Object, tmp_path: Path) -> None:
-    check(case, tmp_path)
+@by_release(CASES, of_1_36=OF_1_36, of_1_37=OF_1_37)
+def test_preemption(case: Object, release: str, tmp_path: Path) -> None:
+    check(case, release, tmp_path)

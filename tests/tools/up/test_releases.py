@@ -6,11 +6,10 @@ from typing import Any, Final
 import pytest
 
 from berth.runtime.release import RELEASES
-from tests.tools.up.group_scenarios import bound, check, nodes, pods, scenario, step
+from tests.tools.up.group_scenarios import bound, check, group, nodes, pods, scenario, step
 
 Object = dict[str, Any]
 
-GROUPS: Final = {"1.36": "scheduling.k8s.io/v1alpha2", "1.37": "scheduling.k8s.io/v1beta1"}
 RULES: Final = {"1.36": "resource.k8s.io/v1beta2", "1.37": "resource.k8s.io/v1"}
 GATES: Final = {
     "1.36": ("GenericWorkload", "GangScheduling", "DRADeviceTaintRules"),
@@ -45,15 +44,6 @@ WITH_CLAIM: Final[Object] = {
 }
 
 
-def group(release: str) -> Object:
-    return {
-        "apiVersion": GROUPS[release],
-        "kind": "PodGroup",
-        "metadata": {"name": "g"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
-    }
-
-
 def rule(release: str) -> Object:
     return {
         "apiVersion": RULES[release],
@@ -78,7 +68,7 @@ def test_a_scheduler_works_with_the_versions_that_the_cluster_serves(
         steps=[
             step(
                 "A gang starts together",
-                {"create": [group(served), *pods("a", "b")]},
+                {"create": [group(min_count=2), *pods("a", "b")]},
                 expect=[
                     {**bound(2), "within": "1m"},
                     {
@@ -106,5 +96,4 @@ def test_a_scheduler_works_with_the_versions_that_the_cluster_serves(
         ],
     )
     case["cluster"]["kubernetesVersion"] = served
-    case["cluster"]["schedulerConfiguration"]["emulatedVersion"] = emulated
-    check(case, tmp_path)
+    check(case, emulated, tmp_path)

@@ -32,6 +32,8 @@ class PodGroupReports:
         self._reporter = reporter
         self._metrics = metrics
         self._clock = clock
+        self._written: dict[str, GroupKey] = {}
+        """Groups that were reported as scheduled, by uid, until the informer shows it."""
 
     def algorithm_took(self, seconds: float) -> None:
         """Note how long it took to try all pods of a group."""
@@ -52,6 +54,15 @@ class PodGroupReports:
         group = self._groups.get(key.namespace, key.name)
         if group is None or not group.is_of_kubernetes:
             return
+        if result == "scheduled":
+            self._written = {
+                uid: other for uid, other in self._written.items() if not self._is_told(uid, other)
+            }
+            self._written[group.metadata.uid] = key
+        elif group.metadata.uid in self._written:
+            # Members that found no room are tried again at once (N8.1), and the informer may be
+            # behind what was written for those that did.
+            return
         reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
         condition = changed_condition(
             group,
@@ -63,6 +74,11 @@ class PodGroupReports:
         )
         if condition is not None:
             self._reporter.pod_group_condition(group, condition)
+
+    def _is_told(self, uid: str, key: GroupKey) -> bool:
+        """Whether the informer has that a group is scheduled, or has another or none."""
+        group = self._groups.get(key.namespace, key.name)
+        return group is None or group.metadata.uid != uid or group.has_been_scheduled
 
 
 class GroupParts(msgspec.Struct, frozen=True):
