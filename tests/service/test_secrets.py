@@ -57,7 +57,8 @@ SHOWN: Final = tuple(
         r"spec\.(nodeName|schedulerName|priorityClassName|schedulingGroup\.podGroupName)",
         r"spec\.(initContainers|containers)\[\]\.(name|image|restartPolicy|ports\[\]\.hostIP)",
         r"spec\.(initContainers|containers)\[\]\.restartPolicyRules\[\]\.action",
-        r"spec\.(initContainers|containers)\[\]\.volumeMounts\[\]\.bindMountOptions\[\]",
+        r"spec\.(\w+C|c)ontainers\[\]\.volumeMounts\[\]\.bindMountOptions\[\]",
+        r"spec\.podPreemptionPolicy\.disableResizePreemption\[\]",
         r"spec\.resourceClaims\[\]\.\w+",
         # Volumes: what identifies them.
         r"spec\.volumes\[\]\.(name|persistentVolumeClaim\.claimName|csi\.driver|image\.reference)",
@@ -232,6 +233,7 @@ class Planted:
             spec__taints=None,
             spec__unschedulable=None,
             status__allocatable={"cpu": "9", "memory": "9Gi", "pods": "110"},
+            status__declaredFeatures=["VolumeBindMountOptions"],
         )
         self.put(PODS, metadata__name="bound", **{**FREE, "spec__nodeName": "n1"})
         self.put(PODS, metadata__name="free", **FREE)
