@@ -74,7 +74,6 @@ GATED: Final = "with a feature gate that is off here"
 OTHERS: Final = "with the feature gate for that scheduler's groups, which is off here"
 READS_GATED: Final = {
     Right("watch", "scheduling.k8s.io", "podgroups"): GATED,
-    Right("watch", "resource.k8s.io", "devicetaintrules"): GATED,
     Right("list", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("watch", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("list", "scheduling.volcano.sh", "podgroups"): OTHERS,

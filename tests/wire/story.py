@@ -196,6 +196,7 @@ async def told(folder: Path) -> AsyncIterator[Recorder]:
             recorder.serving(),
             berth(
                 "run", f"--master={recorder.url}", "--secure-port=0", "-v=2",
+                "--emulated-version=1.36",
                 log=folder / "scheduler.log",
             ),
         ):  # fmt: skip

@@ -1,7 +1,7 @@
 """The search for devices: depth first, the first solution wins (spec §5.17)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 
@@ -18,6 +18,7 @@ from berth_plugins.dynamic_resources.constraints import (
     Typed,
     attribute_of,
     constraint_of,
+    must_differ,
     needed_value,
 )
 from berth_plugins.dynamic_resources.features import (
@@ -304,10 +305,31 @@ class _Search:
             demands = [
                 self._demand(choice) for choice in choices if not choice[0].request.has_admin_access
             ]
+            differ = all(
+                self._differ_enough(choices, constraint)
+                for choices, constraints in zip(self._wanted, self._constraints, strict=True)
+                for constraint in constraints
+            )
         except AllocationError:
             return
-        if not are_enough(demands, on_step=self._check_time):
+        if not differ or not are_enough(demands, on_step=self._check_time):
             raise _NotEnoughError
+
+    def _differ_enough(self, choices: Sequence[Sequence[Wanted]], constraint: Constraint) -> bool:
+        """Tell whether devices have as many values as *constraint* needs different ones."""
+        needed, values = 0, set[Hashable]()
+        for choice in choices:
+            names = [must_differ(constraint, wanted.request.name) for wanted in choice]
+            name = names[0]
+            if name is None or None in names or any(w.request.derives(name) for w in choice):
+                continue
+            needed += min(wanted.count for wanted in choice)
+            for device in self._devices_of(choice):
+                self._check_time()
+                if any(self._may_serve(wanted.request, device) for wanted in choice):
+                    attribute = attribute_of(device.device, device.id.driver, name)
+                    values.add(None if attribute is None else attribute.typed)
+        return needed <= len(values - {None})
 
     def _devices_of(self, choice: Sequence[Wanted]) -> Iterator[PoolDevice]:
         """Yield those that may serve one of the alternatives."""

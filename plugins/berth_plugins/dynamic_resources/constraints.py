@@ -87,6 +87,13 @@ def _values_of(attribute: DeviceAttribute | None) -> TypedValues | None:
     return None if (one := attribute.typed) is None else (one[0], frozenset((one[1],)))
 
 
+def must_differ(constraint: Constraint, request: RequestName) -> str | None:
+    """Return of which attribute each device of *request* needs a value of its own, if of any."""
+    if isinstance(constraint, _Distinct) and constraint.concerns_every_device(request):
+        return constraint.name
+    return None
+
+
 def needed_value(constraint: Constraint, request: RequestName) -> tuple[str, Typed] | None:
     """Return an attribute, and its value without which nothing more can be added for *request*.
 
@@ -132,19 +139,22 @@ class _Distinct:
     gets several devices only the one that was added last is compared with others.
     """
 
-    __slots__ = ("_every_device", "_name", "_requests", "_values")
+    __slots__ = ("_every_device", "_requests", "_values", "name")
 
     def __init__(self, name: str, requests: Sequence[str], *, every_device: bool) -> None:
-        self._name = name
+        self.name = name
         self._requests = requests
         self._every_device = every_device
         self._values: dict[Hashable, Typed] = {}
         """By number of the device, or by the request."""
 
+    def concerns_every_device(self, request: RequestName) -> bool:
+        return self._every_device and request.is_in(self._requests)
+
     def add(self, request: RequestName, attributes: Attributes) -> bool:
         if not request.is_in(self._requests):
             return True
-        attribute = attributes(self._name)
+        attribute = attributes(self.name)
         value = None if attribute is None else attribute.typed
         if value is None or value in self._values.values():
             return False
