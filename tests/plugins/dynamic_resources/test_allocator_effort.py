@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.kube.cel.selectors import Expression
-from berth.kube.objects.devices import Device, ResourceClaim
+from berth.kube.objects.devices import Device, DeviceConstraint, ResourceClaim
 from berth.kube.objects.node import Taint
 from berth_plugins.dynamic_resources import allocator
 from berth_plugins.dynamic_resources.features import DEFAULT, Features
@@ -18,12 +18,15 @@ from tests.builders import taint
 from tests.device_builders import (
     claim,
     device,
+    distinct,
     exactly,
     first_available,
     resource_slice,
     same,
 )
 from tests.plugins.dynamic_resources.searching import AS_1_36, found, picks
+
+SIZE = "gpu.example.com/size"
 
 
 def steps(wanted: Sequence[ResourceClaim], devices: int) -> int:
@@ -35,7 +38,9 @@ def steps(wanted: Sequence[ResourceClaim], devices: int) -> int:
         looks += 1
         return looks > 200_000
 
-    offered = resource_slice("s", *(device(f"d{i}") for i in range(devices)), node="n1")
+    offered = resource_slice(
+        "s", *(device(f"d{i}", attributes={"size": i // 2}) for i in range(devices)), node="n1"
+    )
     assert picks(wanted, [offered], is_late=is_late) is None
     return looks
 
@@ -51,6 +56,10 @@ def steps(wanted: Sequence[ResourceClaim], devices: int) -> int:
         pytest.param(
             lambda n: [claim("c", *[first_available("r", x=exactly(2), y=exactly(1))] * (n + 1))],
             id="alternatives",
+        ),
+        pytest.param(
+            lambda n: [claim("c", exactly(n // 2 + 1), constraints=[distinct(SIZE)])],
+            id="too few values",
         ),
     ],
 )
@@ -131,19 +140,18 @@ def outcome(
 @given(
     some_devices,
     st.lists(st.lists(one_request, min_size=1, max_size=2), max_size=2),
-    st.booleans(),
+    st.sampled_from([[], [same(SIZE)], [distinct(SIZE)]]),
     st.sampled_from([AS_1_36, DEFAULT]),
 )
 def test_giving_up_early_decides_nothing(
     offered: list[dict[str, object]],
     wanted: list[list[object]],
-    constrained: bool,
+    constraints: list[DeviceConstraint],
     features: Features,
 ) -> None:
     devices = [device(f"d{i}", **each) for i, each in enumerate(offered)]  # type: ignore[arg-type]
-    constraints = [same("gpu.example.com/size")] if constrained else []
     claims = [claim(f"c{i}", *each, constraints=constraints) for i, each in enumerate(wanted)]  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allocator, "are_enough", lambda demands, on_step: True)
+        patch.setattr(allocator._Search, "_count_devices", lambda search: None)
         want = outcome(claims, devices, features)
     assert outcome(claims, devices, features) == want
