@@ -16,6 +16,7 @@ from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.search_result import SearchTimeoutError
 from tests.builders import taint
 from tests.device_builders import (
+    allocation,
     claim,
     device,
     distinct,
@@ -27,6 +28,7 @@ from tests.device_builders import (
 from tests.plugins.dynamic_resources.searching import AS_1_36, found, picks
 
 SIZE = "gpu.example.com/size"
+VALUE = 'device.attributes["gpu.example.com"].size'
 
 
 def steps(wanted: Sequence[ResourceClaim], devices: int) -> int:
@@ -70,6 +72,17 @@ def test_too_few_devices_are_found_out_at_once(wanted: object) -> None:
     assert many < 8 * few
 
 
+def test_different_values_may_be_those_of_devices_that_others_have() -> None:
+    """Admin access is not counted; that a is what the second needs is the first dead end."""
+    offered = resource_slice(
+        "s", device("a", attributes={"size": 1}), device("b", attributes={"size": 2}), node="n1"
+    )
+    small = exactly(1, admin=True, where=[f"{VALUE} == 1"])
+    wanted = claim("c", exactly(1, admin=True), small, constraints=[distinct(SIZE)])
+    others = [claim("o", allocated=allocation("b"))]
+    assert found(wanted, offered, others=others) == ["r0=b", "r1=a"]
+
+
 def test_the_time_is_looked_at_for_every_candidate() -> None:
     refused = exactly(1, where=['device.driver == "none"'])
     assert steps([claim("c", refused)], 100) >= 100
@@ -93,7 +106,7 @@ def test_a_device_remembers_few_answers() -> None:
     assert len(one._answers) == ANSWERS_KEPT
 
 
-FAILS = 'device.attributes["gpu.example.com"].size > 1'
+FAILS = f"{VALUE} > 1"
 TAINTS: tuple[tuple[Taint, ...], ...] = ((), (taint("a"),))
 
 some_devices = st.lists(
@@ -114,9 +127,7 @@ some_devices = st.lists(
 one_request = st.builds(
     lambda count, selectors: exactly(count, where=selectors),
     st.sampled_from([1, 2, 3, None]),
-    st.lists(
-        st.sampled_from([FAILS, 'has(device.attributes["gpu.example.com"].size)']), max_size=1
-    ),
+    st.lists(st.sampled_from([FAILS, f"has({VALUE})"]), max_size=1),
 )
 
 
