@@ -7,8 +7,8 @@ Source: ``k8s.io/apiserver/pkg/util/flowcontrol`` (``rule.go``, ``apf_controller
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from berth.cluster.access.attributes import Attributes, attributes_of
 from berth.cluster.access.users import User, split_service_account
@@ -76,6 +76,8 @@ class Flow(NamedTuple):
         ]
 
 
+MOST_USERS: Final = 1000
+"""Whose flows are remembered."""
 NO_FLOW: Final = Flow()
 """Of requests where no FlowSchema fits: there are none yet."""
 
@@ -87,8 +89,10 @@ class FlowControl:
         """*seats* is how many requests may be in progress."""
         self._store = store
         self._seats = seats
-        self._known: list[tuple[Flow, list[_Rule]]] | None = None
-        """Rules by flow, the first to be asked first; None: they may have changed."""
+        self._known: list[_FlowRules] | None = None
+        """The first to be asked first; None: they may have changed."""
+        self._by_user: dict[tuple[str, ...], list[_FlowRules]] = {}
+        """Those that are about a user, by name and groups."""
         self._dispatched: dict[LabelValues, float] = {}
         self._rejected: dict[LabelValues, float] = {}
         self._executing: dict[LabelValues, float] = {}
@@ -104,8 +108,8 @@ class FlowControl:
                 wanted.append(attributes_of(method, path, read_query(query)))
             return wanted[0]
 
-        for flow, rules in self._flows():
-            if any(_matches(rule, user, attributes) for rule in rules):
+        for flow, rules in self._flows_for(user):
+            if any(_matches(rule, attributes) for rule in rules):
                 return flow
         return NO_FLOW
 
@@ -143,13 +147,29 @@ class FlowControl:
 
     def _changed(self, _change: Change) -> None:
         self._known = None
+        self._by_user.clear()
         names = {stored.name for stored in self._store.list(SCHEMAS)}
         for counted in (self._dispatched, self._rejected, self._executing):
             for labels in [each for each in counted if each[1] and each[1] not in names]:
                 if not (counted is self._executing and counted[labels]):
                     del counted[labels]
 
-    def _flows(self) -> list[tuple[Flow, "list[_Rule]"]]:
+    def _flows_for(self, user: User) -> list["_FlowRules"]:
+        """Return the flows that a user may have, with the rules that are about the user."""
+        key = (user.name, *user.groups)
+        flows = self._by_user.get(key)
+        if flows is None:
+            flows = []
+            for flow, rules in self._flows():
+                of_user = [rule for rule in rules if _is_about(rule, user)]
+                if of_user:
+                    flows.append((flow, of_user))
+            if len(self._by_user) >= MOST_USERS:
+                self._by_user.clear()
+            self._by_user[key] = flows
+        return flows
+
+    def _flows(self) -> list["_FlowRules"]:
         """Return all flows of levels that there are, by precedence and name."""
         if self._known is None:
             levels = {each.name: each.uid for each in self._store.list(LEVELS)}
@@ -180,6 +200,9 @@ class _Rule(NamedTuple):
     """Whether it is about all that its subjects may ask for."""
 
 
+_FlowRules: TypeAlias = tuple[Flow, list[_Rule]]
+
+
 def _is_everything(rule: Object) -> bool:
     everything = Attributes("*", "*", "*")
     return any(
@@ -191,13 +214,15 @@ def _is_everything(rule: Object) -> bool:
     )
 
 
-def _matches(found: _Rule, user: User, attributes: Callable[[], Attributes]) -> bool:
-    rule = found.said
-    if not any(_is_subject(user, subject) for subject in rule.get("subjects") or ()):
-        return False
-    if found.is_everything:
+def _is_about(rule: _Rule, user: User) -> bool:
+    return any(_is_subject(user, subject) for subject in rule.said.get("subjects") or ())
+
+
+def _matches(known: _Rule, attributes: Callable[[], Attributes]) -> bool:
+    """Tell whether a rule about the user is about the request, too."""
+    if known.is_everything:
         return True
-    wanted = attributes()
+    rule, wanted = known.said, attributes()
     if not wanted.resource:
         return any(_is_path(each, wanted) for each in rule.get("nonResourceRules") or ())
     return any(_is_resource(each, wanted) for each in rule.get("resourceRules") or ())
@@ -219,8 +244,8 @@ def _is_subject(user: User, subject: Object) -> bool:
             return False
 
 
-def _has(values: Iterable[str] | None, value: str) -> bool:
-    return any(each in ("*", value) for each in values or ())
+def _has(values: Collection[str] | None, value: str) -> bool:
+    return values is not None and (value in values or "*" in values)
 
 
 def _is_resource(rule: Object, wanted: Attributes) -> bool:

@@ -56,6 +56,8 @@ class _Step(NamedTuple):
     rules: Rules
     of_missing: Rules
     """Those of them that may refuse a missing value."""
+    leads_on: bool = False
+    """Whether there may be rules for what is in its value."""
 
 
 class Constraints:
@@ -79,7 +81,7 @@ class Constraints:
         self, schema: Schema, obj: Object, path: str, around: Owners, errors: list[FieldError]
     ) -> None:
         owners = (*around, obj)
-        for name, field, rules, of_missing in self._plan(schema):
+        for name, field, rules, of_missing, leads_on in self._plan(schema):
             value: Any = obj
             here = path
             if field is not None:
@@ -95,7 +97,7 @@ class Constraints:
                 elif not rule.holds(value, owners):
                     break
             else:
-                if field is not None and value is not None:
+                if leads_on and field is not None and value is not None:
                     for below, child, place in objects_in(field.type, value, here):
                         self._evaluate(below, child, place, owners, errors)
 
@@ -103,16 +105,20 @@ class Constraints:
         """Return what to look at in an object: what the table says first, in its order."""
         if (plan := self._plans.get(schema)) is None:
             rules = self._of(schema)
+            leading = {
+                name
+                for name, field in schema.fields.items()
+                if self._leads_on(object_of(field.type), set())
+            }
             plan = [
-                _step(name, schema.fields.get(name), rules[name])
+                _step(name, schema.fields.get(name), rules[name], leads_on=name in leading)
                 for name in rules
                 if not name or name in schema.fields  # an earlier release has fewer fields
             ]
             plan += [
-                _step(name, field, ())
+                _step(name, field, (), leads_on=name in leading)
                 for name, field in sorted(schema.fields.items())
-                if name not in rules
-                and (field.enum or self._leads_on(object_of(field.type), {schema}))
+                if name not in rules and (field.enum or name in leading)
             ]
             self._plans[schema] = plan
         return plan
@@ -130,7 +136,7 @@ class Constraints:
         )
 
 
-def _step(name: str, field: Field | None, said: Rules) -> _Step:
+def _step(name: str, field: Field | None, said: Rules, *, leads_on: bool) -> _Step:
     """Return the step of a field; without rules it may have the values that the schema lists."""
     if field is None:
         return _Step(name, field, said, said)
@@ -138,7 +144,7 @@ def _step(name: str, field: Field | None, said: Rules) -> _Step:
     of_missing = tuple(rule for rule in rules if not callable(rule) or any(rule(None, name)))
     if all(isinstance(rule, If) for rule in of_missing):
         of_missing = ()  # a condition without a rule that speaks
-    return _Step(name, field, rules, of_missing)
+    return _Step(name, field, rules, of_missing, leads_on)
 
 
 # Rules. Those that are not about presence say nothing of a missing value.

@@ -77,10 +77,10 @@ def in_order(one: FieldSet) -> FieldSet:
 
 def _level_in_order(one: FieldSet) -> FieldSet:
     """Return a tree with the elements at its root in order."""
-    elements = [*one]
-    if all(element[0] in "f." for element in elements):
-        elements.sort()
-    else:
+    if len(one) < 2:
+        return one
+    elements = sorted(one)
+    if elements[-1] >= "g":  # there is more than fields and itself, which are sorted as texts
         elements.sort(key=_rank)
     return {element: one[element] for element in elements}
 
