@@ -56,11 +56,7 @@ def _plan(schema: Schema) -> _Plan:
             for name, field in fields
             if field.zero is None and isinstance(field.type, ListOf | MapOf)
         ),
-        {
-            name: field.type
-            for name, field in fields
-            if not isinstance(field.type, Scalar) or field.type.name.startswith("JSONSchemaProps")
-        },
+        {name: field.type for name, field in fields if _leads_on(field.type)},
     )
 
 
@@ -82,17 +78,27 @@ def complete(expected: Type, value: Any) -> None:
             _complete_object(_plan(expected), value)
         case ListOf(item) if isinstance(value, list):
             for index, child in enumerate(value):
-                value[index] = child = _empty(item) if child is None else child
-                complete(item, child)
+                if child is None:
+                    value[index] = _empty(item)
+            if _leads_on(item):
+                for child in value:
+                    complete(item, child)
         case MapOf(item) if isinstance(value, dict):
-            for key, child in list(value.items()):
-                if child is None and isinstance(item, Scalar) and item.name in TIMES:
+            for key in [key for key, child in value.items() if child is None]:
+                if isinstance(item, Scalar) and item.name in TIMES:
                     del value[key]  # no time is null again, which nobody wants to read
-                    continue
-                value[key] = child = _empty(item) if child is None else child
-                complete(item, child)
+                else:
+                    value[key] = _empty(item)
+            if _leads_on(item):
+                for child in value.values():
+                    complete(item, child)
         case Scalar(name) if name.startswith("JSONSchemaPropsOr"):
             complete(_definition(name, value), value)
+
+
+def _leads_on(type_: Type) -> bool:
+    """Tell whether something may be in values of a type."""
+    return not isinstance(type_, Scalar) or type_.name.startswith("JSONSchemaProps")
 
 
 def _definition(name: str, value: Any) -> Type:
@@ -113,9 +119,8 @@ def _complete_object(plan: _Plan, obj: dict[str, Any]) -> None:
     for name, zero in plan.zeros.items():
         if name not in obj:
             obj[name] = {} if zero == {} else zero
-    for name, expected in plan.below.items():
-        child = obj.get(name)
-        if isinstance(child, dict | list):
+    for name, child in obj.items():
+        if isinstance(child, dict | list) and (expected := plan.below.get(name)) is not None:
             complete(expected, child)
 
 
