@@ -88,11 +88,13 @@ pin:
 	  echo "$$name=$$image@$$digest"; \
 	done > .env.new && mv .env.new .env && cat .env || { rm -f .env.new; exit 1; }
 
+# Compiled once: else each start compiles, where PYTHONDONTWRITEBYTECODE is set.
 $(RUNNABLE): requirements.lock requirements-build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("berth needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --require-hashes -r requirements.lock -r requirements-build.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
+	$(BIN)/python -m compileall -q app plugins
 	touch $(RUNNABLE)
 
 $(READY): $(RUNNABLE) requirements-dev.lock

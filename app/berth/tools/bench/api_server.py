@@ -41,9 +41,12 @@ RUN_FLAGS: Final = (
 
 @asynccontextmanager
 async def api_server(
-    folder: Path, *, clock: Clock, kubeconfig: Path | None = None
+    folder: Path, *, clock: Clock, kubeconfig: Path | None = None, tls: bool = False
 ) -> AsyncIterator[tuple[Path, ApiClient]]:
-    """Yield a kubeconfig and a client, of an embedded API server of its own if none is given."""
+    """Yield a kubeconfig and a client, of an embedded API server of its own if none is given.
+
+    Without *tls* it serves plain HTTP: TLS costs both sides what is not the scheduler's work.
+    """
     if kubeconfig is not None:
         client = await connect(kubeconfig=str(kubeconfig), qps=0, user_agent="berth-bench")
         try:
@@ -52,10 +55,10 @@ async def api_server(
             await client.close()
         return
     kubeconfig, output = folder / "kubeconfig", folder / "cluster.log"
-    # Without TLS, which costs both sides what is not the scheduler's work. No kubelet renews
-    # leases, so nobody may conclude that the nodes are lost.
+    # No kubelet renews leases, so nobody may conclude that the nodes are lost.
     grace = ("--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
-    command = (*BERTH, "cluster", "--insecure", *grace, f"--kubeconfig-out={kubeconfig}")
+    plain = () if tls else ("--insecure",)
+    command = (*BERTH, "cluster", *plain, *grace, f"--kubeconfig-out={kubeconfig}")
     async with running(command, output=output) as server:
         deadline = clock.monotonic() + START_SECONDS
         while "API server at" not in output.read_text(encoding="utf-8"):

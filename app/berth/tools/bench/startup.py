@@ -48,7 +48,7 @@ async def measure(*, nodes: int, command: str, clock: Clock) -> AsyncIterator[Fi
     Of berth itself, not of another *command*, also measure the takeover by a standby.
     """
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
-        async with api_server(Path(folder), clock=clock) as (kubeconfig, client):
+        async with api_server(Path(folder), clock=clock, tls=True) as (kubeconfig, client):
             await create_namespace(client)
             await create_nodes(client, nodes)
             cluster = _Cluster(kubeconfig, client, clock=clock)
