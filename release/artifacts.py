@@ -78,7 +78,7 @@ def try_readme(wheel: Path, version: str, address: str) -> None:
         metadata = BytesParser().parsebytes(packed.read(name))
     if metadata["Description-Content-Type"] != "text/markdown":
         raise ReleaseError("the readme of the wheel is not Markdown")
-    tokens = MarkdownIt().parse(metadata.get_payload())
+    tokens = MarkdownIt().parse(str(metadata.get_payload()))
     inline = [child for token in tokens for child in token.children or ()]
     links = {str(t.attrs[key]) for t in inline for key in ("href", "src") if key in t.attrs}
     ours = re.compile(rf"{re.escape(address)}/(?:blob|raw)/v{re.escape(version)}/([^#]+)")
