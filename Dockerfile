@@ -22,6 +22,7 @@ COPY requirements-build.lock .
 RUN pip install --require-hashes -r requirements-build.lock
 
 COPY pyproject.toml README.md LICENSE ./
+COPY release/readme.py release/
 COPY app app
 COPY plugins plugins
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \

@@ -13,8 +13,12 @@ import re
 import shutil
 import sys
 import tarfile
+import zipfile
+from email.parser import BytesParser
 from pathlib import Path
 from typing import Final
+
+from markdown_it import MarkdownIt
 
 from release.commands import (
     DIST,
@@ -25,6 +29,7 @@ from release.commands import (
     new_environment,
     run,
 )
+from release.readme import absolute
 
 CHANGELOG: Final = ROOT / "CHANGELOG.md"
 CHART: Final = ROOT / "helm" / "berth"
@@ -47,7 +52,7 @@ def make_notes(version: str, address: str) -> None:
     notes = dict(zip(sections[1::2], sections[2::2], strict=True))
     text = notes.get(version, notes["Unreleased"])
     text = re.sub(r"\n\[.+\]: .*", "", text).strip()
-    text = re.sub(r"\]\((?!https?:)", f"]({address}/blob/v{version}/", text)
+    text = absolute(text, address, version)
     (DIST / "NOTES.md").write_text(f"{text}\n", "utf-8")
 
 
@@ -64,6 +69,24 @@ def try_wheel(wheel: Path, version: str, scratch: Path) -> Path:
     _try_berth(python.parent / "berth", version, scratch)
     run(python.parent / "berth", *UP, cwd=scratch)
     return python
+
+
+def try_readme(wheel: Path, version: str, address: str) -> None:
+    """Read what the package index shows: what it links to is elsewhere, or in the repository."""
+    with zipfile.ZipFile(wheel) as packed:
+        [name] = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = BytesParser().parsebytes(packed.read(name))
+    if metadata["Description-Content-Type"] != "text/markdown":
+        raise ReleaseError("the readme of the wheel is not Markdown")
+    tokens = MarkdownIt().parse(str(metadata.get_payload()))
+    inline = [child for token in tokens for child in token.children or ()]
+    links = {str(t.attrs[key]) for t in inline for key in ("href", "src") if key in t.attrs}
+    ours = re.compile(rf"{re.escape(address)}/(?:blob|raw)/v{re.escape(version)}/([^#]+)")
+    named = [match[1] for match in map(ours.fullmatch, links) if match]
+    bad = {link for link in links if not link.startswith("https://")}
+    bad |= {path for path in named if not (ROOT / path).exists()}
+    if bad or not named:
+        raise ReleaseError(f"the readme of the wheel leads nowhere: {', '.join(sorted(bad))}")
 
 
 def try_source(sdist: Path, wheel: Path, version: str, scratch: Path) -> None:

@@ -72,6 +72,8 @@ def make_all(version: str, address: str, scratch: Path) -> list[str]:
         artifacts.make_notes(version, address)
     with step("wheel and source distribution"):
         wheel, sdist = artifacts.make_distributions()
+    with step("the readme that the package index shows"):
+        artifacts.try_readme(wheel, version, address)
     with step("the wheel, installed in an empty environment"):
         installed = artifacts.try_wheel(wheel, version, scratch / "wheel")
     with step("the source distribution, built and installed in an empty environment"):

@@ -51,7 +51,7 @@ def completed(line: str, tmp_path: Path, **environment: str) -> list[str]:
     [
         pytest.param("berth ex", ["extender", "explain"], id="commands"),
         pytest.param("berth explain --out", ["--output"], id="flags of the command"),
-        pytest.param("berth explain --output ", ["table", "json"], id="values of a flag"),
+        pytest.param("berth explain --output ", ["table", "json", "yaml"], id="values of a flag"),
         pytest.param("berth plugin n", ["new"], id="commands of a command"),
         pytest.param("berth run --leader-elect-lease", ["--leader-elect-lease-duration"], id="run"),
         pytest.param("berth no-such --", [], id="nothing after what is no command"),

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec.structs import replace
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -81,10 +82,22 @@ def test_recorded_scenarios_as_tables(recorded: Path, capsys: pytest.CaptureFixt
     )
 
 
-def test_recorded_scenarios_as_json(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", "-f", str(recorded), "--output", "json"]) == 0
+@pytest.mark.parametrize(
+    ("output", "read"),
+    [
+        pytest.param("json", lambda said: map(json.loads, said.splitlines()), id="json lines"),
+        pytest.param("yaml", yaml.safe_load_all, id="a stream of yaml"),
+    ],
+)
+def test_recorded_scenarios_for_programs(
+    output: str,
+    read: Callable[[str], Iterable[Any]],
+    recorded: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["explain", "-f", str(recorded), "--output", output]) == 0
 
-    big, small, many = map(json.loads, capsys.readouterr().out.splitlines())
+    big, small, many = read(capsys.readouterr().out)
     assert (big["id"], big["evaluation"]["reasons"]) == ("big", {"Insufficient cpu": 1})
     assert (small["id"], small["evaluation"]["choice"]["node"]) == ("small", "n1")
     assert many == {"id": "many", "unsupported": "a sequence of pods; explain takes one pod"}

@@ -46,6 +46,11 @@ def test_a_goal_that_cannot_be_reached(file: str, capsys: pytest.CaptureFixture[
     assert told[1].startswith("  default/huge fits nowhere: 0/2 nodes are available: ")
 
 
+def test_names_of_the_pods_to_evict(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rebalance", "--snapshot", file, "--empty-nodes", "a", "-o", "name"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["default/x"]
+
+
 def test_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rebalance", "--snapshot", file, "--empty-nodes", "a", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.cli.test_cli import scenario
 from tests.hostile_text import FORGES, HOSTILE, LONE, MARKUP, misread
 
@@ -34,11 +35,12 @@ def test_an_explanation(text: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert not any(line.startswith("14:03") for line in table.splitlines())
     if text is MARKUP:
         assert table.count(text) > 1
-    assert cli.main(["explain", "-f", str(source), "--output", "json"]) == 0
-    told = capsys.readouterr().out
-    assert not misread(told)
-    assert json.loads(told)["id"] == text
-    assert text in json.loads(told)["evaluation"]["message"]
+    for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        assert cli.main(["explain", "-f", str(source), "--output", output]) == 0
+        told = capsys.readouterr().out
+        assert not misread(told)
+        assert read(told)["id"] == text
+        assert text in read(told)["evaluation"]["message"]
 
 
 def test_half_a_character_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 """The chart on nodes that run containers: two replicas, an upgrade, a rollback, the end.
 
 The API server is a container of the image, as is the default scheduler, which places the chart's
-own pods; the nodes are those of :mod:`tests.containers.kubelet`.
+own pods; the nodes are those of :mod:`tests.containers.kubelet`. Where helm is installed, it does
+what a person does by it; elsewhere kubectl does, with what the chart renders.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from berth.cluster.install_order import place
 from berth.kube.client.connect import connect
 from tests.containers.docker import DockerError, docker, inspect, run
 from tests.containers.kubelet import API_HOST, API_PORT, DockerKubelet
-from tests.helm.rendering import NAMESPACE, RELEASE, Object, Values, render
+from tests.helm.rendering import CHART, HELM, NAMESPACE, RELEASE, Object, Values, render
 
 pytestmark = [pytest.mark.containers, pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(1800)]
 
@@ -48,12 +49,39 @@ class Nodes:
     def __init__(self, kubeconfig: Path, kubelets: list[DockerKubelet], *, url: str) -> None:
         self.kubelets = kubelets
         self._kubectl = ("kubectl", f"--kubeconfig={kubeconfig}", f"--server={url}")
+        server = (f"--kubeconfig={kubeconfig}", f"--kube-apiserver={url}")
+        self._helm = (HELM or "", *server, f"--namespace={NAMESPACE}")
+
+    async def helm(self, *arguments: str, text: str | None = None) -> str:
+        return await asyncio.to_thread(run, *self._helm, *arguments, text=text, seconds=150)
 
     async def kubectl(self, *arguments: str, text: str | None = None) -> str:
         return await asyncio.to_thread(run, *self._kubectl, *arguments, text=text, seconds=150)
 
     async def apply(self, objects: list[Object]) -> None:
         await self.kubectl("apply", "-f-", text=yaml.safe_dump_all(objects))
+
+    async def upgrade(self, image: str) -> None:
+        """Install the chart with *image*, or let its release have that."""
+        if HELM:
+            text = yaml.safe_dump(values(image))
+            await self.helm("upgrade", "--install", RELEASE, str(CHART), "--values=-", text=text)
+        else:
+            await self.apply(of_release(image))
+
+    async def roll_back(self, image: str) -> None:
+        """Return to the release before, which had *image*."""
+        if HELM:
+            await self.helm("rollback", RELEASE)
+        else:
+            await self.apply(of_release(image))
+
+    async def uninstall(self, image: str) -> None:
+        if HELM:
+            await self.helm("uninstall", RELEASE)
+        else:
+            text = yaml.safe_dump_all(of_release(image))
+            await self.kubectl("delete", "-f-", text=text)
 
     async def pods(self, namespace: str) -> dict[str, Object]:
         """Return the pods of *namespace* by name, without those that are to go."""
@@ -206,8 +234,8 @@ async def test_from_installation_to_removal(image: str, next_image: str, tmp_pat
         await contexts_are_in_force(cluster)
         await passes_the_chart_s_own_test(cluster, image)
         await restarted_by_its_kubelet(cluster)
-        await moved_to(cluster, next_image, "upgrade")
-        await moved_to(cluster, image, "rollback")
+        await moved_to(cluster, next_image, cluster.upgrade)
+        await moved_to(cluster, image, cluster.roll_back)
         await removed(cluster, image)
 
 
@@ -217,7 +245,7 @@ async def installed(cluster: Nodes, image: str) -> None:
         "metadata": {"name": NAMESPACE, "labels": RESTRICTED},
     }  # fmt: skip
     await cluster.apply([namespace])
-    await cluster.apply(of_release(image))
+    await cluster.upgrade(image)
     await cluster.rolled_out()
     pods = await cluster.pods(NAMESPACE)
     assert len(pods) == 2
@@ -243,6 +271,9 @@ async def contexts_are_in_force(cluster: Nodes) -> None:
 
 async def passes_the_chart_s_own_test(cluster: Nodes, image: str) -> None:
     """Run the pod of `helm test`, which finds the release by the name of its Service."""
+    if HELM:
+        assert "Succeeded" in await cluster.helm("test", RELEASE, "--timeout=60s")
+        return
     [pod] = [
         obj
         for obj in render(values(image))
@@ -271,10 +302,11 @@ async def restarted_by_its_kubelet(cluster: Nodes) -> None:
     await until(is_back, "the killed container does not come back")
 
 
-async def moved_to(cluster: Nodes, image: str, name: str) -> None:
-    """Apply the chart with *image* while pods keep coming; none of them stays unscheduled."""
+async def moved_to(cluster: Nodes, image: str, move: Callable[[str], Awaitable[None]]) -> None:
+    """Let the release have *image* while pods keep coming; none of them stays unscheduled."""
     before = set(await cluster.pods(NAMESPACE))
-    await cluster.apply(of_release(image))
+    name = move.__name__.replace("_", "-")
+    await move(image)
     rolling = asyncio.create_task(cluster.rolled_out())
     count = 0
     while not rolling.done() or count < 3:
@@ -302,8 +334,7 @@ def is_ready(pod: Object) -> bool:
 
 async def removed(cluster: Nodes, image: str) -> None:
     """What the chart made goes, and pods that run stay."""
-    text = yaml.safe_dump_all(of_release(image))
-    await cluster.kubectl("delete", "-f-", text=text)
+    await cluster.uninstall(image)
 
     async def is_empty() -> bool:
         return not json.loads(await cluster.kubectl("get", "pods", f"-n{NAMESPACE}", "-ojson"))[

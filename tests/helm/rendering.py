@@ -1,9 +1,8 @@
-"""Renders the chart as Helm does, without Helm; and with it, where it is installed."""
+"""Renders the chart as Helm does, without Helm."""
 
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
@@ -134,20 +133,6 @@ def schema_problem(values: Values) -> str:
     """Return what the schema has against *values* as ``field: problem``; "" if nothing."""
     found = list(jsonschema.Draft7Validator(schema()).iter_errors(values))
     return "; ".join(f"{'.'.join(map(str, e.absolute_path))}: {e.message}" for e in found)
-
-
-def by_helm(values: Values) -> list[Object]:
-    """Render with the real thing."""
-    assert HELM is not None, "helm is not installed"
-    command = [HELM, "template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", "--values=-"]
-    done = subprocess.run(
-        command,
-        input=yaml.safe_dump(merge(REQUIRED, values)),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [document for document in yaml.safe_load_all(done.stdout) if document is not None]
 
 
 def of_kind(objects: list[Object], kind: str) -> list[Object]:

@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
@@ -12,10 +12,8 @@ import yaml
 from tests.helm.cases import CASES, CERT_MANAGER, EVERYTHING, MODES, of_mode
 from tests.helm.rendering import (
     CHART,
-    HELM,
     Object,
     Values,
-    by_helm,
     default_values,
     deployment,
     merge,
@@ -179,17 +177,6 @@ def test_pods_are_restricted_and_scheduled_by_default_scheduler(values: Values) 
         allowed_by_restricted(spec)
         assert spec["schedulerName"] == "default-scheduler"
     assert test["spec"]["automountServiceAccountToken"] is False
-
-
-@pytest.mark.skipif(HELM is None, reason="helm is not installed here")
-def test_helm_renders_the_same() -> None:
-    def keyed(objects: list[Object]) -> dict[tuple[Any, ...], Object]:
-        return {
-            (o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]): o for o in objects
-        }
-
-    for name, values in CASES.items():
-        assert keyed(by_helm(values)) == keyed(render(values)), name
 
 
 def test_versions_are_those_of_the_project() -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from berth.runtime.release import RELEASES
 from docs.generate import man
-from release import artifacts, check
+from release import artifacts, check, readme
 from release.commands import ReleaseError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -132,6 +132,25 @@ def test_notes(version: str, notes: str, tmp_path: Path, monkeypatch: pytest.Mon
     artifacts.make_notes(version, "https://example.com/berth")
 
     assert (tmp_path / "NOTES.md").read_text("utf-8") == notes
+
+
+@pytest.mark.parametrize(
+    ("text", "absolute"),
+    [
+        pytest.param("[a](docs/a.md#b)", "[a](HOME/blob/v1.2.3/docs/a.md#b)", id="a page"),
+        pytest.param("![a](docs/a.svg)", "![a](HOME/raw/v1.2.3/docs/a.svg)", id="a picture"),
+        pytest.param(
+            "[![a](docs/a.png)](docs/a.md)",
+            "[![a](HOME/raw/v1.2.3/docs/a.png)](HOME/blob/v1.2.3/docs/a.md)",
+            id="a picture that leads to a page",
+        ),
+        pytest.param("[a](https://example.org/)", "[a](https://example.org/)", id="elsewhere"),
+        pytest.param("[a](#b)", "[a](#b)", id="on the same page"),
+    ],
+)
+def test_the_readme_of_packages_links_to_the_repository(text: str, absolute: str) -> None:
+    home = "https://example.com/berth"
+    assert readme.absolute(text, home, "1.2.3") == absolute.replace("HOME", home)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ from typing import Final
 
 from berth.cli import importing
 from berth.runtime import log
-from berth.runtime.terminal import CommandError, note, positive, program, say, say_json
+from berth.runtime.terminal import (
+    DOCUMENTS,
+    CommandError,
+    note,
+    positive,
+    program,
+    say,
+    say_document,
+)
 from berth.tools.bench.names import (
     CLUSTER_PODS,
     CLUSTER_WATCHERS,
@@ -56,8 +64,8 @@ def _parser() -> argparse.ArgumentParser:
             help=f"measure so many times, and print medians; default: {runs}",
         )  # fmt: skip
         added.add_argument(
-            "--output", choices=["table", "json"], default="table",
-            help="output format; json: a line for each figure",
+            "--output", choices=["table", *DOCUMENTS], default="table",
+            help="output format; json, yaml: a line or document for each figure",
         )  # fmt: skip
         return added
 
@@ -243,7 +251,8 @@ async def _measure(given: argparse.Namespace) -> int:
             if is_table:
                 say(as_row(figure))
             else:
-                say_json(as_json(figure, bench=given.what, command=given.command, machine=machine))
+                document = as_json(figure, bench=given.what, command=given.command, machine=machine)
+                say_document(document, given.output)
     return 0
 
 

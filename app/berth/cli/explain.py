@@ -22,7 +22,7 @@ from berth.cli.flags.versions import add_emulated_version
 from berth.insight.explain.workload import POD, POD_GROUP, WORKLOADS, Workload, kind_named
 from berth.runtime import log
 from berth.runtime.errors import UserError
-from berth.runtime.terminal import program, say, say_json
+from berth.runtime.terminal import DOCUMENTS, program, say, say_document
 from berth.scheduler.config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--id", help="explain this scenario only")
     add_emulated_version(parser)
-    parser.add_argument("--output", choices=["table", "json"], help="output format; default: table")
+    parser.add_argument(
+        "--output", choices=["table", *DOCUMENTS], help="output format; default: table"
+    )
     parser.add_argument(
         "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
         help="how many nodes to show, the best first; default %(default)s",
@@ -158,20 +160,20 @@ def run(given: argparse.Namespace) -> int:
         if problems:
             raise ExplainError("\n".join(problems))
         return 0
-    as_json = given.output == "json"
+    output = given.output or "table"
     if given.asked is None:
-        _tell_recorded(given, as_json=as_json)
+        _tell_recorded(given, output=output)
     elif given.source is not None:
-        _tell_of_snapshot(given, *given.asked, as_json=as_json)
+        _tell_of_snapshot(given, *given.asked, output=output)
     elif given.service is not None:
-        asyncio.run(_tell_of_service(given, *given.asked, as_json=as_json))
+        asyncio.run(_tell_of_service(given, *given.asked, output=output))
     else:
-        _tell_of_scheduler(scheduler(given), given.nodes, *given.asked, as_json=as_json)
+        _tell_of_scheduler(scheduler(given), given.nodes, *given.asked, output=output)
     return 0
 
 
 def _tell_of_snapshot(
-    given: argparse.Namespace, namespace: str, kind: str, name: str, *, as_json: bool
+    given: argparse.Namespace, namespace: str, kind: str, name: str, *, output: str
 ) -> None:
     from berth.insight.whatif.reasons import explain_pod, explain_pod_group
     from berth.insight.whatif.snapshot import load
@@ -183,26 +185,26 @@ def _tell_of_snapshot(
         if kind == POD_GROUP:
             asked = GroupKey(namespace, name)
             group = explain_pod_group(snapshot, asked, registry, limit=limit)
-            _tell_pod_group(group, as_json=as_json)
+            _tell_pod_group(group, output=output)
         else:
             explanation = explain_pod(snapshot, f"{namespace}/{name}", registry, limit=limit)
-            _tell(explanation, as_json=as_json)
+            _tell(explanation, output=output)
 
 
 async def _tell_of_service(
-    given: argparse.Namespace, namespace: str, kind: str, name: str, *, as_json: bool
+    given: argparse.Namespace, namespace: str, kind: str, name: str, *, output: str
 ) -> None:
     from berth.kube.client.service_pods import ServicePort
     from berth.service.running_scheduler import scheduler_behind
 
     async with scheduler_behind(ServicePort(*given.service), config_flags(given)) as asked:
         await asyncio.to_thread(
-            _tell_of_scheduler, asked, given.nodes, namespace, kind, name, as_json=as_json
+            _tell_of_scheduler, asked, given.nodes, namespace, kind, name, output=output
         )
 
 
 def _tell_of_scheduler(
-    asked: "RunningScheduler", nodes: str, namespace: str, kind: str, name: str, *, as_json: bool
+    asked: "RunningScheduler", nodes: str, namespace: str, kind: str, name: str, *, output: str
 ) -> None:
     from berth.service.scheduler_client import (
         ask_about_pod,
@@ -211,43 +213,43 @@ def _tell_of_scheduler(
     )
 
     if kind == POD:
-        _tell(ask_about_pod(asked, f"{namespace}/{name}", nodes=nodes), as_json=as_json)
+        _tell(ask_about_pod(asked, f"{namespace}/{name}", nodes=nodes), output=output)
     elif kind == POD_GROUP:
         group = ask_about_pod_group(asked, namespace, name, nodes=nodes)
-        _tell_pod_group(group, as_json=as_json)
+        _tell_pod_group(group, output=output)
     else:
         workload = ask_about_workload(asked, namespace, Workload(kind, name), nodes=nodes)
-        _tell_workload(workload, as_json=as_json)
+        _tell_workload(workload, output=output)
 
 
 def _limit(given: argparse.Namespace) -> int | None:
     return None if given.nodes == "all" else int(given.nodes)
 
 
-def _tell(explanation: "Explanation", *, as_json: bool) -> None:
-    if as_json:
-        say_json(explanation.model_dump_json(by_alias=True))
+def _tell(explanation: "Explanation", *, output: str) -> None:
+    if output in DOCUMENTS:
+        say_document(explanation.model_dump_json(by_alias=True), output)
     else:
         _print(explanation)
 
 
-def _tell_pod_group(explanation: "PodGroupExplanation", *, as_json: bool) -> None:
+def _tell_pod_group(explanation: "PodGroupExplanation", *, output: str) -> None:
     from berth.insight.explain.groups.tables import render_group
     from berth.runtime.tables import show
 
-    if as_json:
-        say_json(explanation.model_dump_json(by_alias=True))
+    if output in DOCUMENTS:
+        say_document(explanation.model_dump_json(by_alias=True), output)
         return
     say(explanation.summary)
     say("")
     show(render_group(explanation), pipe_width=PIPE_WIDTH)
 
 
-def _tell_workload(found: "WorkloadExplanation", *, as_json: bool) -> None:
+def _tell_workload(found: "WorkloadExplanation", *, output: str) -> None:
     from berth.scheduler.framework.explanation import counted
 
-    if as_json:
-        say_json(found.model_dump_json(by_alias=True))
+    if output in DOCUMENTS:
+        say_document(found.model_dump_json(by_alias=True), output)
         return
     if found.why_missing:
         say(found.why_missing)
@@ -276,7 +278,7 @@ def _print(explanation: "Explanation") -> None:
     show(render(explanation), pipe_width=PIPE_WIDTH)
 
 
-def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
+def _tell_recorded(given: argparse.Namespace, *, output: str) -> None:
     from berth.insight.offline.files import opened, scenarios
     from berth.insight.offline.reasons import reasons
     from berth.scheduler.config.load import emulating
@@ -291,11 +293,11 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
                 continue
             with _placed(where):
                 explained = reasons(scenario, registry, limit=limit, adjust=adjust)
-            if as_json:
+            if output in DOCUMENTS:
                 answer = {"unsupported": explained}
                 if not isinstance(explained, str):
                     answer = explained.model_dump(mode="json", by_alias=True)
-                say_json(json.dumps({"id": identity, **answer}, ensure_ascii=False))
+                say_document(json.dumps({"id": identity, **answer}, ensure_ascii=False), output)
             else:
                 if count:
                     say("")

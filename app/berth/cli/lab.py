@@ -16,6 +16,7 @@ import msgspec
 from berth.cli import importing
 from berth.runtime import log
 from berth.runtime.terminal import (
+    DOCUMENTS,
     INTERRUPTED,
     TERMINATED,
     UsageError,
@@ -24,7 +25,7 @@ from berth.runtime.terminal import (
     positive,
     program,
     say,
-    say_json,
+    say_document,
 )
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="runs at a time; default: one for each CPU",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text",
-        help="tables, or a JSON line for each policy",
+        "-o", "--output", choices=["text", *DOCUMENTS], default="text",
+        help="tables, or a JSON line, or YAML document, for each policy",
     )  # fmt: skip
     parser.add_argument(
         "--results", type=Path, metavar="FILE",
@@ -122,9 +123,9 @@ def _report(file: "LabFile", given: argparse.Namespace, results: "list[RunResult
     ran = {result.policy for result in results}
     names = [policy.name for policy in file.lab.policies if policy.name in ran]
     summaries = only(summarize(results, names), file.lab.report.measures)
-    if given.output == "json":
+    if given.output in DOCUMENTS:
         for summary in summaries:
-            say_json(msgspec.json.encode(summary).decode())
+            say_document(msgspec.json.encode(summary).decode(), given.output)
     else:
         show(tables(summaries, bins=file.lab.report.at), pipe_width=PIPE_WIDTH)
     if given.plots is not None:

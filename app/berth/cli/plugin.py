@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_source
 from berth.runtime.errors import UserError
-from berth.runtime.terminal import program, say, say_json, say_lines
+from berth.runtime.terminal import DOCUMENTS, program, say, say_document
 
 if TYPE_CHECKING:
     from berth.scheduler.config.types import KubeSchedulerConfiguration
@@ -52,7 +52,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="also list the module:Class plugins of this configuration",
     )  # fmt: skip
     known.add_argument(
-        "--output", choices=["table", "json", "yaml", "name"], default="table",
+        "--output", choices=["table", *DOCUMENTS, "name"], default="table",
         help="output format; name: one name per line",
     )  # fmt: skip
     add_plugin_flags(known)
@@ -83,12 +83,8 @@ def _list(given: argparse.Namespace) -> int:
     if given.output == "name":
         for plugin in listed:
             say(plugin["name"])
-    elif given.output == "yaml":
-        import yaml
-
-        say_lines(yaml.safe_dump(listed, sort_keys=False).rstrip())
-    elif given.output == "json":
-        say_json(json.dumps(listed))
+    elif given.output in DOCUMENTS:
+        say_document(json.dumps(listed), given.output)
     else:
         _show(listed)
     return 0

@@ -20,13 +20,14 @@ from berth.cli.flags.versions import add_emulated_version
 from berth.kube.client.errors import ApiError
 from berth.runtime import log
 from berth.runtime.terminal import (
+    DOCUMENTS,
     CommandError,
     Progress,
     UsageError,
     positive,
     program,
     say,
-    say_json,
+    say_document,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +120,11 @@ def _parser() -> argparse.ArgumentParser:
         " default %(default)s",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="output format"
+        "-o",
+        "--output",
+        choices=["text", *DOCUMENTS, "name"],
+        default="text",
+        help="output format; name: the pods to evict, one per line",
     )
     return parser
 
@@ -197,7 +202,7 @@ async def _apply(
     from berth.service.listed_snapshot import snapshot_of
     from berth.tools.rebalance.rebalancing import Rebalancing
 
-    tell = (lambda _line: None) if given.output == "json" else say
+    tell = (lambda _line: None) if given.output != "text" else say
     clock = RealClock()
 
     async def proposed(uncordoned: Collection[str]) -> "Proposal":
@@ -255,8 +260,11 @@ def has_ended(run: str) -> bool:
 def _show(given: argparse.Namespace, proposal: "Proposal") -> None:
     from berth.tools.rebalance.text import lines
 
-    if given.output == "json":
-        say_json(msgspec.json.encode(proposal).decode())
+    if given.output == "name":
+        for eviction in proposal.evictions:
+            say(eviction.pod)
+    elif given.output in DOCUMENTS:
+        say_document(msgspec.json.encode(proposal).decode(), given.output)
     else:
         for line in lines(proposal):
             say(line)

@@ -14,7 +14,7 @@ from berth.cli.flags.configuration import add_plugin_flags, known_plugins
 from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
 from berth.runtime.release import RELEASES
-from berth.runtime.terminal import Progress, positive, program, say_json
+from berth.runtime.terminal import DOCUMENTS, Progress, positive, program, say_document
 from berth.scheduler.config.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ def _parser() -> argparse.ArgumentParser:
         help="number of differing decisions in the table; default: 20",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", choices=["table", "json"], default="table",
-        help="tables, or a JSON line for each differing decision and one for the summary",
+        "-o", "--output", choices=["table", *DOCUMENTS], default="table",
+        help="tables, or a JSON line, or YAML document, for each differing decision and one for the"
+        " summary",
     )  # fmt: skip
     return parser
 
@@ -97,10 +98,10 @@ def run(given: argparse.Namespace) -> int:
     report = Report()
     for recorded in runs(given.files):
         asyncio.run(_replay(recorded, report, config, plugins.registry, given))
-    if given.output == "json":
+    if given.output in DOCUMENTS:
         for difference in report.differences:
-            say_json(_json(difference.told()))
-        say_json(_json(report.told()))
+            say_document(_json(difference.told()), given.output)
+        say_document(_json(report.told()), given.output)
     else:
         show(report.tables(limit=given.limit), pipe_width=PIPE_WIDTH)
     return 1 if report.num_differing else 0

@@ -9,7 +9,7 @@ from berth.cli import importing
 from berth.cli.flags.running_scheduler import add_scheduler_flags, scheduler
 from berth.runtime import log
 from berth.runtime.addresses import LOOPBACK, RUN_PORT
-from berth.runtime.terminal import program, say, say_json, say_lines
+from berth.runtime.terminal import DOCUMENTS, program, say, say_document, say_lines
 
 SERVER: Final = f"https://{LOOPBACK}:{RUN_PORT}"
 PIPE_WIDTH: Final = 200
@@ -32,7 +32,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add_scheduler_flags(report.add_argument_group("the shadow"), server=SERVER)
     report.add_argument(
         "--output",
-        choices=["table", "json", "html"],
+        choices=["table", *DOCUMENTS, "html"],
         default="table",
         help="output format; html is one file without scripts; default: %(default)s",
     )
@@ -50,8 +50,8 @@ def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
     summary = report(ask_shadow(scheduler(given)))
     match given.output:
-        case "json":
-            say_json(summary.model_dump_json(by_alias=True))
+        case output if output in DOCUMENTS:
+            say_document(summary.model_dump_json(by_alias=True), output)
         case "html":
             say_lines(page(summary))
         case _:

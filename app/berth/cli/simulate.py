@@ -12,7 +12,7 @@ from berth.cli.flags.configuration import add_plugin_flags, configuration_docume
 from berth.cli.flags.running_scheduler import CREDENTIALS, add_scheduler_flags, scheduler
 from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
-from berth.runtime.terminal import UsageError, note, positive, program, say_json
+from berth.runtime.terminal import DOCUMENTS, UsageError, note, positive, program, say_document
 from berth.scheduler.config.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
         help="choose among the best nodes at random, with this seed; default: the first by name",
     )  # fmt: skip
     parser.add_argument(
-        "--output", choices=["table", "json"], default="table", help="output format"
+        "--output", choices=["table", *DOCUMENTS], default="table", help="output format"
     )
     recorded = parser.add_argument_group("recorded sequences")
     recorded.add_argument(
@@ -190,8 +190,8 @@ def run(given: argparse.Namespace) -> int:
     if given.source is not None:
         return _recorded(given)
     answer = _ask(given, _question(given))
-    if given.output == "json":
-        say_json(answer.model_dump_json(by_alias=True))
+    if given.output in DOCUMENTS:
+        say_document(answer.model_dump_json(by_alias=True), given.output)
     else:
         _print(answer)
     return FITS if answer.fits else DOES_NOT_FIT

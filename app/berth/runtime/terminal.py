@@ -1,6 +1,7 @@
 """Common parts of commands: printing, types of arguments, errors."""
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -20,6 +21,9 @@ TERMINATED: Final = 143
 QUIET_SECONDS: Final = 2.0
 """For so long nobody asks how far it is."""
 TELL_SECONDS: Final = 1.0
+YAML: Final = "yaml"
+DOCUMENTS: Final = ("json", YAML)
+"""Values of ``--output`` for programs."""
 
 
 def program(command: str = "") -> str:
@@ -95,9 +99,18 @@ def say_lines(text: str) -> None:
     print(printable_lines(text), flush=True)
 
 
-def say_json(document: str) -> None:
-    """Print a JSON document, so that a terminal shows all of it and nothing obeys it."""
-    print(printable_json(document), flush=True)
+def say_document(document: str, output: str) -> None:
+    """Print a JSON document, as YAML if *output* is that, so that a terminal shows all of it.
+
+    YAML is a document of a stream, in ASCII; nothing in either is obeyed by a terminal.
+    """
+    if output == YAML:
+        import yaml
+
+        content = yaml.safe_dump(json.loads(document), sort_keys=False)
+        print(f"---\n{content}", end="", flush=True)
+    else:
+        print(printable_json(document), flush=True)
 
 
 def positive(text: str) -> int:

@@ -1,8 +1,8 @@
 """JSON that is nested too deeply to be decoded.
 
 Go reads ten thousand levels, and the opaque parameters of a ResourceClaim may have thousands;
-decoders here end with a RecursionError before one. What such text consists of is found without
-recursion, in one pass.
+decoders here may end with a RecursionError before one, by Python's version and its stack. What such
+text consists of is found without recursion, in one pass.
 """
 
 import re
