@@ -1,12 +1,15 @@
-"""GangScheduling: the pods of a gang get nodes together, or none of them does (spec G6)."""
+"""GangScheduling: the pods of a gang get nodes together, or none of them does (spec G6).
+
+Of groups that are parts of others, the whole tree waits for what its root needs (1.37 spec N11).
+"""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from weakref import WeakSet
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -23,6 +26,7 @@ from berth.scheduler.framework.interface import (
     PlacementFeasiblePlugin,
     PreEnqueuePlugin,
 )
+from berth.scheduler.framework.key_index import Choices
 from berth.scheduler.framework.placement import PlacementProgress
 from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES, PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo
@@ -41,6 +45,7 @@ TOO_FEW_PODS: Final = Status.unresolvable(
 TOO_FEW_SCHEDULED: Final = Status(
     Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",)
 )
+NO_HIERARCHY: Final = "failed to build hierarchy snapshot: "
 
 
 class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, EnqueueExtensions):
@@ -54,19 +59,42 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         if handle is None:
             raise TypeError("GangScheduling: needs a handle to look up groups")
         self._handle = handle
+        self._groups = handle.pod_groups.hierarchy
         self._told: WeakSet[PodGroupState] = WeakSet()
+        self._pod_index = HintIndex(_key_of_pod, lambda _old, new: self._keys(group_of(new)))
+        self._group_index = HintIndex(_key_of_pod, lambda _old, new: self._keys(new.key))
         self._admits_replacements = GANG_REPLACEMENT_PODS in handle.features
 
     def _min_count(self, group: PodGroup) -> int | None:
-        """Return how many pods must have nodes together; None: any number.
+        """Return how many pods, or groups, must have nodes together; None: any number.
 
         kube-scheduler asks for ``minCount`` pods also of a gang that runs: once some of them have
         finished, a pod that replaces another waits for ever (spec G5.8). With GangReplacementPods
         it is enough that the gang has been scheduled once.
         """
-        if self._admits_replacements and group.has_been_scheduled:
+        if self._admits_replacements and self._has_been_scheduled(group):
             return None
         return group.min_count
+
+    def _has_been_scheduled(self, group: PodGroup) -> bool:
+        if not isinstance(group, CompositePodGroup):
+            return group.has_been_scheduled
+        # Nobody writes a condition on it.
+        children = self._groups.children(group.key)
+        return sum(map(self._has_been_scheduled, children)) >= (group.min_count or 1)
+
+    def _needed(self, group: PodGroup) -> int:
+        return self._min_count(group) or 1
+
+    def _composite_above(self, group: PodGroup) -> CompositePodGroup | Status | None:
+        """Return the root of the tree that *group* is part of; None if it stands alone."""
+        if group.parent_key is None or not self._groups.has_composites:
+            return None
+        if missing := self._groups.missing_above(group.key):
+            return Status.unresolvable(NO_HIERARCHY + missing)
+        root = self._groups.root_above(group)
+        assert isinstance(root, CompositePodGroup)
+        return root
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         key = group_of(pod.pod)
@@ -91,6 +119,12 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
             return Status.unresolvable(
                 f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue'
             )
+        root = self._composite_above(group)
+        if isinstance(root, Status):
+            return root
+        if root is not None:
+            count = self._handle.pod_groups.all_pods_count
+            return self._too_few(root, count, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         min_count = self._min_count(group)
         if min_count is None:
             return None
@@ -99,9 +133,22 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
             return Status.error(f"pod group state not found for pod group {key}")
         return None if state.all_pods_count >= min_count else TOO_FEW_PODS
 
+    def _too_few(
+        self, root: CompositePodGroup, count: Callable[[GroupKey], int], code: Code
+    ) -> Status | None:
+        """Return a status of *code* unless the groups below *root* have what they need."""
+        if self._groups.has_enough(root, count, self._needed):
+            return None
+        # Guess (1.37 spec N11): the root is named as PodGroups are in other texts of the plugin.
+        what = f'waiting for composite pod group "{root.metadata.name}" tree to meet quorum'
+        return Status(code, (what,))
+
     def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
-        """Say whether enough pods have nodes, or can have (1.37 spec N8.3); 1 of a basic group."""
-        needed = self._min_count(group) or 1
+        """Say whether enough pods have nodes, or can have (1.37 spec N8.3); 1 of a basic group.
+
+        Of a CompositePodGroup the same of groups, in the same words.
+        """
+        needed = self._needed(group)
         if progress.scheduled >= needed:
             return None
         counts = f"{progress.scheduled} scheduled, {progress.remaining} remaining"
@@ -122,8 +169,12 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
             return None, 0.0
         group = self._handle.listers.pod_groups.get(key.namespace, key.name)
         if group is None:
-            why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
-            return Status.error(f"failed to get podGroup {key}: {why}"), 0.0
+            return Status.error(f"failed to get podGroup {key}: {key.not_found}"), 0.0
+        root = self._composite_above(group)
+        if isinstance(root, Status):
+            return Status.error(root.message), 0.0
+        if root is not None:
+            return self._permit_tree(state, root)
         min_count = self._min_count(group)
         if min_count is None:
             return None, 0.0
@@ -138,48 +189,67 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
             self._handle.allow_waiting(pods.scheduled.keys(), self.NAME)
         return None, 0.0
 
+    def _permit_tree(
+        self, state: CycleState, root: CompositePodGroup
+    ) -> tuple[Status | None, float]:
+        """Do the same for a pod of any group below *root*."""
+        pods = self._handle.pod_groups
+        waits = self._too_few(root, pods.scheduled_pods_count, Code.WAIT)
+        if not state.on_trial:
+            if waits is not None:
+                state.pods_to_activate.update((pod.key, pod) for pod in pods.unscheduled(root))
+            else:
+                self._handle.allow_waiting({pod.uid for pod in pods.scheduled(root)}, self.NAME)
+        return waits, 0.0 if waits is None else PERMIT_SECONDS
+
+    # What wakes a pod: changes of its group, and of others with the same root.
+
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_came = ClusterEvent(EventResource.POD, ActionType.ADD)
-        group_came = ClusterEvent(EventResource.POD_GROUP, ActionType.ADD)
-        registered = [
-            ClusterEventWithHint(pod_came, after_pod_add, (POD_INDEX,)),
-            ClusterEventWithHint(group_came, after_pod_group_add, (GROUP_INDEX,)),
-        ]
-        if GROUPS_AS_ENTITIES in self._handle.features:
-            changed = ClusterEvent(EventResource.POD_GROUP, ActionType.UPDATE)
-            hint = ClusterEventWithHint(changed, after_pod_group_update, (GROUP_INDEX,))
+        registered = [ClusterEventWithHint(pod_came, self._after_pod_add, (self._pod_index,))]
+        resources = [EventResource.POD_GROUP]
+        if self._groups.has_composites:
+            resources.append(EventResource.COMPOSITE_POD_GROUP)
+        for resource in resources:
+            came = ClusterEvent(resource, ActionType.ADD)
+            hint = ClusterEventWithHint(came, self._after_group_add, (self._group_index,))
             registered.append(hint)
+            if GROUPS_AS_ENTITIES in self._handle.features:
+                changed = ClusterEvent(resource, ActionType.UPDATE)
+                hint = ClusterEventWithHint(changed, self._after_group_update, (self._group_index,))
+                registered.append(hint)
         return registered
 
+    def _is_in_tree(self, pod: Pod, key: GroupKey | None) -> bool:
+        """Whether the group of *pod* has the same root as that of *key*."""
+        own = group_of(pod)
+        if own is None or key is None:
+            return False
+        return own == key or self._groups.root_key(own) == self._groups.root_key(key)
 
-def after_pod_add(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
-    """Queue if the new pod is of the same group."""
-    key = group_of(pod)
-    return QueueingHint.QUEUE if key is not None and group_of(new) == key else QueueingHint.SKIP
+    def _after_pod_add(self, pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
+        """Queue if the new pod is of the same group."""
+        return QueueingHint.QUEUE if self._is_in_tree(pod, group_of(new)) else QueueingHint.SKIP
+
+    def _after_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup) -> QueueingHint:
+        """Queue if it is the pod's group."""
+        return QueueingHint.QUEUE if self._is_in_tree(pod, new.key) else QueueingHint.SKIP
+
+    def _after_group_update(self, pod: Pod, old: PodGroup, new: PodGroup) -> QueueingHint:
+        """Queue if it is the pod's group, and fewer are needed than before (1.37 spec N8.1)."""
+        if not self._is_in_tree(pod, new.key) or old.min_count is None:
+            return QueueingHint.SKIP
+        is_less = new.min_count is None or new.min_count < old.min_count
+        return QueueingHint.QUEUE if is_less else QueueingHint.SKIP
+
+    def _keys(self, key: GroupKey | None) -> Iterable[GroupKey]:
+        """Return the PodGroups with the same root as *key*."""
+        if key is None:
+            return ()
+        root = self._groups.root(key)
+        return (key,) if root is None else self._groups.leaves(root)
 
 
-def after_pod_group_add(pod: Pod, old: PodGroup | None, new: PodGroup) -> QueueingHint:
-    """Queue if it is the pod's group."""
-    key, meta = group_of(pod), new.metadata
-    is_its = key is not None and (key.namespace, key.name) == (meta.namespace, meta.name)
-    return QueueingHint.QUEUE if is_its else QueueingHint.SKIP
-
-
-def after_pod_group_update(pod: Pod, old: PodGroup, new: PodGroup) -> QueueingHint:
-    """Queue if it is the pod's group, and fewer pods are needed than before (1.37 spec N8.1)."""
-    if after_pod_group_add(pod, None, new) is QueueingHint.SKIP or old.min_count is None:
-        return QueueingHint.SKIP
-    is_less = new.min_count is None or new.min_count < old.min_count
-    return QueueingHint.QUEUE if is_less else QueueingHint.SKIP
-
-
-def _keys(pod: Pod) -> tuple[GroupKey, ...]:
-    group = group_of(pod)
-    return () if group is None else (group,)
-
-
-POD_INDEX: Final = HintIndex(lambda pod: [_keys(pod.pod)], lambda _old, new: _keys(new))
-GROUP_INDEX: Final = HintIndex(
-    lambda pod: [_keys(pod.pod)],
-    lambda _old, new: (GroupKey(new.metadata.namespace, new.metadata.name),),
-)
+def _key_of_pod(pod: PodInfo) -> Choices:
+    key = group_of(pod.pod)
+    return [() if key is None else (key,)]

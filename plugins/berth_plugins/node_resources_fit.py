@@ -332,7 +332,7 @@ class NodeResourcesFit(
         rows = np.flatnonzero(candidate.placement.rows_of(nodes))
         requests = [assignment.pod.template.fit_score_requests for assignment in candidate.proposed]
         total = weights = 0
-        for resource in self._resources:
+        for resource in self._resources if requests else ():
             asks = next(
                 (request for request in requests if request.amount(resource.name)), requests[0]
             )

@@ -9,7 +9,7 @@ from tests.builders import node
 from tests.cli.test_explain import served
 from tests.harness import Harness
 from tests.insight.explain.groups.asking import explain_group
-from tests.scheduler.pod_group.building import group, group_harness, members
+from tests.scheduler.pod_group.building import composite, group, group_harness, members
 
 from berth import cli
 from berth.insight.explain.groups.explanation import PodGroupExplanation
@@ -64,3 +64,41 @@ async def test_a_group_of_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert cli.main(["explain", "-f", str(path), "--pod", "podgroup/h"]) == 2
     assert "pod group default/h: there is none" in capsys.readouterr().err
+
+
+async def waiting_tree() -> Harness:
+    """Return a scheduler with a group of two groups, of which one has no pod yet."""
+    harness = group_harness("TopologyAwareWorkloadScheduling", "CompositePodGroup", release="1.37")
+    harness.put(node("n", cpu="2"), composite("c", min_count=2))
+    harness.put(group("g", min_count=1, parent="c"), group("h", min_count=1, parent="c"))
+    harness.put(*members("a", cpu="1"))
+    await harness.until_idle()
+    return harness
+
+
+TREE = (
+    "compositepodgroup default/c: 1 of 2 groups is ready, and 2 must be before any pod is tried;"
+    " too few pods exist of default/h"
+)
+
+
+@pytest.mark.wall
+async def test_a_group_of_groups_of_a_running_scheduler(capsys: pytest.CaptureFixture[str]) -> None:
+    harness = await waiting_tree()
+    async with served(harness) as url:
+        argv = ["explain", "compositepodgroup/c", "--server", url]
+        code = await asyncio.to_thread(cli.main, argv)
+    told = capsys.readouterr().out
+    assert code == 0
+    assert told.startswith(TREE)
+    assert "\n  default/h  gang 1 " in told
+
+
+async def test_a_group_of_groups_of_a_snapshot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness = await waiting_tree()
+    path = tmp_path / "snapshot.json"
+    path.write_bytes(b"".join(LiveSnapshots(harness.core).take().encode()))
+    assert cli.main(["explain", "-f", str(path), "--pod", "compositepodgroup/c"]) == 0
+    assert capsys.readouterr().out.startswith(TREE)

@@ -23,7 +23,7 @@ from tests.device_builders import (
     with_claims,
 )
 from tests.harness import Harness
-from tests.scheduler.pod_group.building import group, group_harness
+from tests.scheduler.pod_group.building import composite, group, group_harness
 from tests.volume_builders import (
     attachment,
     claim,
@@ -120,6 +120,14 @@ def bound(waiting: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeC
             id="classes of devices",
         ),
         pytest.param(group("g"), {"scheduling.k8s.io/PodGroupAdd"}, id="groups of pods"),
+        pytest.param(
+            composite("c"),
+            {
+                "scheduling.k8s.io/CompositePodGroupAdd",
+                "scheduling.k8s.io/CompositePodGroupUpdate",
+            },
+            id="groups of groups",
+        ),
     ],
 )
 def test_which_changes_pods_may_wait_for(obj: ApiObject, want: set[str]) -> None:

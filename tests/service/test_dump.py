@@ -9,7 +9,7 @@ import pytest
 from berth.service.dump import dump
 from tests.builders import node, pod
 from tests.harness import Harness
-from tests.scheduler.pod_group.building import group, group_harness, members
+from tests.scheduler.pod_group.building import composite, group, group_harness, members
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
@@ -75,3 +75,18 @@ async def test_groups_that_wait(caplog: pytest.LogCaptureFixture) -> None:
             "pending": 0,
         }
     ]
+
+
+async def test_groups_that_wait_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    harness = group_harness("TopologyAwareWorkloadScheduling", "CompositePodGroup", release="1.37")
+    harness.put(node("n1"), composite("top", min_count=2), group("g", parent="top"))
+    harness.put(*members("a", cpu="1"))
+    await harness.until_idle()
+    caplog.set_level(logging.INFO, "berth.service.dump")
+    dump(harness.view, nodes=())
+    [told] = [extra for message, extra in said(caplog) if message == "waiting pod group"]
+    assert (told["pod_group"], told["composite_pod_group"], told["gated"]) == (
+        "default/g",
+        "default/top",
+        1,
+    )

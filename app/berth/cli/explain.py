@@ -19,7 +19,14 @@ from berth.cli.flags.running_scheduler import (
     scheduler,
 )
 from berth.cli.flags.versions import add_emulated_version
-from berth.insight.explain.workload import POD, POD_GROUP, WORKLOADS, Workload, kind_named
+from berth.insight.explain.workload import (
+    COMPOSITE,
+    GROUPS,
+    POD,
+    WORKLOADS,
+    Workload,
+    kind_named,
+)
 from berth.runtime import log
 from berth.runtime.errors import UserError
 from berth.runtime.terminal import DOCUMENTS, program, say, say_document
@@ -61,7 +68,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     given.asked = None
     if given.pod_there is not None:
         given.asked = _asked(parser, given.pod_there, given.namespace)
-        if given.asked[1] not in (POD, POD_GROUP):
+        if given.asked[1] not in (POD, *GROUPS):
             parser.error(
                 f"--pod {given.pod_there}: a snapshot explains pods and pod groups, not workloads"
             )
@@ -74,9 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("explain"), allow_abbrev=False)
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
-        help="a pod; or pod/NAME; or podgroup/NAME; or deployment/NAME and so on: the pending pods"
-        " of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job or"
-        " CronJob",
+        help="a pod; or pod/NAME; or podgroup/NAME; or compositepodgroup/NAME; or deployment/NAME"
+        " and so on: the pending pods of a Deployment, ReplicaSet, ReplicationController,"
+        " StatefulSet, DaemonSet, Job or CronJob",
     )  # fmt: skip
     parser.add_argument(
         "-n",
@@ -135,7 +142,7 @@ def _asked(
     if namespace not in (None, first):
         parser.error(
             f"{text}: {first} is neither the namespace of -n nor a kind that can be explained:"
-            f" {', '.join((POD, POD_GROUP, *WORKLOADS))}"
+            f" {', '.join((POD, *GROUPS, *WORKLOADS))}"
         )
     return first, POD, name
 
@@ -177,13 +184,13 @@ def _tell_of_snapshot(
 ) -> None:
     from berth.insight.whatif.reasons import explain_pod, explain_pod_group
     from berth.insight.whatif.snapshot import load
-    from berth.kube.objects.pod_group import GroupKey
+    from berth.kube.objects.pod_group import CompositeKey, GroupKey
 
     snapshot, limit = load(given.source).emulating(given.emulated_version), _limit(given)
     registry = known_plugins(given).registry
     with _placed(str(given.source)):
-        if kind == POD_GROUP:
-            asked = GroupKey(namespace, name)
+        if kind in GROUPS:
+            asked = (CompositeKey if kind == COMPOSITE else GroupKey)(namespace, name)
             group = explain_pod_group(snapshot, asked, registry, limit=limit)
             _tell_pod_group(group, output=output)
         else:
@@ -214,8 +221,9 @@ def _tell_of_scheduler(
 
     if kind == POD:
         _tell(ask_about_pod(asked, f"{namespace}/{name}", nodes=nodes), output=output)
-    elif kind == POD_GROUP:
-        group = ask_about_pod_group(asked, namespace, name, nodes=nodes)
+    elif kind in GROUPS:
+        is_composite = kind == COMPOSITE
+        group = ask_about_pod_group(asked, namespace, name, nodes=nodes, composite=is_composite)
         _tell_pod_group(group, output=output)
     else:
         workload = ask_about_workload(asked, namespace, Workload(kind, name), nodes=nodes)

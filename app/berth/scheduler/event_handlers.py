@@ -88,7 +88,7 @@ def all_event_handlers(
             scheduler_names=scheduler_names,
             timer=timer,
             foreign_binds=foreign_binds,
-            waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
+            waiting_groups=WaitingGroups(pod_groups) if pod_groups is not None else None,
             label_of=label_of(features),
             tells_scale_up=TELLS_SCALE_UP in features,
         ),
@@ -188,9 +188,8 @@ _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 class WaitingGroups:
     """Tells the groups of the pods that wait, and the queue when a gang has all that it needs."""
 
-    def __init__(self, pod_groups: PodGroups, listers: Listers) -> None:
+    def __init__(self, pod_groups: PodGroups) -> None:
         self._pod_groups = pod_groups
-        self._listers = listers
 
     def see(self, pod: Pod) -> None:
         self._pod_groups.see(pod)
@@ -199,7 +198,7 @@ class WaitingGroups:
         self._pod_groups.forget(pod)
 
     def is_complete(self, pod: Pod) -> bool:
-        """Whether *pod* is of a gang that is large enough to be tried.
+        """Whether *pod* is of a gang, or of a tree of groups, that is large enough to be tried.
 
         kube-scheduler has every new pod of a group looked at by all others of it. Before there are
         enough, none of them could leave, so that a gang of n pods costs n looks and not n squared.
@@ -207,11 +206,9 @@ class WaitingGroups:
         key = group_of(pod)
         if key is None:
             return False
-        group = self._listers.pod_groups.get(key.namespace, key.name)
-        state = self._pod_groups.get(key)
-        if group is None or state is None:
-            return False
-        return state.all_pods_count >= (group.min_count or 1)
+        hierarchy = self._pod_groups.hierarchy
+        root = hierarchy.root(key)
+        return root is not None and hierarchy.has_enough(root, self._pod_groups.all_pods_count)
 
 
 class PodHandler:

@@ -126,13 +126,14 @@ class Preemptions:
         metrics: SchedulerMetrics,
         clock: Clock,
         journal: Journal = NO_JOURNAL,
-        is_evicted_as_a_whole: Callable[[GroupKey], bool] = lambda _group: False,
+        evicted_with: Callable[[GroupKey], PodGroup | None] = lambda _group: None,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now.
 
-        *is_evicted_as_a_whole* says of a group whether its pods are evicted together only.
+        *evicted_with* returns the group that is evicted as a whole if a pod of a PodGroup is; None:
+        there is no such group.
         """
-        self._is_evicted_as_a_whole = is_evicted_as_a_whole
+        self._evicted_with = evicted_with
         self._pods = pods
         self._bindings = bindings
         self._reporter = reporter
@@ -158,11 +159,12 @@ class Preemptions:
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
             self._metrics.victims_chosen(len(chosen.victims))
-            groups = {group_of(victim.pod) for victim in chosen.victims}
+            names = {group_of(victim.pod) for victim in chosen.victims} - {None}
+            groups = {group.key for name in names if name and (group := self._evicted_with(name))}
             self._metrics.group_preemption.chosen(
                 "pod",
                 victims=len(chosen.victims),
-                groups=sum(1 for each in groups if each and self._is_evicted_as_a_whole(each)),
+                groups=len(groups),
                 pdb_violations=chosen.pdb_violations,
             )
             self._begin(PendingPreemption(preemptor, profile, chosen.node, staying))

@@ -55,10 +55,12 @@ def _dump_groups(groups: GroupsView, queue: QueueView) -> None:
             continue
         queues = Counter(queue.sub_queues.place_of(pod.key) for pod in waiting)
         group = groups.groups.get(key.namespace, key.name)
+        root = groups.pod_groups.hierarchy.root_key(key)
         log.info(
             "waiting pod group",
             extra={
                 "pod_group": str(key),
+                **({} if root == key else {"composite_pod_group": str(root)}),
                 "exists": group is not None,
                 "min_count": None if group is None else group.min_count,
                 "pods": state.all_pods_count,

@@ -162,11 +162,12 @@ def ask_about_workload(
 
 
 def ask_about_pod_group(
-    scheduler: RunningScheduler, namespace: str, name: str, *, nodes: str
+    scheduler: RunningScheduler, namespace: str, name: str, *, nodes: str, composite: bool = False
 ) -> PodGroupExplanation:
-    """Return what *scheduler* says about a pod group; otherwise the same."""
+    """Return what *scheduler* says about a PodGroup or CompositePodGroup; otherwise the same."""
     path = f"/explain/podgroups/{quote(namespace, safe='')}/{quote(name, safe='')}"
-    return scheduler.ask("GET", path, PodGroupExplanation, params={"nodes": nodes})
+    params = {"nodes": nodes, **({"composite": "true"} if composite else {})}
+    return scheduler.ask("GET", path, PodGroupExplanation, params=params)
 
 
 def ask_shadow(scheduler: RunningScheduler) -> Found:

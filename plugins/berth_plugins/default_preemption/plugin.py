@@ -210,6 +210,11 @@ class DefaultPreemption(
         groups = self._handle.listers.pod_groups
         return None if key is None else groups.get(key.namespace, key.name)
 
+    def _root_of(self, pod: Pod) -> PodGroup | None:
+        """Return the group that preempts for *pod*: the root of its tree (1.37 spec N11)."""
+        key = group_of(pod)
+        return None if key is None else self._handle.pod_groups.hierarchy.root(key)
+
     def _nodes_where_preemption_might_help(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
         """Return the rows that evictions could help on, starting somewhere among them."""
         rows: Rows = nodes.order[diagnosis.rows_with(Code.UNSCHEDULABLE, nodes)[nodes.order]]
@@ -225,7 +230,7 @@ class DefaultPreemption(
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         if WORKLOAD_AWARE in self._handle.features and group_of(pod.pod) is not None:
-            group = self._group_of(pod.pod)
+            group = self._root_of(pod.pod)
             is_preempting = group is not None and self._handle.is_preempting(group.metadata.uid)
             return STILL_EVICTING_FOR_GROUP if is_preempting else None
         return STILL_EVICTING if self._handle.is_preempting(pod.uid) else None

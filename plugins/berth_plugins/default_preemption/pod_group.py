@@ -46,7 +46,7 @@ class PodGroupPreemption:
     def __init__(self, handle: Handle, budgets: DisruptionBudgets) -> None:
         self._handle = handle
         self._budgets = budgets
-        self.units = VictimUnits(handle.pod_groups, handle.listers.pod_groups, priority_of_all=True)
+        self.units = VictimUnits(handle.pod_groups, priority_of_all=True)
         self._has_policy = POD_GROUP_PREEMPTION_POLICY in handle.features
 
     async def run(self, group: PodGroup, attempt: PodGroupAttempt) -> PodGroupPostFilterResult:

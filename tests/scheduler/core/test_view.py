@@ -80,6 +80,8 @@ def looks(view: views.SchedulerView) -> Iterator[object]:
         "nominated_node": (uid,),
         "nominated_pods_for_node": ("n1",),
         "of": (key,),
+        "all_pods_count": (GroupKey("default", "g"),),
+        "scheduled_pods_count": (GroupKey("default", "g"),),
     }
     parts: tuple[Any, ...] = (
         view.cache,
@@ -106,6 +108,7 @@ def looks(view: views.SchedulerView) -> Iterator[object]:
     yield view.asks_extenders(info)
     yield view.at(0.0)
     yield view.new_trial(SchedulerMetrics(CollectorRegistry()))
+    yield view.new_tree_trials(SchedulerMetrics(CollectorRegistry()))
 
 
 async def test_looking_changes_nothing() -> None:
@@ -115,7 +118,7 @@ async def test_looking_changes_nothing() -> None:
 
     answers = list(looks(harness.view))
 
-    assert len(answers) == sum(len(offered(protocol)) for protocol, _, _ in PROTOCOLS) + 5
+    assert len(answers) == sum(len(offered(protocol)) for protocol, _, _ in PROTOCOLS) + 6
     assert fingerprint(harness.core) == before
 
 

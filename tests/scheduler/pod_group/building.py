@@ -7,6 +7,10 @@ import msgspec
 from berth.kube.objects.meta import ObjectMeta
 from berth.kube.objects.pod import Pod, SchedulingGroup
 from berth.kube.objects.pod_group import (
+    CompositeGangSchedulingPolicy,
+    CompositePodGroup,
+    CompositePodGroupSchedulingPolicy,
+    CompositePodGroupSpec,
     GangSchedulingPolicy,
     PodGroup,
     PodGroupCondition,
@@ -30,20 +34,55 @@ def group(
     priority: int | None = None,
     disruption_mode: str = "Pod",
     preemption_policy: str | None = None,
+    parent: str = "",
+    created: str = "",
 ) -> PodGroup:
     """Make a gang of at least *min_count* pods; None: the policy is ``basic``.
 
-    *topology* is the label of nodes that all pods must agree in; empty: none.
+    *topology* is the label of nodes that all pods must agree in; empty: none. *parent* is the
+    CompositePodGroup that it is a part of.
     """
     gang = None if min_count is None else GangSchedulingPolicy(min_count=min_count)
     return PodGroup(
-        ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", generation=1),
+        ObjectMeta(
+            name=name,
+            namespace="default",
+            uid=f"uid-{name}",
+            generation=1,
+            creation_timestamp=created or None,
+        ),
         PodGroupSpec(
             PodGroupSchedulingPolicy(gang=gang),
             PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
             disruption_mode=disruption_mode,
             priority=priority,
             preemption_policy=preemption_policy,
+            parent_composite_pod_group_name=parent,
+        ),
+    )
+
+
+def composite(
+    name: str = "root",
+    *,
+    min_count: int | None = None,
+    topology: str = "",
+    priority: int | None = None,
+    disruption_mode: str = "Pod",
+    preemption_policy: str | None = None,
+    parent: str = "",
+) -> CompositePodGroup:
+    """Make a group of at least *min_count* groups; None: the policy is ``basic``."""
+    gang = None if min_count is None else CompositeGangSchedulingPolicy(min_count=min_count)
+    return CompositePodGroup(
+        ObjectMeta(name=name, namespace="default", uid=f"uid-composite-{name}", generation=1),
+        CompositePodGroupSpec(
+            CompositePodGroupSchedulingPolicy(gang=gang),
+            PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
+            disruption_mode=disruption_mode,
+            priority=priority,
+            preemption_policy=preemption_policy,
+            parent_composite_pod_group_name=parent,
         ),
     )
 

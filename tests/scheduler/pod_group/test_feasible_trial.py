@@ -111,7 +111,11 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str | None]]
 RESULTS = {OK: "Placed", U: "Unschedulable", UU: "Unschedulable", E: "Failed"}
 
 
-@pytest.mark.parametrize("gates", [(), (TOPOLOGY,)], ids=["", "with topology"])
+@pytest.mark.parametrize(
+    "gates",
+    [(), (TOPOLOGY,), (TOPOLOGY, "CompositePodGroup")],
+    ids=["", "with topology", "with groups of groups"],
+)
 @pytest.mark.parametrize(
     ("answers", "filters", "result", "tried"),
     [

@@ -1,12 +1,15 @@
 """The queue of entities in a :class:`World`, with PodGroups and attempts of groups."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import CompositePodGroup, PodGroup
 from berth.runtime.clock import FakeClock
 from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource
+from berth.scheduler.framework.group_hierarchy import GroupHierarchy
 from berth.scheduler.framework.interface import PreEnqueuePlugin
+from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.queue.backoff import DEFAULT_BACKOFF
 from berth.scheduler.queue.entities import EntityQueue
@@ -22,13 +25,19 @@ class EntityWorld(World):
 
     queue: EntityQueue
 
-    def __init__(self, *hints: Registration, gates: Sequence[PreEnqueuePlugin] = ()) -> None:
+    def __init__(
+        self,
+        *hints: Registration,
+        gates: Sequence[PreEnqueuePlugin] = (),
+        with_composites: bool = False,
+    ) -> None:
         self.clock = FakeClock(START)
         self.pods: dict[str, Pod] = {}
-        self.groups: dict[tuple[str, str], PodGroup] = {}
+        self.groups: Lister[PodGroup] = Lister()
+        self.composites: Lister[CompositePodGroup] = Lister()
         self.hints_called: list[tuple[str, str, str]] = []
         self.queue = EntityQueue(
-            pod_group=lambda namespace, name: self.groups.get((namespace, name)),
+            hierarchy=GroupHierarchy(self.groups, self.composites if with_composites else None),
             clock=self.clock,
             sort_key=PrioritySort().sort_key,
             pre_enqueue={PROFILE: gates},
@@ -42,16 +51,22 @@ class EntityWorld(World):
 
     def put_group(self, *groups: PodGroup) -> None:
         for group in groups:
-            key = group.metadata.namespace, group.metadata.name
-            old = self.groups.get(key)
-            self.groups[key] = group
-            event = ClusterEvent(EventResource.POD_GROUP, ACTIONS[old is None])
+            lister, resource = self._kind_of(group)
+            old = lister.get(group.metadata.namespace, group.metadata.name)
+            lister.on_add(group)
+            event = ClusterEvent(resource, ACTIONS[old is None])
             self.queue.move_all_to_active_or_backoff_queue(event, old=old, new=group)
 
     def delete_group(self, group: PodGroup) -> None:
-        del self.groups[group.metadata.namespace, group.metadata.name]
-        event = ClusterEvent(EventResource.POD_GROUP, ActionType.DELETE)
+        lister, resource = self._kind_of(group)
+        lister.on_delete(group)
+        event = ClusterEvent(resource, ActionType.DELETE)
         self.queue.move_all_to_active_or_backoff_queue(event, old=group)
+
+    def _kind_of(self, group: PodGroup) -> tuple[Lister[Any], EventResource]:
+        if isinstance(group, CompositePodGroup):
+            return self.composites, EventResource.COMPOSITE_POD_GROUP
+        return self.groups, EventResource.POD_GROUP
 
     def delete(self, *pods: Pod) -> None:
         for pod in pods:

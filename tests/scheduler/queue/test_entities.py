@@ -320,8 +320,8 @@ def test_whatever_happens_each_pod_is_in_one_place(steps: list[tuple[str, str, s
                 world.queue.activate([the_pod])
             case "group":
                 world.put_group(group(which))
-            case "gone" if ("default", which) in world.groups:
-                world.delete_group(world.groups["default", which])
+            case "gone" if (gone := world.groups.get("default", which)) is not None:
+                world.delete_group(gone)
             case "pop" if (queued := world.queue.pop()) is not None:
                 popped.append(queued)
             case "fail" | "break" | "start" if popped:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pod": ("pods", "po"),
     "podgroup": ("podgroups",),
+    "compositepodgroup": ("compositepodgroups",),
     "deployment": ("deployments", "deploy"),
     "replicaset": ("replicasets", "rs"),
     "statefulset": ("statefulsets", "sts"),
@@ -22,7 +23,9 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 _KIND_OF: Final = {name: kind for kind, others in _KINDS.items() for name in (kind, *others)}
 POD: Final = "pod"
 POD_GROUP: Final = "podgroup"
-WORKLOADS: Final = tuple(kind for kind in _KINDS if kind not in (POD, POD_GROUP))
+COMPOSITE: Final = "compositepodgroup"
+GROUPS: Final = (POD_GROUP, COMPOSITE)
+WORKLOADS: Final = tuple(kind for kind in _KINDS if kind not in (POD, *GROUPS))
 
 
 _OF_CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8,}")

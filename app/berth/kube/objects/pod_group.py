@@ -1,10 +1,11 @@
 """PodGroups: pods that are scheduled as one unit (spec G2.2).
 
-They are the same whichever of :data:`VERSIONS` the API server serves.
+They are the same whichever of :data:`VERSIONS` the API server serves. A CompositePodGroup is a
+group of groups, which may be such groups themselves (1.37 spec N11).
 """
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -18,6 +19,9 @@ API_VERSION: Final = f"{API_GROUP}/v1alpha2"
 """That of a group of Kubernetes that does not say its own."""
 API: Final = f"/apis/{API_VERSION}"
 """Where the API server of 1.36 has them."""
+COMPOSITE_VERSIONS: Final = ("v1alpha3",)
+COMPOSITE_API: Final = f"/apis/{API_GROUP}/{COMPOSITE_VERSIONS[0]}"
+"""Where CompositePodGroups are."""
 
 GROUP: Final = "scheduling.k8s.io"
 RESOURCE: Final = "podgroups"
@@ -75,6 +79,8 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     priority: int | None = None
     preemption_policy: str | None = None
     """``Never`` or ``PreemptLowerPriority``; of 1.37, behind the gate PodGroupPreemptionPolicy."""
+    parent_composite_pod_group_name: str = ""
+    """The CompositePodGroup that it is a part of; empty: of none."""
     min_member: int | None = None
     """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
 
@@ -107,6 +113,30 @@ class PodGroupStatus(KubeStruct, frozen=True, gc=False):
     conditions: tuple[PodGroupCondition, ...] = ()
 
 
+class GroupKey(msgspec.Struct, frozen=True, gc=False):
+    """Which group a pod belongs to."""
+
+    ENTITY_TYPE: ClassVar[str] = "podgroup"
+    """What the group is called as an entity of the queue, and in the words of the API server."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def not_found(self) -> str:
+        """What is said of a group that is gone."""
+        return f'{self.ENTITY_TYPE}.scheduling.k8s.io "{self.name}" not found'
+
+
+class CompositeKey(GroupKey, frozen=True, gc=False):
+    """Which CompositePodGroup; never equal to the key of a PodGroup, which may have its name."""
+
+    ENTITY_TYPE: ClassVar[str] = "compositepodgroup"
+
+
 class PodGroup(KubeStruct, frozen=True, gc=False):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
@@ -115,8 +145,21 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
     """Empty for items of Kubernetes' own lists."""
 
     @property
+    def key(self) -> GroupKey:
+        return GroupKey(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def parent_key(self) -> CompositeKey | None:
+        """The group that it names as its parent."""
+        parent = self.spec.parent_composite_pod_group_name
+        return CompositeKey(self.metadata.namespace, parent) if parent else None
+
+    @property
     def min_count(self) -> int | None:
-        """How many pods must have nodes together; None: the policy is not ``gang``."""
+        """How many pods must have nodes together; None: the policy is not ``gang``.
+
+        Of a CompositePodGroup, how many of its groups must have enough.
+        """
         gang = self.spec.scheduling_policy.gang
         return (self.spec.min_member or None) if gang is None else gang.min_count
 
@@ -155,14 +198,27 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
         return not self.api_version or self.api_version.startswith(f"{API_GROUP}/")
 
 
-class GroupKey(msgspec.Struct, frozen=True, gc=False):
-    """Which group a pod belongs to."""
+class CompositeGangSchedulingPolicy(GangSchedulingPolicy, frozen=True, gc=False):
+    min_count: int = msgspec.field(name="minGroupCount")
+    """How many groups must have enough pods with nodes before any pod is bound."""
 
-    namespace: str
-    name: str
 
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+class CompositePodGroupSchedulingPolicy(PodGroupSchedulingPolicy, frozen=True, gc=False):
+    gang: CompositeGangSchedulingPolicy | None = None
+
+
+class CompositePodGroupSpec(PodGroupSpec, frozen=True, gc=False):
+    scheduling_policy: CompositePodGroupSchedulingPolicy = CompositePodGroupSchedulingPolicy()
+
+
+class CompositePodGroup(PodGroup, frozen=True, gc=False):
+    """A group whose members are groups: those that name it as their parent."""
+
+    spec: CompositePodGroupSpec = CompositePodGroupSpec()
+
+    @property
+    def key(self) -> CompositeKey:
+        return CompositeKey(self.metadata.namespace, self.metadata.name)
 
 
 def group_of(pod: Pod) -> GroupKey | None:

@@ -34,6 +34,7 @@ FLAG: Final = "--feature-gates"
 CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING: Final = "ClearingNominatedNodeNameAfterBinding"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+COMPOSITE_POD_GROUP: Final = "CompositePodGroup"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
@@ -73,6 +74,7 @@ TURNABLE: Final = frozenset(
         CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        COMPOSITE_POD_GROUP,
         COSCHEDULING_POD_GROUPS,
         "DRAConsumableCapacity",
         "DRADerivedAttributes",

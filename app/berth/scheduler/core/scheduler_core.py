@@ -28,7 +28,6 @@ from berth.kube.objects.pod_group import (
     POD_GROUP_INITIALLY_SCHEDULED,
     POD_GROUP_SCHEDULED,
     GroupKey,
-    PodGroup,
 )
 from berth.runtime.clock import Clock
 from berth.runtime.tasks import forever
@@ -36,6 +35,7 @@ from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.config.feature_gates import (
+    COMPOSITE_POD_GROUP,
     GENERIC_WORKLOAD,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
     OPPORTUNISTIC_BATCHING,
@@ -53,9 +53,9 @@ from berth.scheduler.event_handlers import EventTimer, all_event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.foreign_binds import ForeignBinds
+from berth.scheduler.framework.group_hierarchy import GroupHierarchy
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.kind import Kind
-from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_groups import GROUPS_AS_ENTITIES, NO_GROUPS, PodGroups
 from berth.scheduler.journal import Journal
@@ -163,9 +163,13 @@ class SchedulerCore:
         steady = journal.steady(clock)
         features = features_of(config)
         groups, are_entities = None, GROUPS_AS_ENTITIES in features
+        hierarchy = GroupHierarchy(
+            outside.listers.pod_groups,
+            outside.listers.composite_pod_groups if COMPOSITE_POD_GROUP in features else None,
+        )
         if GENERIC_WORKLOAD in features:
             groups = GroupParts(
-                PodGroups(),
+                PodGroups(hierarchy),
                 outside.listers.pod_groups,
                 PodGroupReports(
                     outside.listers.pod_groups,
@@ -195,7 +199,7 @@ class SchedulerCore:
             metrics=metrics,
             clock=steady,
             journal=journal,
-            is_evicted_as_a_whole=self._is_evicted_as_a_whole if are_entities else _never,
+            evicted_with=hierarchy.evicted_with if are_entities else _no_group,
         )
         self.handle = Handle(
             self.cache.table,
@@ -225,7 +229,7 @@ class SchedulerCore:
         )
         profiles = self.live.profiles
         self.queue = _new_queue(
-            outside.listers.pod_groups if groups is not None and are_entities else None,
+            hierarchy if groups is not None and are_entities else None,
             clock=steady,
             sort_key=options.sort_key or next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
@@ -317,10 +321,6 @@ class SchedulerCore:
         )
         journal.begins(self)
 
-    def _is_evicted_as_a_whole(self, key: GroupKey) -> bool:
-        group = self.outside.listers.pod_groups.get(key.namespace, key.name)
-        return group is not None and group.is_evicted_as_a_whole
-
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
 
@@ -411,12 +411,12 @@ class SchedulerCore:
         self.queue.check_invariants()
 
 
-def _never(_group: GroupKey) -> bool:
-    return False
+def _no_group(_key: GroupKey) -> None:
+    return None
 
 
-def _new_queue(pod_groups: Lister[PodGroup] | None, **options: Any) -> SchedulingQueue:
-    """Make a queue; given *pod_groups*, with these as entities."""
-    if pod_groups is None:
+def _new_queue(hierarchy: GroupHierarchy | None, **options: Any) -> SchedulingQueue:
+    """Make a queue; given *hierarchy*, with its roots as entities."""
+    if hierarchy is None:
         return SchedulingQueue(**options)
-    return EntityQueue(pod_group=pod_groups.get, **options)
+    return EntityQueue(hierarchy=hierarchy, **options)

@@ -81,8 +81,8 @@ def state_of(core: SchedulerCore) -> SchedulerState:
 def _is_preempting(core: SchedulerCore, queued: QueuedPodInfo) -> bool:
     """Whether victims are being evicted for the pod or for its group."""
     key = group_of(queued.pod)
-    groups = core.outside.listers.pod_groups
-    group = None if key is None else groups.get(key.namespace, key.name)
+    hierarchy = core.handle.pod_groups.hierarchy
+    group = None if key is None else hierarchy.root(key)
     return core.preemptions.is_preempting(queued.uid) or (
         group is not None and core.preemptions.is_preempting(group.metadata.uid)
     )

@@ -17,11 +17,14 @@ from berth.scheduler.cache.view import CacheView
 from berth.scheduler.core.scheduler_core import SchedulerCore
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.framework.group_hierarchy import GroupHierarchy
 from berth.scheduler.framework.listers import Lister
 from berth.scheduler.framework.nominations import Nominations
 from berth.scheduler.framework.pod_groups import PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.pod_group.placement_search import PlacementSearch
+from berth.scheduler.pod_group.tree_trial import TreeTrials
 from berth.scheduler.pod_group.trial import PodGroupTrial
 from berth.scheduler.profile.nominated_pods import NominatedPods
 from berth.scheduler.profile.profile import Profile
@@ -69,7 +72,11 @@ class BindingsView(Protocol):
 class PodGroupsView(Protocol):
     """:class:`~berth.scheduler.framework.pod_groups.PodGroups`, by the pods that name them."""
 
+    @property
+    def hierarchy(self) -> GroupHierarchy: ...
     def get(self, key: GroupKey) -> PodGroupState | None: ...
+    def all_pods_count(self, key: GroupKey) -> int: ...
+    def scheduled_pods_count(self, key: GroupKey) -> int: ...
     def __iter__(self) -> Iterator[tuple[GroupKey, PodGroupState]]: ...
 
 
@@ -108,6 +115,8 @@ class SchedulerView:
     """Whether an extender has a say in a pod."""
     new_trial: Callable[[SchedulerMetrics], PodGroupTrial]
     """Makes a trial of a pod group, which is to be undone at once and counts in these metrics."""
+    new_tree_trials: Callable[[SchedulerMetrics], TreeTrials]
+    """Makes the same of a group with all groups below it."""
 
     def begin_cycle(self, profile: Profile, pod: PodInfo) -> Cycle:
         """Begin a cycle on the nodes as they are now, as :meth:`Cycle.begin` does."""
@@ -133,6 +142,12 @@ class SchedulerView:
 def view_of(core: SchedulerCore) -> SchedulerView:
     """Return what shows *core* as it is whenever it is looked at."""
     scheduler = core.scheduler
+
+    def new_tree_trials(metrics: SchedulerMetrics) -> TreeTrials:
+        steps = scheduler.for_trials(metrics)
+        search = PlacementSearch(steps, metrics.placements)
+        return TreeTrials(steps, search, core.handle.pod_groups)
+
     return SchedulerView(
         schedules=core.schedules,
         clock=core.outside.clock,
@@ -145,4 +160,5 @@ def view_of(core: SchedulerCore) -> SchedulerView:
         groups=scheduler.groups,
         asks_extenders=scheduler.extender_round.is_due,
         new_trial=lambda metrics: PodGroupTrial(scheduler.for_trials(metrics)),
+        new_tree_trials=new_tree_trials,
     )

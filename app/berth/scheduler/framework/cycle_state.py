@@ -74,7 +74,8 @@ class CycleState:
         Permit plugins are asked again. Until then they activate no pods and let none go."""
         self.placement: CycleState | None = None
         """What plugins remember of the part of the cluster that a group is tried in, for all its
-        pods and for PlacementScore (1.37 spec N10); None if the pod is tried alone."""
+        pods and for PlacementScore (1.37 spec N10); None if the pod is tried alone. Of a group that
+        is part of another one, this state has that of the other's placement (N11)."""
         self.out_of_time: list[Status] = []
         """Of Filter plugins, if the time for this attempt was over before they had looked at all
         nodes, be it for a question such as "and if these pods were gone?": copies have it in

@@ -35,7 +35,7 @@ from berth.kube.objects.devices import (
 )
 from berth.kube.objects.meta import ObjectMeta
 from berth.kube.objects.partial_objects import any_part, part_of_claim
-from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import CompositePodGroup, PodGroup
 from berth.kube.objects.policy import PodDisruptionBudget
 from berth.kube.objects.storage import (
     CSIDriver,
@@ -46,7 +46,11 @@ from berth.kube.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from berth.scheduler.config.feature_gates import DRA_DEVICE_TAINT_RULES, GENERIC_WORKLOAD
+from berth.scheduler.config.feature_gates import (
+    COMPOSITE_POD_GROUP,
+    DRA_DEVICE_TAINT_RULES,
+    GENERIC_WORKLOAD,
+)
 from berth.scheduler.framework.events import ActionType, EventResource
 from berth.scheduler.framework.kind import NODES, PODS, Kind
 
@@ -313,6 +317,17 @@ class Listers:
             feature=GENERIC_WORKLOAD,
             versions=pod_group.VERSIONS,
             without="pods that name a PodGroup wait",
+        )
+    )
+    composite_pod_groups: Lister[CompositePodGroup] = listed(
+        Kind(
+            f"{pod_group.COMPOSITE_API}/compositepodgroups",
+            CompositePodGroup,
+            event=EventResource.COMPOSITE_POD_GROUP,
+            wakes=ADD | UPDATE | DELETE,
+            feature=COMPOSITE_POD_GROUP,
+            versions=pod_group.COMPOSITE_VERSIONS,
+            without="pods of PodGroups that are parts of one wait",
         )
     )
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import GroupKey, group_of
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.runtime.release import Behaviour
+from berth.scheduler.framework.group_hierarchy import NO_HIERARCHY, GroupHierarchy
 from berth.scheduler.framework.pod_info import PodInfo
 
 GROUPS_AS_ENTITIES: Final = Behaviour(
@@ -49,12 +50,32 @@ class PodGroupState:
 class PodGroups:
     """The state of every group that has a pod. Event handlers and the cache write it."""
 
-    def __init__(self) -> None:
+    def __init__(self, hierarchy: GroupHierarchy = NO_HIERARCHY) -> None:
+        self.hierarchy = hierarchy
+        """Which groups these are parts of."""
         self._states: dict[GroupKey, PodGroupState] = {}
 
     def get(self, key: GroupKey) -> PodGroupState | None:
         """Return the state of a group; None if it has no pods."""
         return self._states.get(key)
+
+    def all_pods_count(self, key: GroupKey) -> int:
+        state = self._states.get(key)
+        return 0 if state is None else state.all_pods_count
+
+    def scheduled_pods_count(self, key: GroupKey) -> int:
+        state = self._states.get(key)
+        return 0 if state is None else state.scheduled_pods_count
+
+    def scheduled(self, group: PodGroup) -> list[PodInfo]:
+        """Return the pods of *group*, and of all groups below it, that have nodes."""
+        states = map(self._states.get, self.hierarchy.leaves(group))
+        return [pod for state in states if state is not None for pod in state.scheduled.values()]
+
+    def unscheduled(self, group: PodGroup) -> Iterator[Pod]:
+        """Yield the pods of *group*, and of all groups below it, that have no node."""
+        states = map(self._states.get, self.hierarchy.leaves(group))
+        return (pod for state in states if state is not None for pod in state.unscheduled())
 
     def __len__(self) -> int:
         return len(self._states)

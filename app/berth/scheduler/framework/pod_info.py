@@ -349,8 +349,9 @@ class QueuedPodInfo(msgspec.Struct, eq=False):
 class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
     """All waiting pods of a PodGroup, which the queue has as one entity (1.37 spec N8.1).
 
-    Timestamps, counts and backoff are the group's. ``pod_info`` is its first pod, which stands for
-    the others where they are alike. In a sub-queue it must not change: take it out first.
+    Of a CompositePodGroup that is part of no other, those of all groups below it (N11). Timestamps,
+    counts and backoff are the group's. ``pod_info`` is its first pod, which stands for the others
+    where they are alike. In a sub-queue it must not change: take it out first.
     """
 
     group: PodGroup = PodGroup()
@@ -366,8 +367,7 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
 
     @property
     def group_key(self) -> GroupKey:
-        meta = self.group.metadata
-        return GroupKey(meta.namespace, meta.name)
+        return self.group.key
 
     @property
     def priority(self) -> int:
@@ -409,4 +409,4 @@ class QueuedPodGroupInfo(QueuedPodInfo, eq=False):
 
 def group_entity_key(group: GroupKey) -> str:
     """Return what the queue files a group under, which is no pod's ``namespace/name``."""
-    return f"podgroup:{group}"
+    return f"{group.ENTITY_TYPE}:{group}"

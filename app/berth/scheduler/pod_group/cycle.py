@@ -155,7 +155,7 @@ class PodGroupCycle:
             return members, self._trial.run(members, nominations)
         group = self._groups.get(key.namespace, key.name)
         if group is None:
-            return members, GroupStatus(Result.ERROR, not_found(key))
+            return members, GroupStatus(Result.ERROR, key.not_found)
         return self._search.run(members, group, self._scheduled(key), self._trial, nominations)
 
     def _scheduled(self, key: GroupKey) -> tuple[PodInfo, ...]:
@@ -270,11 +270,6 @@ def of_different_schedulers(queued: Iterable[QueuedPodInfo]) -> str:
                 f' got: "{name}" and "{names[0]}"'
             )
     return ""
-
-
-def not_found(key: GroupKey) -> str:
-    """Return the lister's text for a group that is gone."""
-    return f'podgroup.scheduling.k8s.io "{key.name}" not found'
 
 
 def failed(member: Member, status: Status) -> Failed:

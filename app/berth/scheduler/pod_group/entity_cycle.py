@@ -9,14 +9,18 @@
       an error ----> undo all; the group waits for its backoff
 
 As in :mod:`.cycle` the pods are placed on the live table, which nobody sees before it is decided.
+
+Of groups that are parts of others the topmost is the entity: what it comes to decides, and each
+PodGroup below it is told what it has come to itself (N11).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import compress
 
 from msgspec.structs import replace
 
-from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
@@ -25,18 +29,17 @@ from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import CLEAR, KEEP, Failed, Nomination, Placed, To, Unschedulable
 from berth.scheduler.pod_group.attempt import GroupAttempt
-from berth.scheduler.pod_group.cycle import PodGroupCycle, failed, forget_scores, not_found
-from berth.scheduler.pod_group.feasible_trial import FeasibleTrial
+from berth.scheduler.pod_group.cycle import PodGroupCycle, failed, forget_scores
 from berth.scheduler.pod_group.reports import GroupParts
+from berth.scheduler.pod_group.tree_trial import TreeTrials, status_below
 from berth.scheduler.pod_group.trial import (
-    UNSCHEDULABLE,
     GroupStatus,
     Member,
     Result,
     importance,
     undo,
 )
-from berth.scheduler.pod_group.validation import problem_of
+from berth.scheduler.pod_group.validation import change_of, problem_of
 from berth.scheduler.queue.entities import EntityQueue
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
@@ -48,6 +51,8 @@ class PodGroupEntityCycle(PodGroupCycle):
         super().__init__(steps, parts)
         assert isinstance(steps.queue, EntityQueue)
         self._queue = steps.queue
+        self._hierarchy = parts.pod_groups.hierarchy
+        self._trials = TreeTrials(steps, self._search, parts.pod_groups)
         self._has_preemption_policy = parts.have_preemption_policy
         self._preemption_metrics = parts.preemption_metrics
 
@@ -55,28 +60,32 @@ class PodGroupEntityCycle(PodGroupCycle):
         assert isinstance(popped, QueuedPodGroupInfo)
         started = self._steps.clock.monotonic()
         queued = sorted(popped.pods, key=importance)
-        group = self._groups.get(key.namespace, key.name)
+        key = popped.group_key
+        group = self._hierarchy.get(key)
         if group is None:  # no condition: there is nobody to tell
-            self._fail_untried(popped, queued, not_found(key))
+            self._fail_untried(popped, queued, key.not_found)
             return ()
+        tree = tuple(self._hierarchy.tree(group))
         problem = problem_of(
             group,
             (waiting.pod for waiting in queued),
-            (pod.pod for pod in self._scheduled(key)),
+            (pod.pod for pod in self._pod_groups.scheduled(group)),
             profiles=self._steps.profiles,
             has_preemption_policy=self._has_preemption_policy,
         )
         if problem:
-            self._reports.tell(key, result=Result.ERROR.value, message=problem)
-            self._fail_untried(popped, queued, problem)
+            self._fail_all(popped, queued, problem)
             return ()
         members = await self._ask_extenders([*self._without_skipped(queued)])
         if not members:
             self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
             return ()
-        group = self._groups.get(key.namespace, key.name)  # extenders may have taken their time
+        group = self._hierarchy.get(key)  # extenders may have taken their time
         if group is None:
-            self._fail_untried(popped, [member.queued for member in members], not_found(key))
+            self._fail_untried(popped, [member.queued for member in members], key.not_found)
+            return ()
+        if problem := change_of(tree, self._hierarchy):
+            self._fail_all(popped, [member.queued for member in members], problem)
             return ()
         return await self._schedule_group(popped, members, group, started=started)
 
@@ -85,6 +94,15 @@ class PodGroupEntityCycle(PodGroupCycle):
             profile = self._steps.profile_for_pod(waiting)
             if profile is not None:
                 yield Member(waiting, profile, self._steps.clock.monotonic())
+
+    def _fail_all(
+        self, entity: QueuedPodGroupInfo, queued: Sequence[QueuedPodInfo], text: str
+    ) -> None:
+        """Have a group fail with the error *text*, and tell it."""
+        for leaf in dict.fromkeys(group_of(waiting.pod) for waiting in queued):
+            assert leaf is not None
+            self._reports.tell(leaf, result=Result.ERROR.value, message=text)
+        self._fail_untried(entity, queued, text)
 
     def _fail_untried(
         self, entity: QueuedPodGroupInfo, queued: Sequence[QueuedPodInfo], text: str
@@ -108,14 +126,19 @@ class PodGroupEntityCycle(PodGroupCycle):
         started: float,
     ) -> tuple[Binding, ...]:
         """Try *members*, and do what follows from it."""
-        began, key = self._steps.clock.monotonic(), entity.group_key
+        began = self._steps.clock.monotonic()
         profile = members[0].profile.name
         nominations = ExitStack()
         members, status = self.try_group(members, group, nominations)
         self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         bindings: tuple[Binding, ...] = ()
         if status.result is Result.SCHEDULED:
-            bindings = tuple(self._submit(members))
+            of_child = [status_below(status, member.of_child) for member in members]
+            fits = [own.result is Result.SCHEDULED for own in of_child]
+            bindings = tuple(self._submit([*compress(members, fits)]))
+            for member, own in zip(members, of_child, strict=True):
+                if own.result is not Result.SCHEDULED:
+                    self._return(member, own, None)
         else:
             undo(members)
             nominations.close()
@@ -124,14 +147,18 @@ class PodGroupEntityCycle(PodGroupCycle):
                 status, nominated = await self._run_post_filter(members, group, status)
             for member in members:
                 node = nominated.get(member.queued.uid)
-                self._return(member, status, None if node is None else To(node))
-        self._reports.finished(
-            key,
-            profile=profile,
+                own = status_below(status, member.of_child)
+                self._return(member, own, None if node is None else To(node))
+        self._reports.attempted(
+            profile,
             result=status.result.value,
-            message=status.message,
             seconds=self._steps.clock.monotonic() - started,
         )
+        # Conditions of CompositePodGroups are not written (1.37 spec N7.4).
+        for leaf, first in {group_of(each.queued.pod): each for each in reversed(members)}.items():
+            assert leaf is not None
+            own = status_below(status, first.of_child)
+            self._reports.tell(leaf, result=own.result.value, message=own.message)
         unschedulable, pending = _rejectors(members, status)
         self._queue.add_attempted_pod_group_if_needed(
             entity,
@@ -144,20 +171,8 @@ class PodGroupEntityCycle(PodGroupCycle):
     def try_group(
         self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
     ) -> tuple[Sequence[Member], GroupStatus]:
-        """Place *members* where they may be placed; return those that hold what they got.
-
-        A group that needs no more pods than it has is unschedulable if none of these gets a node.
-        """
-        meta = group.metadata
-        scheduled = self._scheduled(GroupKey(meta.namespace, meta.name))
-        trial = FeasibleTrial(self._steps, group, num_scheduled=len(scheduled))
-        if self._search is None:
-            status = trial.run(members, nominations)
-        else:
-            members, status = self._search.run(members, group, scheduled, trial, nominations)
-        if status.result is Result.SCHEDULED and not any(member.host for member in members):
-            status = GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
-        return members, status
+        """Place *members* where they may be placed; return those that hold what they got."""
+        return self._trials.run(group, members, nominations)
 
     async def _run_post_filter(
         self, members: Sequence[Member], group: PodGroup, status: GroupStatus
@@ -190,11 +205,10 @@ class PodGroupEntityCycle(PodGroupCycle):
 
     def _is_unchanged(self, members: Sequence[Member], group: PodGroup) -> bool:
         """Whether group and pods are still there after all that was awaited."""
-        meta = group.metadata
-        current = self._groups.get(meta.namespace, meta.name)
+        current = self._hierarchy.get(group.key)
         return (
             current is not None
-            and current.metadata.uid == meta.uid
+            and current.metadata.uid == group.metadata.uid
             and all(self._steps.extender_round.is_waiting(member.queued) for member in members)
         )
 

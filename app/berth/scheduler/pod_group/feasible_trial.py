@@ -5,15 +5,14 @@ kube-scheduler it does, so that a group that spreads, and has had pods evicted, 
 each node filters see the pods nominated there, and not those nominated elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from itertools import zip_longest
 from typing import ClassVar
 
 from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
-from berth.scheduler.framework.status import Code, Status
+from berth.scheduler.framework.status import Code
 from berth.scheduler.outcome import KEEP, Failed, Nomination
 from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
@@ -22,6 +21,7 @@ from berth.scheduler.pod_group.trial import (
     PodGroupTrial,
     Result,
 )
+from berth.scheduler.profile.profile import Profile
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
 SCHEDULED = GroupStatus(Result.SCHEDULED, "")
@@ -33,11 +33,22 @@ class FeasibleTrial(PodGroupTrial):
     asks_permit: ClassVar[bool] = False
     without_preemption: ClassVar[Nomination] = KEEP
 
-    def __init__(self, steps: SchedulingSteps, group: PodGroup, *, num_scheduled: int) -> None:
-        """*num_scheduled* pods of *group* have nodes already."""
+    def __init__(
+        self,
+        steps: SchedulingSteps,
+        group: PodGroup,
+        *,
+        num_scheduled: int,
+        state_above: CycleState | None = None,
+    ) -> None:
+        """*num_scheduled* pods of *group* have nodes already; of a group of groups, groups do.
+
+        *state_above* is the placement's of the group that *group* is a part of.
+        """
         super().__init__(steps)
         self._group = group
         self._num_scheduled = num_scheduled
+        self._state_above = state_above
 
     def run(
         self,
@@ -51,28 +62,51 @@ class FeasibleTrial(PodGroupTrial):
 
         SCHEDULED says that enough have nodes, which may be none of *members*.
         """
-        self._refusal, self.placement_state = None, CycleState()
-        progress = PlacementProgress(len(members), self._num_scheduled)
-        status = self._feasible(members, progress)
+        self._refusal = None
+        self.begin(members, nominations)
         on_trial = frozenset(member.queued.uid for member in members)
-        self.suspend(members, nominations)
-        for member, following in zip_longest(members, members[1:]):
-            if status is not None and status.code is not Code.WAIT:
-                break
+
+        def attempt(index: int) -> bool | GroupStatus:
+            member, following = members[index], members[index + 1 : index + 2]
             outcome = self._attempt(
                 member,
                 nominations,
                 on_trial,
                 placement,
                 may_preempt=False,
-                is_one_of_many=following is not None and following.template is member.template,
+                is_one_of_many=any(other.template is member.template for other in following),
             )
             if isinstance(outcome, Failed):
                 text = f"failed to schedule other pod from a pod group: {outcome.message}"
                 return GroupStatus(Result.ERROR, text)
+            return bool(member.host)
+
+        return self.try_parts(members[0].profile, len(members), attempt)
+
+    def begin(self, members: Sequence[Member], nominations: ExitStack) -> None:
+        """Begin with a new state of the placement, and nominate *members* to no node."""
+        self.placement_state = CycleState()
+        self.placement_state.placement = self._state_above
+        self.suspend(members, nominations)
+
+    def try_parts(
+        self, profile: Profile, number: int, attempt: Callable[[int], bool | GroupStatus]
+    ) -> GroupStatus:
+        """Try a *number* of pods, or groups, until too few of them can be placed.
+
+        *attempt* says of each whether it has been placed; or returns the error that ends the trial.
+        """
+        progress = PlacementProgress(number, self._num_scheduled)
+        status = profile.run_placement_feasible(self._group, progress)
+        for index in range(number):
+            if status is not None and status.code is not Code.WAIT:
+                break
+            is_placed = attempt(index)
+            if isinstance(is_placed, GroupStatus):
+                return is_placed
             remaining, scheduled = progress
-            progress = PlacementProgress(remaining - 1, scheduled + bool(member.host))
-            status = self._feasible(members, progress)
+            progress = PlacementProgress(remaining - 1, scheduled + is_placed)
+            status = profile.run_placement_feasible(self._group, progress)
         if status is None:
             return SCHEDULED
         if status.code is Code.WAIT or status.is_rejected:
@@ -85,6 +119,3 @@ class FeasibleTrial(PodGroupTrial):
         """Have *members* be nominated to no node; *nominations* restores that."""
         for member in members:
             nominations.callback(self._steps.queue.nominator.suspend(member.queued.uid))
-
-    def _feasible(self, members: Sequence[Member], progress: PlacementProgress) -> Status | None:
-        return members[0].profile.run_placement_feasible(self._group, progress)

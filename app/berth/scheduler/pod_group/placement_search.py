@@ -7,7 +7,12 @@ from functools import partial
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import PodGroup
-from berth.scheduler.framework.placement import Assignment, PodGroupPlacement
+from berth.scheduler.framework.placement import (
+    EVERYWHERE,
+    Assignment,
+    Placement,
+    PodGroupPlacement,
+)
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.metrics.scheduler_metrics import PlacementMetrics
@@ -31,18 +36,20 @@ class PlacementSearch:
         scheduled: Sequence[PodInfo],
         trial: PodGroupTrial,
         nominations: ExitStack,
+        parent: Placement = EVERYWHERE,
     ) -> tuple[Sequence[Member], GroupStatus]:
-        """Try *group*, of which the pods *scheduled* have nodes, and take the best placement.
+        """Try *group*, of which the pods *scheduled* have nodes, in the best placement in *parent*.
 
         Return the members of the *trial* that counts; they hold what they got there.
         """
         profile, nodes = members[0].profile, self._steps.cache.table
-        placements = run_placement_generate(profile, group, scheduled, nodes)
+        placements = run_placement_generate(profile, group, scheduled, nodes, parent)
         if isinstance(placements, Status):
             return members, _not_generated(placements)
         self._metrics.generated(profile.name, len(placements))
-        if len(placements) == 1 and placements[0].rows is None:
-            status = self._measured(lambda: trial.run(members, nominations), profile.name)
+        if len(placements) == 1:
+            run = partial(trial.run, members, nominations, placements[0])
+            status = self._measured(run, profile.name)
             if status.result is Result.UNSCHEDULABLE:
                 status = _no_placement(1, status)
             return members, status

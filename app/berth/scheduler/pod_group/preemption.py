@@ -70,7 +70,7 @@ class PodGroupPreemption:
         self._trial = trial
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
-        self._units = VictimUnits(parts.pod_groups, parts.groups)
+        self._units = VictimUnits(parts.pod_groups)
         self._budgets = DisruptionBudgets(
             parts.pod_disruption_budgets, stops_at_first_violation=False
         )
@@ -203,5 +203,5 @@ def _refused(status: GroupStatus, why: str) -> PodGroupPostFilterResult:
 
 
 def _not_found(key: GroupKey) -> PodGroupPostFilterResult:
-    why = f'failed to get pod group object: podgroup.scheduling.k8s.io "{key.name}" not found'
+    why = f"failed to get pod group object: {key.not_found}"
     return PodGroupPostFilterResult(GroupStatus(Result.ERROR, why))

@@ -46,8 +46,12 @@ class PodGroupReports:
 
         The status of another scheduler's PodGroup is its own controller's.
         """
-        self._metrics.attempted(result, profile, seconds=seconds)
+        self.attempted(profile, result=result, seconds=seconds)
         self.tell(key, result=result, message=message)
+
+    def attempted(self, profile: str, *, result: str, seconds: float) -> None:
+        """Note the same without telling it."""
+        self._metrics.attempted(result, profile, seconds=seconds)
 
     def tell(self, key: GroupKey, *, result: str, message: str) -> None:
         """Write the condition alone, as of a group that was not tried at all."""

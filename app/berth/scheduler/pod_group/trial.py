@@ -67,8 +67,15 @@ class Member(msgspec.Struct, eq=False):
     permit: str = ""
     """Why Permit plugins held it back in the trial; empty: they let it go."""
     requires_preemption: bool = False
+    of_child: "GroupStatus | None" = None
+    """What its PodGroup came to as part of another group, which did not come to more."""
     undo: ExitStack = msgspec.field(default_factory=ExitStack)
     """Takes it off the node, and puts its victims back."""
+
+    def take_over(self, other: "Member") -> None:
+        """Hold what *other* does, which is the same pod in another trial."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(other, name))
 
     @property
     def template(self) -> PodTemplate:

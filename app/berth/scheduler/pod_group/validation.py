@@ -1,11 +1,13 @@
-"""What must be true of a pod group before it is tried (1.37 spec N8.2)."""
+"""What must be true of a pod group before it is tried (1.37 spec N8.2, N11)."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup
+from berth.kube.objects.pod_group import CompositePodGroup, PodGroup
+from berth.scheduler.framework.group_hierarchy import GroupHierarchy
 
 PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
+UNSET = "[unset]"
 
 
 def problem_of(
@@ -18,7 +20,8 @@ def problem_of(
 ) -> str:
     """Return what keeps *group* from being tried, in kube-scheduler's words; empty if nothing does.
 
-    *queued* are its pods that wait, at least one, *scheduled* those that have nodes. With
+    *queued* are its pods that wait, at least one, *scheduled* those that have nodes. Pods of
+    groups below it are its own, whose own priorities and policies are not compared (N11). With
     *has_preemption_policy* the group has a preemption policy of its own.
     """
     queued = tuple(queued)
@@ -45,6 +48,35 @@ def problem_of(
             )
     if scheduler not in profiles:
         return f'profile not found for scheduler name "{scheduler}"'
+    return ""
+
+
+def change_of(tree: Sequence[PodGroup], hierarchy: GroupHierarchy) -> str:
+    """Return how the groups of an entity are no more those of *tree*; empty if they are.
+
+    *tree* has them as they were when the entity was taken from the queue, parents first.
+    """
+    if not hierarchy.has_composites:
+        return ""
+    for queued in tree:
+        group = hierarchy.get(queued.key)
+        if group is None:
+            return queued.key.not_found
+        now, then = group.spec, queued.spec
+        kind = "composite pod group" if isinstance(queued, CompositePodGroup) else "pod group"
+        if now.parent_composite_pod_group_name != then.parent_composite_pod_group_name:
+            return (
+                f"different parent in {kind} between snapshot"
+                f" ({now.parent_composite_pod_group_name or UNSET}) and queued entity"
+                f" ({then.parent_composite_pod_group_name or UNSET})"
+            )
+        num_now = len(hierarchy.children(queued.key))
+        num_then = sum(1 for other in tree if other.parent_key == queued.key)
+        if isinstance(queued, CompositePodGroup) and num_now != num_then:
+            return (
+                f"different number of children in {kind} between snapshot ({num_now}) and queued"
+                f" entity ({num_then})"
+            )
     return ""
 
 

@@ -28,15 +28,19 @@ NOWHERE = "no feasible placements found"
 
 
 def run_placement_generate(
-    profile: Profile, group: PodGroup, scheduled: Iterable[PodInfo], nodes: NodeTable
+    profile: Profile,
+    group: PodGroup,
+    scheduled: Iterable[PodInfo],
+    nodes: NodeTable,
+    parent: Placement = EVERYWHERE,
 ) -> Sequence[Placement] | Status:
-    """Return where the group may go, at least one placement; or why it may go nowhere."""
+    """Return where in *parent* the group may go, at least one placement; or why nowhere."""
     for plugin in profile.placement_generates:
-        placements = plugin.placement_generate(group, scheduled, EVERYWHERE, nodes)
+        placements = plugin.placement_generate(group, scheduled, parent, nodes)
         if isinstance(placements, Status):
             return placements.of(plugin.NAME)
         return placements or Status.unschedulable(NOWHERE).of(plugin.NAME)
-    return [EVERYWHERE]
+    return [parent]
 
 
 def run_placement_scores(

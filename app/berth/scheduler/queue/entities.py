@@ -1,5 +1,7 @@
 """The scheduling queue of entities: pods of no group, and whole PodGroups (1.37 spec N8.1).
 
+Of groups that are parts of others the topmost is the entity, with the pods of all of them (N11).
+
 ::
 
     pod of a group --+-- its PodGroup is unknown -> incomplete --PodGroup/Add--+
@@ -14,12 +16,18 @@ comes back by itself: it joins its group wherever that waits, or is the first of
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import (
+    CompositeKey,
+    GroupKey,
+    PodGroup,
+    group_of,
+)
 from berth.scheduler.framework.events import FORCE_ACTIVATE, ClusterEvent, EventResource
+from berth.scheduler.framework.group_hierarchy import GroupHierarchy
 from berth.scheduler.framework.pod_info import (
     PodInfo,
     QueuedPodGroupInfo,
@@ -38,27 +46,30 @@ from berth.scheduler.queue.scheduling_queue import (
 )
 from berth.scheduler.queue.sub_queues import (
     POD,
-    POD_GROUP,
     SubQueue,
     SubQueues,
 )
 
 INCOMPLETE, PENDING = SubQueue.INCOMPLETE.value, SubQueue.PENDING.value
 
-PodGroupLookup = Callable[[str, str], PodGroup | None]
-"""The PodGroup of a namespace and a name as the watch last reported it."""
-
 
 class GroupMembers:
     """Where the waiting pods of groups are. Only the queue of entities moves them."""
 
-    def __init__(self) -> None:
+    def __init__(self, hierarchy: GroupHierarchy) -> None:
+        self.types = [GroupKey.ENTITY_TYPE]
+        """Those of entities beside pods."""
+        if hierarchy.has_composites:
+            self.types.append(CompositeKey.ENTITY_TYPE)
+        self._hierarchy = hierarchy
         self.queued: dict[GroupKey, QueuedPodGroupInfo] = {}
-        """The groups that wait in a sub-queue."""
+        """The entities that wait in a sub-queue."""
         self.in_flight: dict[GroupKey, QueuedPodGroupInfo] = {}
-        """The groups that are being tried."""
+        """The entities that are being tried."""
         self.incomplete: dict[GroupKey, dict[str, QueuedPodInfo]] = {}
+        """By the PodGroup that is not known."""
         self.pending: dict[GroupKey, dict[str, QueuedPodInfo]] = {}
+        """By the entity in flight."""
         self._group_of: dict[str, GroupKey] = {}
 
     def waits(self, pod: QueuedPodInfo, group: GroupKey) -> None:
@@ -70,8 +81,21 @@ class GroupMembers:
         self._group_of.pop(key, None)
 
     def group_of(self, key: str) -> GroupKey | None:
-        """Return the group of a waiting pod; None if it has none, or does not wait."""
+        """Return under which group a pod waits; None if it has none, or does not wait."""
         return self._group_of.get(key)
+
+    def entity_of(self, key: str) -> QueuedPodGroupInfo | None:
+        """Return the entity that a pod waits in; None if it waits in no sub-queue."""
+        group = self._group_of.get(key)
+        entity = None if group is None else self.queued.get(group)
+        return entity if entity is not None and key in entity.members else None
+
+    def flight_of(self, key: str, group: GroupKey) -> QueuedPodGroupInfo | None:
+        """Return the entity in flight that a pod comes back to: its own, or that of *group*."""
+        for entity in self.in_flight.values():
+            if key in entity.members:
+                return entity
+        return self.in_flight.get(group)
 
     def __bool__(self) -> bool:
         return bool(self._group_of)
@@ -105,8 +129,7 @@ class EntitySubQueues(SubQueues):
         return None
 
     def entity_of(self, queued: QueuedPodInfo) -> QueuedPodInfo:
-        group = self._members.group_of(queued.key)
-        return queued if group is None else self._members.queued.get(group, queued)
+        return self._members.entity_of(queued.key) or queued
 
     def place_of(self, key: str) -> SubQueue | None:
         group = self._members.group_of(key)
@@ -163,14 +186,15 @@ class EntitySubQueues(SubQueues):
         return counts
 
     def entity_counts(self) -> dict[tuple[str, str], int]:
-        groups: Counter[str] = Counter()
-        for group in self._members.queued:
-            place = super().place_of(group_entity_key(group))
+        sizes = super().pending_counts()
+        counts = {(name, POD): size for name, size in sizes.items()}
+        counts |= {(name, kind): 0 for kind in self._members.types for name in sizes}
+        for key, entity in self._members.queued.items():
+            place = super().place_of(group_entity_key(key))
             if place is not None:
-                groups[place.value] += 1
-        counts = super().pending_counts()
-        of_pods = {(name, POD): size - groups[name] for name, size in counts.items()}
-        return of_pods | {(name, POD_GROUP): groups[name] for name in counts}
+                counts[place.value, POD] -= 1
+                counts[place.value, entity.group_key.ENTITY_TYPE] += 1
+        return counts
 
     def waiting_since(self) -> dict[str, float]:
         oldest, members = super().waiting_since(), self._members
@@ -201,6 +225,7 @@ class EntitySubQueues(SubQueues):
             assert entity.num_of_kind == Counter(kinds.values())
         assert not members.queued.keys() & members.in_flight.keys(), "a group is tried and waits"
         assert members.pending.keys() <= members.in_flight.keys()
+        root = members._hierarchy.root_key
         waiting = [
             *((group, entity.members) for group, entity in members.queued.items()),
             *members.incomplete.items(),
@@ -208,7 +233,10 @@ class EntitySubQueues(SubQueues):
         ]
         for group, pods in waiting:
             for key, pod in pods.items():
-                assert members.group_of(key) == group == group_of(pod.pod), key
+                assert members.group_of(key) == group, key
+                of_pod = group_of(pod.pod)
+                assert of_pod is not None
+                assert group == root(of_pod) or group in members.pending, key
         assert len(members._group_of) == sum(len(pods) for _, pods in waiting)
 
 
@@ -217,19 +245,18 @@ class EntityQueue(SchedulingQueue):
 
     sub_queues: EntitySubQueues
 
-    def __init__(self, *, pod_group: PodGroupLookup, **options: Any) -> None:
+    def __init__(self, *, hierarchy: GroupHierarchy, **options: Any) -> None:
         """*options* are those of :class:`SchedulingQueue`."""
         super().__init__(sub_queues=EntitySubQueues, **options)
-        self._pod_group = pod_group
-        self._groups = GroupMembers()
+        self._hierarchy = hierarchy
+        self._groups = GroupMembers(hierarchy)
         self.sub_queues.of_groups(self._groups)
         self._incoming_entities: Counter[tuple[str, str, str]] = Counter()
 
     # What happens to pods
 
     def update(self, old: Pod, new: Pod) -> None:
-        key = group_of(new)
-        if key is None or old.metadata.uid != new.metadata.uid:
+        if group_of(new) is None or old.metadata.uid != new.metadata.uid:
             super().update(old, new)
             return
         queued, place = self.sub_queues.get(new.key), self.sub_queues.place_of(new.key)
@@ -242,8 +269,8 @@ class EntityQueue(SchedulingQueue):
         if queued is None:
             self._add(new, self._pod_added)
             return
-        entity = self._groups.queued.get(key)
-        if entity is None or place is SubQueue.INCOMPLETE or place is SubQueue.PENDING:
+        entity = self._groups.entity_of(new.key)
+        if entity is None:
             self._replace_pod(queued, old, new)
             return
         # Not in place: what a sub-queue files it under may be another now.
@@ -262,11 +289,13 @@ class EntityQueue(SchedulingQueue):
                         return
 
     def delete(self, pod: Pod) -> None:
-        key = group_of(pod)
-        if key is None:
+        if group_of(pod) is None:
             super().delete(pod)
             return
         self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
+        key, entity = self._groups.group_of(pod.key), self._groups.entity_of(pod.key)
+        if key is None:
+            return
         self._groups.is_gone(pod.key)
         for pods in (self._groups.incomplete, self._groups.pending):
             if pod.key in (waiting := pods.get(key, {})):
@@ -275,8 +304,7 @@ class EntityQueue(SchedulingQueue):
                     del pods[key]
                 self.done(pod.metadata.uid)  # it may have come back from the attempt
                 return
-        entity = self._groups.queued.get(key)
-        if entity is None or pod.key not in entity.members:
+        if entity is None:
             return
         strategy = self._take_out(entity)
         entity.take(pod.key)
@@ -288,12 +316,11 @@ class EntityQueue(SchedulingQueue):
         alone = []
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
-            key = group_of(pod)
-            if key is None:
+            if group_of(pod) is None:
                 alone.append(pod)
                 continue
-            entity = self._groups.queued.get(key)
-            if entity is not None and pod.key in entity.members:
+            entity = self._groups.entity_of(pod.key)
+            if entity is not None:
                 if not self._active.get(entity.key):
                     from_backoff = self._backoff.remove(entity.key)
                     if from_backoff is not None:
@@ -311,17 +338,19 @@ class EntityQueue(SchedulingQueue):
             super().restore(queued, sub_queue)
             return
         self.nominator.add_nominated_pod(queued.pod_info)
-        self._groups.waits(queued, key)
-        group, entity = self._pod_group(key.namespace, key.name), self._groups.queued.get(key)
+        group = self._hierarchy.root(key)
         if group is None:
-            self._groups.incomplete.setdefault(key, {})[queued.key] = queued
-        elif entity is not None:
+            self._is_incomplete(queued, key)
+            return
+        self._groups.waits(queued, group.key)
+        entity = self._groups.queued.get(group.key)
+        if entity is not None:
             self._remove(entity.key)
             _put(entity, queued)
             self._restore(entity, sub_queue)
         else:
             entity = _as_history(group, queued)
-            self._groups.queued[key] = entity
+            self._groups.queued[group.key] = entity
             self._restore(entity, sub_queue)
 
     # What the scheduler does
@@ -390,17 +419,17 @@ class EntityQueue(SchedulingQueue):
             self.done(queued.uid)
             return False
         count_failure(queued, now=self._clock.now())
-        self._groups.waits(queued, key)
-        flight = self._groups.in_flight.get(key)
+        group = self._hierarchy.root(key)
+        flight = self._groups.flight_of(queued.key, key if group is None else group.key)
         if flight is not None:
-            self._groups.pending.setdefault(key, {})[queued.key] = queued
+            self._is_pending(queued, flight)
             if queued.key not in flight.members:
                 self.done(queued.uid)
             return True
-        group = self._pod_group(key.namespace, key.name)
-        if group is None or key in self._groups.queued:
-            self._join(queued, key, SCHEDULE_ATTEMPT_FAILURE)
+        if group is None or group.key in self._groups.queued:
+            self._join(queued, SCHEDULE_ATTEMPT_FAILURE)
         else:
+            self._groups.waits(queued, group.key)
             entity = _as_history(group, queued)
             self._put_back(entity, self._strategy_after_attempt(entity), SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
@@ -422,15 +451,14 @@ class EntityQueue(SchedulingQueue):
         """
         key = entity.group_key
         del self._groups.in_flight[key]
-        members = self._groups.pending.pop(key, {})
-        returned = [member.uid for member in members.values() if member.key in entity.members]
-        group = self._pod_group(key.namespace, key.name)
-        if members and group is None:
-            self._groups.incomplete[key] = members
-        elif members and group is not None:
+        pending = self._groups.pending.pop(key, {})
+        returned = [member.uid for member in pending.values() if member.key in entity.members]
+        group = self._hierarchy.get(key)
+        members = [member for member in pending.values() if self._root_of(member) is group]
+        entity.clear()
+        if members and group is not None:
             entity.group = group
-            entity.clear()
-            for member in members.values():
+            for member in members:
                 _put(entity, member)
             entity.unschedulable_plugins = set(unschedulable_plugins)
             entity.pending_plugins = set(pending_plugins)
@@ -442,6 +470,9 @@ class EntityQueue(SchedulingQueue):
                 if events is not None:
                     strategy = self._hints.strategy_after(events, entity)
             self._put_back(entity, strategy, SCHEDULE_ATTEMPT_FAILURE)
+        for member in pending.values():
+            if member.key not in entity.members:  # its group is another one's now, or gone
+                self._join(member, SCHEDULE_ATTEMPT_FAILURE)
         for uid in returned:
             self.done(uid)
 
@@ -459,25 +490,49 @@ class EntityQueue(SchedulingQueue):
         new: Any = None,
         pre_check: PreCheck | None = None,
     ) -> None:
-        if event.resource is EventResource.POD_GROUP:
-            self._follow(new or old, is_gone=new is None)
+        if event.resource in (EventResource.POD_GROUP, EventResource.COMPOSITE_POD_GROUP):
+            self._follow(old, new)
         super().move_all_to_active_or_backoff_queue(event, old=old, new=new, pre_check=pre_check)
 
-    def _follow(self, group: PodGroup, *, is_gone: bool) -> None:
-        """Take over a new or changed PodGroup; of one that is gone, the pods are incomplete."""
-        key = GroupKey(group.metadata.namespace, group.metadata.name)
-        entity = self._groups.queued.get(key)
-        if is_gone:
-            if entity is not None:
-                self._take_out(entity)
-                self._groups.incomplete[key] = dict(entity.members)
+    def _follow(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        """Take over a new or changed group; of a PodGroup that is gone, the pods are incomplete.
+
+        A CompositePodGroup takes in the groups below it as it comes, and leaves them as it goes.
+        """
+        queued, groups = self._groups.queued, [group for group in (old, new) if group is not None]
+        key = groups[0].key
+        if old is not None and new is not None and old.parent_key == new.parent_key:
+            if (entity := queued.get(key)) is not None:
+                strategy = self._take_out(entity)
+                entity.group = new
+                self._restore_place(entity, strategy)
             return
-        if entity is not None:
-            strategy = self._take_out(entity)
+        around = {key, *(self._hierarchy.root_above(group).key for group in groups)}
+        if isinstance(key, CompositeKey):
+            around.update(child.key for child in self._hierarchy.children(key))
+        for entity in [queued[each] for each in around if each in queued]:
+            self._part(entity)
+        for member in self._groups.incomplete.pop(key, {}).values():
+            self._join(member, self._pod_added)
+
+    def _part(self, entity: QueuedPodGroupInfo) -> None:
+        """Have those pods leave an entity that are not, or no more, below its group."""
+        group = self._hierarchy.get(entity.group_key)
+        leaving = [
+            member for member in entity.pods if group is None or self._root_of(member) is not group
+        ]
+        strategy = self._take_out(entity)
+        for member in leaving:
+            entity.take(member.key)
+        if group is not None and entity.members:
             entity.group = group
             self._restore_place(entity, strategy)
-        for member in self._groups.incomplete.pop(key, {}).values():
-            self._join(member, key, self._pod_added)
+        for member in leaving:
+            self._join(member, self._pod_added)
+
+    def _root_of(self, member: QueuedPodInfo) -> PodGroup | None:
+        key = group_of(member.pod)
+        return None if key is None else self._hierarchy.root(key)
 
     # Ways of groups
 
@@ -489,17 +544,22 @@ class EntityQueue(SchedulingQueue):
         self.delete(pod)
         member = QueuedPodInfo(PodInfo(pod), timestamp=self._clock.now())
         self.nominator.add_nominated_pod(member.pod_info)
-        self._join(member, key, label)
+        self._join(member, label)
 
-    def _join(self, member: QueuedPodInfo, key: GroupKey, label: str) -> None:
+    def _join(self, member: QueuedPodInfo, label: str) -> None:
         """Have *member* wait with its group, or for it."""
-        self._groups.waits(member, key)
-        group = self._pod_group(key.namespace, key.name)
-        if key in self._groups.in_flight:
-            self._groups.pending.setdefault(key, {})[member.key] = member
-        elif group is None:
-            self._groups.incomplete.setdefault(key, {})[member.key] = member
-        elif (entity := self._groups.queued.get(key)) is None:
+        key = group_of(member.pod)
+        assert key is not None
+        group = self._hierarchy.root(key)
+        flight = self._groups.in_flight.get(key if group is None else group.key)
+        if flight is not None:
+            self._is_pending(member, flight)
+            return
+        if group is None:
+            self._is_incomplete(member, key)
+            return
+        self._groups.waits(member, group.key)
+        if (entity := self._groups.queued.get(group.key)) is None:
             entity = QueuedPodGroupInfo(member.pod_info, member.timestamp, group=group)
             _put(entity, member)
             self._put_back(entity, QueueingStrategy.IMMEDIATELY, label)
@@ -510,10 +570,18 @@ class EntityQueue(SchedulingQueue):
                 member
             ):
                 # The others have just been let in: a group of n pods asks about n, not n squared.
-                self._groups.queued[key] = entity
+                self._groups.queued[group.key] = entity
                 self._push_active(entity, label)
             else:
                 self._put_back(entity, strategy, label)
+
+    def _is_incomplete(self, member: QueuedPodInfo, key: GroupKey) -> None:
+        self._groups.waits(member, key)
+        self._groups.incomplete.setdefault(key, {})[member.key] = member
+
+    def _is_pending(self, member: QueuedPodInfo, flight: QueuedPodGroupInfo) -> None:
+        self._groups.waits(member, flight.group_key)
+        self._groups.pending.setdefault(flight.group_key, {})[member.key] = member
 
     def _take_out(self, entity: QueuedPodGroupInfo) -> QueueingStrategy:
         """Take a group out of its sub-queue; return what puts it back there."""
@@ -555,7 +623,7 @@ class EntityQueue(SchedulingQueue):
 
     def _note(self, sub_queue: str, label: str, queued: QueuedPodInfo, number: int = 1) -> None:
         super()._note(sub_queue, label, queued, number * len(queued.pods))
-        kind = POD_GROUP if isinstance(queued, QueuedPodGroupInfo) else POD
+        kind = queued.group_key.ENTITY_TYPE if isinstance(queued, QueuedPodGroupInfo) else POD
         self._incoming_entities[sub_queue, label, kind] += number
 
     def incoming_entity_counts(self) -> dict[tuple[str, str, str], int]:

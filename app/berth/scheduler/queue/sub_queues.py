@@ -27,8 +27,8 @@ class SubQueue(StrEnum):
 ACTIVE, BACKOFF = SubQueue.ACTIVE.value, SubQueue.BACKOFF.value
 UNSCHEDULABLE, GATED = SubQueue.UNSCHEDULABLE.value, SubQueue.GATED.value
 
-POD, POD_GROUP = "pod", "podgroup"
-"""Types of entities, as the ``type`` label has them."""
+POD = "pod"
+"""The type of an entity that is no group, as the ``type`` label has it."""
 
 
 class SubQueues:

@@ -9,25 +9,31 @@ from prometheus_client import CollectorRegistry
 
 from berth.insight.explain.evaluation import WITHOUT_EXTENDERS
 from berth.insight.explain.explanation import Evaluation, Whereabouts
-from berth.insight.explain.groups.explanation import Blocked, PodGroupExplanation, PodGroupStatus
+from berth.insight.explain.groups.explanation import (
+    Blocked,
+    GroupAbove,
+    GroupBelow,
+    PodGroupExplanation,
+    PodGroupStatus,
+)
 from berth.insight.explain.groups.placements import choice_of, verdicts
 from berth.insight.explain.groups.shortage import shortage_of
 from berth.insight.explain.groups.summary import summarize_group
-from berth.insight.explain.groups.trial import GroupTrial, GroupTrials
+from berth.insight.explain.groups.trial import GroupTrial, GroupTrials, Tried
 from berth.insight.explain.pod_state import leaving_pods, rejectors_of, whereabouts
 from berth.insight.explain.unplaced import unplaced
 from berth.insight.explain.wakers import woken_by
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import GroupKey, PodGroup
+from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import Steps
 from berth.scheduler.config.feature_gates import GANG_SCHEDULING
 from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.node_table import NodeTable
-from berth.scheduler.framework.pod_groups import PodGroupState
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
+from berth.scheduler.pod_group.tree_trial import status_below
 from berth.scheduler.pod_group.trial import Member, Result, importance
 from berth.scheduler.pod_group.validation import problem_of
 from berth.scheduler.queue.sub_queues import SubQueue
@@ -66,15 +72,24 @@ class PodGroupExplainer:
         parts = self._view.groups
         if parts is None:
             return None
-        group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
-        if group is None and state is None:
+        looked = _Looked(self._view, key)
+        if looked.group is None and not looked.num_pods:
             return None
-        looked = _Looked(self._view, key, group, state)
         trial, notes = self._try(looked, limit)
         evaluation = None
         if trial is not None and trial.evaluating is not None:
             evaluation = yield from trial.evaluating
         explanation = _explanation(looked, trial, evaluation, limit, notes)
+        if looked.root is not looked.group and looked.root is not None:
+            above = yield from self.explaining(looked.root.key, limit=0)
+            assert above is not None
+            own = next(each for each in above.groups if each.name == explanation.pod_group)
+            explanation = explanation.model_copy(
+                update={
+                    "part_of": GroupAbove(name=above.pod_group, summary=above.summary),
+                    "can_start": bool(own.can_start),
+                }
+            )
         return explanation.model_copy(
             update={"summary": summarize_group(explanation, now=self._view.clock.now())}
         )
@@ -90,7 +105,10 @@ class PodGroupExplainer:
             notes.append(LEFT_OUT.format(looked.num_held_back))
         taken_off: Sequence[PodInfo] = ()
         if not members:
+            is_tree = looked.root is not group or isinstance(group, CompositePodGroup)
             if looked.num_unscheduled or not looked.scheduled or not _topology_key(group):
+                return None, notes
+            if is_tree:  # where it would go depends on the other groups
                 return None, notes
             notes.append(AS_IF_NONE_HAD_A_NODE)
             taken_off = looked.scheduled
@@ -104,9 +122,12 @@ class PodGroupExplainer:
         if problem := looked.problem:
             notes.append(problem)
             return None, notes
+        if isinstance(group, CompositePodGroup):
+            return self._trials.run_tree(group, members, profile=profile), notes
         trial = self._trials.run(
             group,
             members,
+            is_part=looked.root is not group,
             profile=profile,
             scheduled=() if taken_off else looked.scheduled,
             taken_off=taken_off,
@@ -118,20 +139,20 @@ class PodGroupExplainer:
 class _Looked:
     """What is known about a group without trying it."""
 
-    def __init__(
-        self,
-        view: SchedulerView,
-        key: GroupKey,
-        group: PodGroup | None,
-        state: PodGroupState | None,
-    ) -> None:
+    def __init__(self, view: SchedulerView, key: GroupKey) -> None:
+        assert view.groups is not None
         self.view = view
         self.key = key
-        self.group = group
-        self.scheduled = tuple(state.scheduled.values()) if state else ()
-        waiting = list(state.unscheduled()) if state else []
+        self.pod_groups = groups = view.groups.pod_groups
+        self.group = groups.hierarchy.get(key)
+        self.root = None if self.group is None else groups.hierarchy.root_above(self.group)
+        """The group with which it is tried, perhaps itself."""
+        leaves = [key] if self.group is None else [*groups.hierarchy.leaves(self.group)]
+        states = [state for state in map(groups.get, leaves) if state is not None]
+        self.scheduled = tuple(pod for state in states for pod in state.scheduled.values())
+        waiting = [pod for state in states for pod in state.unscheduled()]
         self.num_unscheduled = len(waiting)
-        self.num_pods = state.all_pods_count if state else 0
+        self.num_pods = sum(state.all_pods_count for state in states)
         queue = view.queue.sub_queues
         queued = (queue.get(pod.key) for pod in waiting)
         self.queued = [member for member in queued if member is not None]
@@ -150,6 +171,8 @@ class _Looked:
     @property
     def problem(self) -> str:
         """What keeps the group from being tried, where groups are entities of the queue."""
+        if self.root is not None and self.root is not self.group:
+            return _Looked(self.view, self.root.key).problem
         parts, queued = self.view.groups, self.to_be_tried
         if parts is None or not parts.are_entities or self.group is None or not queued:
             return ""
@@ -169,6 +192,8 @@ class _Looked:
     def num_uncreated(self) -> int:
         """How many more pods the group is gated for."""
         is_gated = self.group is not None and self.members[Whereabouts.GATED] > 0
+        if isinstance(self.group, CompositePodGroup):
+            return 0
         return max(_quorum(self.group) - self.num_pods, 0) if is_gated else 0
 
     @property
@@ -220,6 +245,8 @@ def _explanation(
         evaluation = evaluation.model_copy(update={"nodes": evaluation.nodes[:limit]})
     is_error = best is not None and best.status.result is Result.ERROR
     return PodGroupExplanation(
+        kind=looked.key.ENTITY_TYPE,
+        groups=tuple(_groups_below(looked, best)),
         pod_group=str(looked.key),
         exists=group is not None,
         policy=policy_of(group),
@@ -245,6 +272,38 @@ def _explanation(
         leaving=leaving_pods(looked.queued, looked.view),
         notes=(*notes, *_why_nowhere(trial, key, nodes)),
     )
+
+
+def _groups_below(looked: _Looked, tried: Tried | None) -> Iterator[GroupBelow]:
+    """Yield a CompositePodGroup and the groups below it, with what they came to in a trial."""
+    if not isinstance(looked.group, CompositePodGroup):
+        return
+    pods, hierarchy = looked.pod_groups, looked.pod_groups.hierarchy
+    came_to = {
+        group_of(member.queued.pod): status_below(tried.status, member.of_child)
+        for member in (tried.members if tried else ())
+    }
+    depths: dict[GroupKey | None, int] = {}
+    for group in hierarchy.tree(looked.group):
+        depths[group.key] = depth = depths.get(group.parent_key, -1) + 1
+        leaves = [*hierarchy.leaves(group)]
+        status = came_to.get(group.key)
+        if group is looked.group and tried is not None:
+            status = tried.status
+        can_start = None if status is None else status.result is Result.SCHEDULED
+        yield GroupBelow(
+            kind=group.key.ENTITY_TYPE,
+            name=str(group.key),
+            depth=depth,
+            policy=policy_of(group),
+            min_count=group.min_count,
+            topology_key=_topology_key(group),
+            num_pods=sum(map(pods.all_pods_count, leaves)),
+            num_scheduled=sum(map(pods.scheduled_pods_count, leaves)),
+            is_ready=hierarchy.has_enough(group, pods.all_pods_count),
+            can_start=can_start,
+            message="" if status is None else status.message,
+        )
 
 
 def _why_nowhere(trial: GroupTrial | None, key: str, nodes: NodeTable) -> Iterator[str]:

@@ -63,9 +63,45 @@ class Shortage(ResponseModel):
     """The same for people."""
 
 
-class PodGroupExplanation(ResponseModel):
-    """Everything about one pod group."""
+class GroupBelow(ResponseModel):
+    """A group that is part of a CompositePodGroup, or is it itself."""
 
+    kind: str
+    """``podgroup`` or ``compositepodgroup``."""
+    name: str
+    """As in namespace/name."""
+    depth: int
+    """How many groups are above it; 0: it is the topmost."""
+    policy: str
+    min_count: int | None
+    """Of a gang: how many pods, or groups, must get nodes together."""
+    topology_key: str
+    num_pods: int
+    """Those that have not finished, of it or of groups below it."""
+    num_scheduled: int
+    """Those that have a node."""
+    is_ready: bool
+    """Whether there are as many pods, or ready groups, as it needs to be tried."""
+    can_start: bool | None = None
+    """Whether it would start now, with the others; None: it was not tried by itself."""
+    message: str = ""
+    """What it comes to if it would not."""
+
+
+class GroupAbove(ResponseModel):
+    """The topmost CompositePodGroup above a group, with which it is tried."""
+
+    name: str
+    """As in namespace/name."""
+    summary: str
+    """Why it waits, in a sentence that names it."""
+
+
+class PodGroupExplanation(ResponseModel):
+    """Everything about a PodGroup, or a CompositePodGroup with the pods of all groups below it."""
+
+    kind: str = "podgroup"
+    """``podgroup`` or ``compositepodgroup``."""
     pod_group: str
     """As in namespace/name."""
     exists: bool
@@ -73,7 +109,11 @@ class PodGroupExplanation(ResponseModel):
     policy: str = ""
     """``gang`` or ``basic``; empty without the object."""
     min_count: int | None = None
-    """Of a gang: how many pods must get nodes together."""
+    """Of a gang: how many pods must get nodes together; of a CompositePodGroup, how many groups."""
+    part_of: GroupAbove | None = None
+    """None: it is tried for itself."""
+    groups: tuple[GroupBelow, ...] = ()
+    """Of a CompositePodGroup: it and all groups below it, in the order in which they are tried."""
     topology_key: str = ""
     """The label of nodes in whose value all pods of the group must agree; empty: no constraint."""
     summary: str = ""

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from berth.insight.explain.groups.explanation import Blocked, PlacementVerdict, PodGroupExplanation
+from berth.insight.explain.groups.explanation import (
+    Blocked,
+    GroupBelow,
+    PlacementVerdict,
+    PodGroupExplanation,
+)
 from berth.insight.explain.tables import nodes_table
 from berth.runtime.tables import Content, Stack, Table
 from berth.scheduler.framework.explanation import amount_in_words, counted
@@ -17,6 +22,9 @@ def render_group(group: PodGroupExplanation) -> Content:
 
 def _parts(group: PodGroupExplanation) -> Iterator[Content]:
     yield Table.of_facts(_facts(group))
+    if group.groups:
+        yield ""
+        yield _groups(group.groups)
     if group.placements:
         yield ""
         yield _placements(group.topology_key, group.placements)
@@ -28,9 +36,12 @@ def _parts(group: PodGroupExplanation) -> Iterator[Content]:
 
 
 def _facts(group: PodGroupExplanation) -> Iterator[tuple[str, str]]:
-    yield "pod group", group.pod_group
+    yield "composite pod group" if group.groups else "pod group", group.pod_group
+    if group.part_of is not None:
+        yield "part of", group.part_of.name
     if group.exists:
-        least = "" if group.min_count is None else f", minCount {group.min_count}"
+        field = "minGroupCount" if group.groups else "minCount"
+        least = "" if group.min_count is None else f", {field} {group.min_count}"
         yield "policy", f"{group.policy}{least}"
     else:
         yield "policy", "not known: there is no PodGroup of this name"
@@ -69,6 +80,25 @@ def _facts(group: PodGroupExplanation) -> Iterator[tuple[str, str]]:
             yield "overall", finding
         if group.evaluation.nearest_miss is not None:
             yield "nearest miss", group.evaluation.nearest_miss.words
+
+
+def _groups(groups: Sequence[GroupBelow]) -> Table:
+    table = Table("group", "policy", "topology", "pods", "with nodes", "ready", "")
+    for group in groups:
+        what = group.message
+        if group.can_start:
+            what = "will start"
+        least = "" if group.min_count is None else f" {group.min_count}"
+        table.add_row(
+            f"{'  ' * group.depth}{group.name}",
+            f"{group.policy}{least}",
+            group.topology_key,
+            str(group.num_pods),
+            str(group.num_scheduled),
+            "yes" if group.is_ready else "no",
+            what,
+        )
+    return table
 
 
 def _placements(key: str, placements: Sequence[PlacementVerdict]) -> Table:

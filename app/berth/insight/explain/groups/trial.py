@@ -23,6 +23,7 @@ from berth.scheduler.framework.placement import EVERYWHERE, Assignment, Placemen
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.pod_group.trial import GroupStatus, Member, PodGroupTrial, Result, undo
 from berth.scheduler.profile.placements import (
     PlacementScores,
@@ -89,6 +90,7 @@ class GroupTrials:
         group: PodGroup,
         members: Sequence[QueuedPodInfo],
         *,
+        is_part: bool = False,
         profile: Profile,
         scheduled: Sequence[PodInfo],
         taken_off: Iterable[PodInfo] = (),
@@ -96,13 +98,34 @@ class GroupTrials:
     ) -> GroupTrial:
         """Try *members*, of which all are of *profile*, beside those that are *scheduled*.
 
-        The pods *taken_off* do not count meanwhile. The evaluation tells about *limit* nodes.
+        The pods *taken_off* do not count meanwhile. The evaluation tells about *limit* nodes. If
+        the group *is_part* of another, nobody is asked whether that has what it needs.
         """
-        trial = self._view.new_trial(self._metrics)
+        trial: PodGroupTrial = (
+            self._view.new_tree_trials(self._metrics).trial_of(group, ())
+            if is_part
+            else self._view.new_trial(self._metrics)
+        )
         with ExitStack() as undone:
             for pod in taken_off:
                 undone.enter_context(trial.without(pod.uid))
             return self._run(trial, group, members, profile, scheduled, limit)
+
+    def run_tree(
+        self, root: PodGroup, members: Sequence[QueuedPodInfo], *, profile: Profile
+    ) -> GroupTrial:
+        """Try *members* of *root* and of all groups below it, in the best placements of each."""
+        self._view.cache.refresh_order()
+        now, nodes = self._view.clock.monotonic(), self._view.cache.table
+        tried: Sequence[Member] = [Member(member, profile, now) for member in members]
+        with ExitStack() as nominations:
+            trials = self._view.new_tree_trials(self._metrics)
+            tried, status = trials.run(root, tried, nominations)
+            undo(tried)
+        best = Tried(EVERYWHERE, tried, status, len(nodes), {}, {})
+        refused = (member for member in tried if isinstance(member.outcome, Unschedulable))
+        obstacle = next(refused, None)
+        return GroupTrial([best], best, obstacle=obstacle)
 
     def _run(
         self,

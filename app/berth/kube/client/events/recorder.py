@@ -52,7 +52,7 @@ def reference_to(obj: Pod | PodGroup) -> ObjectReference:
     """Return how events name *obj*: this version of it, so that a changed object starts anew."""
     metadata = obj.metadata
     return ObjectReference(
-        kind="Pod" if isinstance(obj, Pod) else "PodGroup",
+        kind="Pod" if isinstance(obj, Pod) else type(obj).__name__,
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,

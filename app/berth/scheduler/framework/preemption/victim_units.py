@@ -1,4 +1,4 @@
-"""Units of eviction: one pod, or all pods of a group (spec G9.3, 1.37 spec N9.2).
+"""Units of eviction: one pod, or all pods of a group (spec G9.3, 1.37 spec N9.2, N11).
 
 The one place that knows it. A group that preempts asks for these units. Pods that preempt alone do
 not in 1.36: for them every pod is a unit, also one of a group with ``disruptionMode: PodGroup``
@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
-from berth.scheduler.framework.listers import Lister
+from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
 from berth.scheduler.framework.pod_groups import PodGroups
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.importance import started
@@ -22,18 +21,25 @@ class VictimUnit(msgspec.Struct, eq=False):
     pods: tuple[PodInfo, ...]
     """Never empty; those of a group may be on many nodes."""
     priority: int
-    is_group: bool = False
+    group: PodGroup | None = None
+    """That which is evicted as a whole; None: it is one pod."""
 
     @property
-    def importance(self) -> tuple[int, bool, int, float]:
+    def is_group(self) -> bool:
+        return self.group is not None
+
+    @property
+    def importance(self) -> tuple[int, bool, bool, int, float]:
         """A key that sorts the most important unit first (spec G9.4).
 
-        Higher priority, then groups before pods, larger groups before smaller ones, then who
-        started first. A group started when the first of its pods did; kube-scheduler 1.36 takes
-        any of them.
+        Higher priority, then groups of groups, groups, and pods, larger groups before smaller
+        ones, then who started first. A group started when the first of its pods did;
+        kube-scheduler 1.36 takes any of them.
         """
         size = len(self.pods) if self.is_group else 0
-        return -self.priority, not self.is_group, -size, min(map(started, self.pods))
+        is_composite = isinstance(self.group, CompositePodGroup)
+        first = min(map(started, self.pods))
+        return -self.priority, not is_composite, not self.is_group, -size, first
 
 
 class VictimUnits:
@@ -42,7 +48,6 @@ class VictimUnits:
     def __init__(
         self,
         pod_groups: PodGroups,
-        groups: Lister[PodGroup],
         *,
         priority_of_all: bool = False,
     ) -> None:
@@ -51,19 +56,23 @@ class VictimUnits:
         Else it is that of groups that go as a whole only.
         """
         self._pod_groups = pod_groups
-        self._groups = groups
+        self._hierarchy = pod_groups.hierarchy
         self._priority_of_all = priority_of_all
 
     def priority(self, pod: PodInfo) -> int:
         """Return the priority of the unit of *pod*."""
         key = group_of(pod.pod)
-        group = None if key is None else self._groups.get(key.namespace, key.name)
-        return self._priority(pod, group)
+        return self._priority(pod, None if key is None else self._hierarchy.root(key))
 
-    def _priority(self, pod: PodInfo, group: PodGroup | None) -> int:
-        if group is None or not (self._priority_of_all or group.is_evicted_as_a_whole):
+    def _priority(self, pod: PodInfo, root: PodGroup | None) -> int:
+        """Return the same by the *root* that the pod is below.
+
+        Guess (1.37 spec N11): the priority of the root is that of all groups below it, as it is in
+        a scheduling cycle.
+        """
+        if root is None or not (self._priority_of_all or root.is_evicted_as_a_whole):
             return pod.priority
-        return group.priority_beside(pod.pod)
+        return root.priority_beside(pod.pod)
 
     def below(
         self, priority: int, pods: Iterable[PodInfo], *, but_not: GroupKey | None = None
@@ -77,21 +86,17 @@ class VictimUnits:
         seen = {but_not}
         for pod in pods:
             key = group_of(pod.pod)
-            group = None
-            if key is not None:
-                if key in seen:
-                    continue
-                group = self._groups.get(key.namespace, key.name)
-            of_unit = self._priority(pod, group)
-            if key is None or group is None or not group.is_evicted_as_a_whole:
+            if key is not None and key in seen:
+                continue
+            of_unit = self._priority(pod, None if key is None else self._hierarchy.root(key))
+            group = None if key is None else self._hierarchy.evicted_with(key)
+            if group is None:
                 if of_unit < priority:
                     units.append(VictimUnit((pod,), of_unit))
                 continue
-            seen.add(key)
-            state = self._pod_groups.get(key)
-            if state is not None and of_unit < priority:
-                scheduled = tuple(state.scheduled.values())
-                units.append(VictimUnit(scheduled, of_unit, is_group=True))
+            seen.update(self._hierarchy.leaves(group))
+            if of_unit < priority and (scheduled := self._pod_groups.scheduled(group)):
+                units.append(VictimUnit(tuple(scheduled), of_unit, group))
         return units
 
 

@@ -15,7 +15,7 @@ from berth.insight.explain.groups.explanation import PodGroupExplanation
 from berth.insight.explain.summary import without_pods
 from berth.insight.explain.workload import WORKLOADS, Workload
 from berth.kube.objects.names import MAX_SUBDOMAIN
-from berth.kube.objects.pod_group import GroupKey
+from berth.kube.objects.pod_group import CompositeKey, GroupKey
 from berth.runtime.tasks import in_turns
 from berth.service.server.refusal import Refusal
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
@@ -152,9 +152,12 @@ def explain_endpoints(answers: Answers, *, why_missing: Missing = nobody_knows) 
         namespace: str,
         name: str,
         nodes: NumberOfNodes = NODES_TOLD,
+        composite: Annotated[
+            bool, Query(description="it is a CompositePodGroup, with all groups below it")
+        ] = False,
     ) -> Response:
         async with queue.turn():
-            key = GroupKey(namespace, name)
+            key = CompositeKey(namespace, name) if composite else GroupKey(namespace, name)
             explanation = await answers.explain_pod_group_in_turns(key, limit=_limit(nodes))
             if explanation is None:
                 raise HTTPException(404, f"pod group {str(key)[:LONGEST_KEY]}: {NO_GROUP}")

@@ -2,7 +2,7 @@
 
 from tests.builders import node
 from tests.harness import Harness
-from tests.scheduler.pod_group.building import group, group_harness, members
+from tests.scheduler.pod_group.building import composite, group, group_harness, members
 from tests.service.server.scheduler.debug.world import application, client
 
 
@@ -40,3 +40,13 @@ async def test_groups_with_an_object_or_a_pod() -> None:
 async def test_without_the_gate_there_are_none() -> None:
     async with client(application(Harness())) as asking:
         assert (await asking.get("/debug/podgroups")).json() == {"items": [], "continue": ""}
+
+
+async def test_groups_that_are_parts_of_others() -> None:
+    harness = group_harness("TopologyAwareWorkloadScheduling", "CompositePodGroup", release="1.37")
+    harness.put(composite("top"), composite("mid", parent="top"))
+    harness.put(group("g", parent="mid"), group("h"))
+    async with client(application(harness)) as asking:
+        items = (await asking.get("/debug/podgroups")).json()["items"]
+    told = {each["podGroup"]: each["partOf"] for each in items}
+    assert told == {"default/g": "default/top", "default/h": ""}

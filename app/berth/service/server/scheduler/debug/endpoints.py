@@ -441,6 +441,7 @@ def _overview(key: GroupKey, parts: GroupsView, view: SchedulerView) -> PodGroup
     group, state = parts.groups.get(key.namespace, key.name), parts.pod_groups.get(key)
     place_of = view.queue.sub_queues.place_of
     waiting = state.unscheduled() if state is not None else ()
+    root = parts.pod_groups.hierarchy.root_key(key)
     return PodGroupOverview(
         pod_group=str(key),
         exists=group is not None,
@@ -450,6 +451,7 @@ def _overview(key: GroupKey, parts: GroupsView, view: SchedulerView) -> PodGroup
         num_scheduled=state.scheduled_pods_count if state is not None else 0,
         num_gated=sum(place_of(pod.key) in _GATED for pod in waiting),
         status=status_of(group),
+        part_of="" if root == key else str(root),
     )
 
 

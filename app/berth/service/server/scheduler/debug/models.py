@@ -161,6 +161,8 @@ class PodGroupOverview(ResponseModel):
     num_gated: int
     """Those that a PreEnqueue plugin keeps from being tried."""
     status: PodGroupStatus | None = None
+    part_of: str = ""
+    """The topmost CompositePodGroup above it, as in namespace/name; empty without one."""
 
 
 class PodGroups(Page):

@@ -63,6 +63,7 @@ function factsOf(element, group) {
     ["Where they are", Object.entries(group.members).map(([where, number]) => `${count(number)} ${where}`).join(", ")],
     ["Would get nodes together now", group.numTried > 0 && `${count(group.numFit)} of ${count(group.numTried)}`],
     ["Topology", group.topologyKey],
+    ["Part of", group.partOf?.name],
     ["First obstacle", group.obstacle && podLink(group.obstacle)],
     ["Would start with", group.shortage?.nodes && [`${count(group.shortage.nodes)} more like `, nodeLink(group.shortage.like)]],
     ["Attempts", count(group.attempts)],
