@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.kube.objects.meta import KubeStruct
+from berth.kube.objects.pod_group import CompositePodGroup
 from berth.kube.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
 from berth.scheduler.framework.events import ActionType
 from berth.scheduler.framework.listers import KINDS, ApiObject
@@ -133,6 +134,9 @@ def bound(waiting: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeC
 def test_which_changes_pods_may_wait_for(obj: ApiObject, want: set[str]) -> None:
     """The queue keeps what happens while a pod is being tried."""
     harness = group_harness()
+    if isinstance(obj, CompositePodGroup):
+        gates = ("TopologyAwareWorkloadScheduling", "CompositePodGroup")
+        harness = group_harness(*gates, release="1.37")
     harness.put(pod("p"))
     assert harness.queue.pop() is not None
     handler = harness.handlers[type(obj)]

@@ -60,6 +60,7 @@ SHOWN: Final = tuple(
         r"spec\.(\w+C|c)ontainers\[\]\.volumeMounts\[\]\.bindMountOptions\[\]",
         r"spec\.podPreemptionPolicy\.disableResizePreemption\[\]",
         r"spec\.resourceClaims\[\]\.\w+",
+        r"spec\.(parentCompositePodGroupName|schedulingConstraints\.topology\[\]\.key)",
         # Volumes: what identifies them.
         r"spec\.volumes\[\]\.(name|persistentVolumeClaim\.claimName|csi\.driver|image\.reference)",
         r"spec\.volumes\[\]\.(iscsi\.iqn|rbd\.(monitors\[\]|pool|image))",
@@ -225,7 +226,7 @@ class Planted:
     async def decide(self) -> None:
         """Make all attempts; bindings fail, for nobody answers."""
         for kind in known_kinds():
-            if kind not in (PODS, NODES):
+            if kind not in (PODS, NODES) and kind in self.service.core.handlers:
                 self.put(kind)
         self.put(
             NODES,

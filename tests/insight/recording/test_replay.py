@@ -94,6 +94,20 @@ async def test_groups_are_placed_again() -> None:
     assert replay.following.differences == []
 
 
+async def test_groups_of_groups_are_placed_again() -> None:
+    names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+    gates = config(featureGates=dict.fromkeys(names, True))
+    recorded = await recording(attempts=120, configuration=gates)
+
+    replay = await replayed(recorded)
+
+    told = {decision.message for decision in decisions(recorded)}
+    assert any("placements are available, first placement status" in message for message in told)
+    assert any(decision.gang and decision.node for decision in decisions(recorded))
+    assert replay.following.decisions == len(decisions(recorded))
+    assert replay.following.differences == []
+
+
 async def test_devices_are_given_again() -> None:
     world = RecordedWorld(seed=3, devices=True)
     await world.live(attempts=150)

@@ -5,6 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.runtime.clock import FakeClock
-from berth.scheduler.config.feature_gates import GENERIC_WORKLOAD, features_of
+from berth.scheduler.config.feature_gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, features_of
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -36,7 +37,7 @@ from tests.device_builders import claim as device_claim
 from tests.device_builders import device, device_class, resource_slice, with_claims
 from tests.harness import FakeCluster
 from tests.scheduler.extender.fakes import extenders
-from tests.scheduler.pod_group.building import group, members
+from tests.scheduler.pod_group.building import composite, group, members
 from tests.volume_builders import claim, storage_class, volume
 
 MODELS = args_models(IN_TREE)
@@ -226,15 +227,27 @@ class RecordedWorld:
                 made = with_claims(made, made.metadata.name)
             self.api.put(made)
 
-    def add_group(self) -> None:
+    def add_group(self, parent: str = "", priority: int | None = None) -> None:
         """Add a gang, most of them of a size that fits."""
         self._made += 1
         rng, name = self.rng, f"g{self._made}"
-        self.api.put(group(name, min_count=rng.randint(1, 5)))
-        cpu, priority = rng.choice(["500m", "1", "2"]), rng.choice([0, 100])
+        self.api.put(group(name, min_count=rng.randint(1, 5), parent=parent))
+        cpu = rng.choice(["500m", "1", "2"])
+        if priority is None:
+            priority = rng.choice([0, 100])
         names = [f"{name}-{i}" for i in range(rng.randint(2, 5))]
         for member in members(*names, of=name, cpu=cpu, priority=priority):
             self.api.put(member)
+
+    def add_tree(self) -> None:
+        """Add a group of two or three gangs, before or after these."""
+        self._made += 1
+        name, priority = f"c{self._made}", self.rng.choice([0, 100])
+        parts = [partial(self.add_group, name, priority) for _ in range(self.rng.randint(2, 3))]
+        root = composite(name, min_count=self.rng.randint(1, 2), priority=priority)
+        parts.insert(self.rng.randrange(len(parts) + 1), partial(self.api.put, root))
+        for part in parts:
+            part()
 
     def remove_pods(self) -> None:
         pods = [*self.api.pods.values()]
@@ -289,6 +302,8 @@ class RecordedWorld:
         actions = [self.add_pods] * 5 + [self.remove_pods, self.provide_volumes]
         if GENERIC_WORKLOAD in features_of(self.core.live.current):
             actions += [self.add_group] * 2
+        if COMPOSITE_POD_GROUP in features_of(self.core.live.current):
+            actions += [self.add_tree] * 2
         while self.attempts < attempts:
             if self.rng.random() < 0.02:
                 self.rng.choice([self.add_node, self.remove_node])()

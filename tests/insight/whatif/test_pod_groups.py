@@ -136,3 +136,38 @@ async def test_a_group_that_waits_in_a_running_scheduler() -> None:
     assert (waits.starts, waits.obstacle) == (False, "default/c")
     starts = outcome(ask(taken, addNodes=[{"like": "n"}]).pod_groups)
     assert (starts.starts, starts.placed) == (True, 4)
+
+
+def tree(*replicas: str) -> list[dict[str, Any]]:
+    """Make a group of groups that needs all of its *replicas*, each of two pods on one rack."""
+    made: list[dict[str, Any]] = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha3",
+            "kind": "CompositePodGroup",
+            "metadata": {"name": "serving", "namespace": "shop"},
+            "spec": {"schedulingPolicy": {"gang": {"minGroupCount": len(replicas)}}},
+        }
+    ]
+    for name in replicas:
+        replica = gang(2, topology="rack")
+        replica["metadata"]["name"] = name
+        replica["spec"]["parentCompositePodGroupName"] = "serving"
+        pods = deployment(name, kind="Job", schedulingGroup={"podGroupName": name})
+        spec = {"parallelism": 2, "template": pods["spec"]["template"]}
+        made += [replica, {**pods, "apiVersion": "batch/v1", "spec": spec}]
+    return made
+
+
+@pytest.mark.parametrize(("racks", "starts"), [({"a": 1, "b": 1}, True), ({"a": 1}, False)])
+def test_groups_of_a_group_start_together(racks: dict[str, int], starts: bool) -> None:
+    gates = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+    question = templates(*tree("one", "two"))
+    answer = ask(cluster(gates=gates, **racks), templates=question)
+    assert answer.fits is starts
+    assert [(found.pod_group, found.placed, found.starts) for found in answer.pod_groups] == [
+        ("shop/one", 2 * starts, starts),
+        ("shop/two", 2 * starts, starts),
+    ]
+    if not starts:
+        why = answer.pod_groups[0].why
+        assert "part of compositepodgroup shop/serving: it cannot start: " in why

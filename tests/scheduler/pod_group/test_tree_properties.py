@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -43,7 +44,7 @@ def put_tree(harness: Harness, rng: random.Random, priority: int) -> CompositePo
             )
         )
         pods += [member(f"{name}-{i}", name, cpu="1", priority=priority) for i in range(size)]
-    objects = [*groups, *pods]
+    objects: list[PodGroup | Pod] = [*groups, *pods]
     rng.shuffle(objects)
     harness.put(*objects)
     return root

@@ -11,7 +11,8 @@ from berth.scheduler.framework.events import NODE_ADD
 from tests.builders import node
 from tests.scheduler.pod_group.building import composite, group, member, members
 from tests.scheduler.queue.entity_world import EntityWorld
-from tests.scheduler.queue.test_entities import FIT, Gate
+from tests.scheduler.queue.test_entities import FIT
+from tests.scheduler.queue.world import Gate
 
 ROOT, MID = composite("root"), composite("mid", parent="root")
 A, B = group("a", parent="mid"), group("b", parent="root")

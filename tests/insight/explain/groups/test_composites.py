@@ -120,3 +120,25 @@ async def test_the_priority_of_the_root_is_what_is_wrong() -> None:
     root = explain_tree(harness)
     assert root.summary.startswith(f"compositepodgroup default/root: {problem}; tried again in")
     assert explain_group(harness, "g").notes == (problem,)
+
+
+async def test_a_composite_in_another() -> None:
+    harness = group_harness(*GATES, release="1.37")
+    harness.put(node("n", cpu="2"), composite(min_count=2), composite("mid", parent="root"))
+    # A PodGroup may have the name of a CompositePodGroup.
+    harness.put(group("mid", parent="root", min_count=1), group("g", parent="mid"))
+    harness.put(member("g1", "g", cpu="1"), member("m1", "mid", cpu="2"))
+    await harness.until_idle()
+    for found in (explain_tree(harness, "mid"), explain_group(harness, "mid")):
+        assert found.part_of is not None
+        assert found.part_of.name == "default/root"
+        assert not found.can_start
+    assert [(each.kind, each.name, each.depth) for each in explain_tree(harness).groups] == [
+        ("compositepodgroup", "default/root", 0),
+        ("compositepodgroup", "default/mid", 1),
+        ("podgroup", "default/g", 2),
+        ("podgroup", "default/mid", 1),
+    ]
+    harness.put(node("m", cpu="2"))
+    assert explain_tree(harness, "mid").can_start
+    assert explain_group(harness, "mid").can_start

@@ -34,7 +34,7 @@ from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Placed
 from berth.scheduler.pod_group.tree_trial import status_below
-from berth.scheduler.pod_group.trial import Member, Result, importance
+from berth.scheduler.pod_group.trial import GroupStatus, Member, Result, importance
 from berth.scheduler.pod_group.validation import problem_of
 from berth.scheduler.queue.sub_queues import SubQueue
 
@@ -83,7 +83,8 @@ class PodGroupExplainer:
         if looked.root is not looked.group and looked.root is not None:
             above = yield from self.explaining(looked.root.key, limit=0)
             assert above is not None
-            own = next(each for each in above.groups if each.name == explanation.pod_group)
+            of_it = explanation.kind, explanation.pod_group
+            own = next(each for each in above.groups if (each.kind, each.name) == of_it)
             explanation = explanation.model_copy(
                 update={
                     "part_of": GroupAbove(name=above.pod_group, summary=above.summary),
@@ -279,18 +280,20 @@ def _groups_below(looked: _Looked, tried: Tried | None) -> Iterator[GroupBelow]:
     if not isinstance(looked.group, CompositePodGroup):
         return
     pods, hierarchy = looked.pod_groups, looked.pod_groups.hierarchy
-    came_to = {
-        group_of(member.queued.pod): status_below(tried.status, member.of_child)
-        for member in (tried.members if tried else ())
-    }
+    came_to: dict[GroupKey | None, GroupStatus] = {}
+    if tried is not None:
+        for member in tried.members:
+            own = status_below(tried.status, member.of_child)
+            came_to[group_of(member.queued.pod)] = own
     depths: dict[GroupKey | None, int] = {}
     for group in hierarchy.tree(looked.group):
         depths[group.key] = depth = depths.get(group.parent_key, -1) + 1
         leaves = [*hierarchy.leaves(group)]
+        # A group that does not come to enough leaves nothing to those below it.
+        starting = [came_to[leaf].result is Result.SCHEDULED for leaf in leaves if leaf in came_to]
         status = came_to.get(group.key)
         if group is looked.group and tried is not None:
             status = tried.status
-        can_start = None if status is None else status.result is Result.SCHEDULED
         yield GroupBelow(
             kind=group.key.ENTITY_TYPE,
             name=str(group.key),
@@ -301,7 +304,7 @@ def _groups_below(looked: _Looked, tried: Tried | None) -> Iterator[GroupBelow]:
             num_pods=sum(map(pods.all_pods_count, leaves)),
             num_scheduled=sum(map(pods.scheduled_pods_count, leaves)),
             is_ready=hierarchy.has_enough(group, pods.all_pods_count),
-            can_start=can_start,
+            can_start=any(starting) if starting else None,
             message="" if status is None else status.message,
         )
 

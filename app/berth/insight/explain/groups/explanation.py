@@ -83,7 +83,7 @@ class GroupBelow(ResponseModel):
     is_ready: bool
     """Whether there are as many pods, or ready groups, as it needs to be tried."""
     can_start: bool | None = None
-    """Whether it would start now, with the others; None: it was not tried by itself."""
+    """Whether pods of it would get nodes now; None: none was tried."""
     message: str = ""
     """What it comes to if it would not."""
 

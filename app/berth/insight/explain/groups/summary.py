@@ -71,7 +71,7 @@ def _tree(group: PodGroupExplanation) -> Iterator[str]:
     elif not group.num_tried:
         yield from group.notes[-1:]
     elif group.can_start:
-        names = [each.name for each in below if each.can_start]
+        names = [each.name for each in below if each.can_start and each.kind == POD_GROUP]
         yield (
             f"{group.num_fit} of {counted(group.num_tried, 'waiting pod')} can get nodes now:"
             f" {listed(names)} will start"
