@@ -1,10 +1,10 @@
 # docker build -t berth:0.1.0 .        from another package index: --build-arg PIP_INDEX_URL=...
 #
 # For an image that can be built again, pin the base by its digest, which
-# `docker buildx imagetools inspect python:3.11-slim` prints:
-#   docker build --build-arg PYTHON=python:3.11-slim@sha256:... -t berth:0.1.0 .
+# `docker buildx imagetools inspect python:3.13-slim` prints:
+#   docker build --build-arg PYTHON=python:3.13-slim@sha256:... -t berth:0.1.0 .
 
-ARG PYTHON=python:3.11-slim
+ARG PYTHON=python:3.13-slim
 
 FROM ${PYTHON} AS builder
 # pip reads it from the environment; unset, it is pip's own default.

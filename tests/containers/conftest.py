@@ -10,7 +10,7 @@ from tests.containers.docker import BUILD_SECONDS, DockerError, docker, run, suc
 from tests.packaging.dockerfile import stages
 
 REPOSITORY = Path(__file__).parents[2]
-BASE = "python:3.11-slim"
+BASE = "python:3.13-slim"
 
 
 @pytest.fixture(scope="session")

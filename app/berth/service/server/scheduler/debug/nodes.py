@@ -133,7 +133,7 @@ def _shares(table: NodeTable, by: str) -> NDArray[np.float64]:
         np.divide(taken[name], there[name], out=np.zeros(table.size), where=there[name] > 0)
         for name in names
     ]
-    largest: NDArray[np.float64] = np.max(shares, axis=0)
+    largest: NDArray[np.float64] = np.stack(shares).max(axis=0)
     return largest
 
 
