@@ -162,6 +162,28 @@ def of_configuration(*config: Object) -> Cases:
     return {name: scenario(nodes("n", 1, "4"), gates=(), objects=[CLASS, devices], steps=[only])}
 
 
+def pod_has(name: str, path: str, equals: object, **more: Any) -> Object:
+    return {"objects": {"kind": "Pod", "name": name, "path": path, "equals": equals}, **more}
+
+
+def resize(name: str, cpu: str) -> Object:
+    """Has a pod ask for so much in place."""
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    patch = {"spec": {"containers": [container]}}
+    return {"patch": {"kind": "Pod", "name": name, "patch": patch, "subresource": "resize"}}
+
+
+def resize_preemption(*disabled_by: str) -> Object:
+    """Has the node let pods preempt others to be resized, unless someone disables it."""
+    policy = {"disableResizePreemption": [*disabled_by]} if disabled_by else None
+    patch = {"spec": {"podPreemptionPolicy": policy}}
+    return {"patch": {"kind": "Node", "name": "n", "patch": patch}}
+
+
+PENDING_RESIZE: Final = '.status.conditions[?(@.type=="PodResizePending")].reason'
+IS_SCHEDULED: Final = '.status.conditions[?(@.type=="PodScheduled")].status'
+GIVEN: Final = ".status.containerStatuses[0].resources.requests.cpu"
+
 OF_1_36: Final = {
     **of_preemption(FULL),
     **of_a_missing_driver(scheduled("db", "large")),
@@ -181,6 +203,50 @@ OF_1_37: Final = {
         {**bound(0, of="none"), "always": LONG},
     ),
     **of_configuration({}),
+    "N12.2, a pod that runs preempts another to be resized": scenario(
+        nodes("n", 1, "3"),
+        gates=("InPlacePodVerticalScalingSchedulerPreemption",),
+        objects=[HIGH],
+        steps=[
+            step(
+                "Two pods run, on a node that lets nobody preempt to be resized",
+                resize_preemption("example.com/autoscaler"),
+                create(single("low"), single("high", priorityClassName="high")),
+                expect=[bound(2, of="none"), pod_has("high", GIVEN, "1")],
+            ),
+            step(
+                "One asks for more than there is beside the other",
+                resize("high", "3"),
+                expect=[
+                    pod_has("high", PENDING_RESIZE, "Deferred"),
+                    {
+                        "event": {
+                            "reason": "FailedScheduling",
+                            "name": "high",
+                            "message": "1 node had resize preemption disabled",
+                        }
+                    },
+                    {**bound(2, of="none"), "always": LONG},
+                ],
+            ),
+            step(
+                "The node lets it",
+                resize_preemption(),
+                expect=[
+                    {"objects": {"kind": "Pod", "name": "low", "count": 0}},
+                    {"event": {"reason": "Preempted", "name": "low"}},
+                    pod_has("high", GIVEN, "3"),
+                    pod_has("high", IS_SCHEDULED, "True", always=LONG),
+                    scheduled("high", "n"),
+                ],
+            ),
+            step(
+                "Less is done without anybody's help",
+                resize("high", "1"),
+                expect=[pod_has("high", GIVEN, "1")],
+            ),
+        ],
+    ),
     "N3.5, a volume is made where more storage is free": by_capacity(gates=()),
     "N4.1, a rule keeps pods from its device": scenario(
         nodes("n", 1, "4"),

@@ -37,6 +37,7 @@ from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.config.feature_gates import (
     GENERIC_WORKLOAD,
+    IN_PLACE_RESIZE_PREEMPTION,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
     OPPORTUNISTIC_BATCHING,
     POD_GROUP_PREEMPTION_POLICY,
@@ -255,6 +256,11 @@ class SchedulerCore:
             foreign_binds=self.foreign_binds,
             features=features,
             pod_groups=pod_groups,
+            is_queued_for_resize=(
+                self.live.is_queued_for_resize
+                if options.schedules and IN_PLACE_RESIZE_PREEMPTION in features
+                else _never
+            ),
         )
         self.handlers = journal.handlers(handlers)
         """The handlers of changes, by kind."""
@@ -411,7 +417,7 @@ class SchedulerCore:
         self.queue.check_invariants()
 
 
-def _never(_group: GroupKey) -> bool:
+def _never(_group_or_pod: object) -> bool:
     return False
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import GroupKey, PodGroup, group_to_wait_with
 from berth.scheduler.framework.events import FORCE_ACTIVATE, ClusterEvent, EventResource
 from berth.scheduler.framework.pod_info import (
     PodInfo,
@@ -208,7 +208,7 @@ class EntitySubQueues(SubQueues):
         ]
         for group, pods in waiting:
             for key, pod in pods.items():
-                assert members.group_of(key) == group == group_of(pod.pod), key
+                assert members.group_of(key) == group == group_to_wait_with(pod.pod), key
         assert len(members._group_of) == sum(len(pods) for _, pods in waiting)
 
 
@@ -228,7 +228,7 @@ class EntityQueue(SchedulingQueue):
     # What happens to pods
 
     def update(self, old: Pod, new: Pod) -> None:
-        key = group_of(new)
+        key = group_to_wait_with(new)
         if key is None or old.metadata.uid != new.metadata.uid:
             super().update(old, new)
             return
@@ -262,7 +262,7 @@ class EntityQueue(SchedulingQueue):
                         return
 
     def delete(self, pod: Pod) -> None:
-        key = group_of(pod)
+        key = group_to_wait_with(pod)
         if key is None:
             super().delete(pod)
             return
@@ -288,7 +288,7 @@ class EntityQueue(SchedulingQueue):
         alone = []
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
-            key = group_of(pod)
+            key = group_to_wait_with(pod)
             if key is None:
                 alone.append(pod)
                 continue
@@ -306,7 +306,7 @@ class EntityQueue(SchedulingQueue):
         super().activate(alone)
 
     def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
-        key = group_of(queued.pod)
+        key = group_to_wait_with(queued.pod)
         if key is None:
             super().restore(queued, sub_queue)
             return
@@ -383,7 +383,7 @@ class EntityQueue(SchedulingQueue):
         One whose binding failed later joins its group. If nothing else of that waits, the group
         backs off as the pod would. Guess (1.37 spec N8.1): upstream it may be tried at once.
         """
-        key = group_of(queued.pod)
+        key = group_to_wait_with(queued.pod)
         if key is None:
             return super().add_unschedulable_if_not_present(queued, cached_failure=cached_failure)
         if self.sub_queues.place_of(queued.key) is not None:
@@ -482,7 +482,7 @@ class EntityQueue(SchedulingQueue):
     # Ways of groups
 
     def _add(self, pod: Pod, label: str) -> None:
-        key = group_of(pod)
+        key = group_to_wait_with(pod)
         if key is None:
             super()._add(pod, label)
             return
