@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.node import Node, NodePodPreemptionPolicy
 from berth.kube.objects.pod import Pod, SchedulingGroup
+from berth.runtime.clock import Clock
+from berth.scheduler.core.scheduler_core import CoreJournal
 from tests.builders import condition, container_status, disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
 
@@ -20,14 +22,21 @@ PREEMPTS: Final = (
 )
 
 
-def new_harness(*, on: bool = True, gates: Mapping[str, bool] = {}, **fields: Any) -> Harness:
+def new_harness(
+    *,
+    on: bool = True,
+    gates: Mapping[str, bool] = {},
+    journal: Callable[[Clock], CoreJournal] | None = None,
+    **fields: Any,
+) -> Harness:
     return Harness(
+        journal=journal,
         config={
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "featureGates": {GATE: on, **gates},
             **fields,
-        }
+        },
     )
 
 
@@ -190,15 +199,17 @@ async def test_nobody_goes(
     ],
 )
 async def test_who_is_queued(on: bool, conditions: list[Condition], is_queued: bool) -> None:
-    seen, changed, gone = new_harness(on=on), new_harness(on=on), new_harness(on=on)
+    seen, changed, missed, gone = (new_harness(on=on) for _ in range(4))
     p = resized(to=2, conditions=conditions)
     for harness, pods in (
         (seen, [p]),
         (changed, [resized(to=2, conditions=()), p]),
+        (missed, [pod("p", gates=["wait"]), p]),
         (gone, [p, resized(to=2, conditions=())]),
     ):
         harness.put(node("n1", cpu=1), low("other", cpu=0, priority=99), *pods)
-    assert [waits(seen), waits(changed), waits(gone)] == [is_queued, is_queued, False]
+    assert [waits(each) for each in (seen, changed, missed)] == [is_queued] * 3
+    assert not waits(gone)
 
     seen.delete(p)
     await seen.until_idle()
@@ -332,7 +343,7 @@ async def test_a_pod_of_a_group_is_alone(topology_aware: bool) -> None:
     assert waits(harness)
 
 
-async def test_without_asynchronous_preemption(harness: Harness) -> None:
+async def test_without_asynchronous_preemption() -> None:
     harness = new_harness(gates={"SchedulerAsyncPreemption": False})
     harness.put(node("n1", cpu=2), low("other"), resized(to=2))
     await harness.until_idle()

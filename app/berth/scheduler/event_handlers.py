@@ -287,6 +287,7 @@ class PodHandler:
                 if self._groups is not None:
                     self._groups.forget(old)
                 self._queue.delete(old)
+            self._follow_resize(old, new)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
