@@ -9,7 +9,13 @@ from typing import Final
 from weakref import WeakSet
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import (
+    CompositePodGroup,
+    GroupKey,
+    PodGroup,
+    group_of,
+    group_to_wait_with,
+)
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -97,7 +103,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin, En
         return root
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        key = group_of(pod.pod)
+        key = group_to_wait_with(pod.pod)
         if key is None:
             return None
         status = self._gate(key)

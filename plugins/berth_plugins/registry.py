@@ -5,6 +5,7 @@ from typing import Final
 from berth.scheduler.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.default_preemption.plugin import DefaultPreemption
+from berth_plugins.deferred_pod_scheduling import DeferredPodScheduling
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.dynamic_resources.pod_group_devices import PodGroupDevices
 from berth_plugins.gang_scheduling import GangScheduling
@@ -36,6 +37,7 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     TaintToleration,
     NodeAffinity,
     NodePorts,
+    DeferredPodScheduling,
     NodeResourcesFit,
     VolumeRestrictions,
     NodeVolumeLimits,

@@ -16,6 +16,7 @@ from tests.insight.whatif.asking import ask, deployment, manifest, snapshot
 from berth import cli
 from berth.insight.whatif.answer import Answer
 from berth.kube.client.errors import ForbiddenError, NotFoundError
+from berth.kube.objects.devices import ResourceClaim
 from berth.service.listed_snapshot import snapshot_of
 from berth.service.scheduler_client import AskError, RunningScheduler, ask_to_simulate
 
@@ -413,7 +414,7 @@ class ListedApi:
         content_type: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        name = path.rpartition("/")[2]
+        name = path if path in self.lists else path.rpartition("/")[2]
         self.asked.append(path if not params else f"{path}?{params['fieldSelector']}")
         if name in self.forbidden:
             raise ForbiddenError(403, "Forbidden", path)
@@ -435,6 +436,19 @@ async def test_a_cluster_is_listed() -> None:
     found = await snapshot_of(api, time="now")
     assert (found.time, dict(found.objects)) == ("now", {"Node": [node("n")]})
     assert "/api/v1/pods?status.phase!=Succeeded,status.phase!=Failed" in api.asked
+
+
+async def test_a_cluster_with_devices_of_an_old_version_is_listed() -> None:
+    request = {"name": "r", "deviceClassName": "gpu"}
+    claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+    head = {"kind": "ResourceClaimList", "apiVersion": "resource.k8s.io/v1beta1"}
+    path = "/apis/resource.k8s.io/v1beta1/resourceclaims"
+    api = ListedApi(**{path: {**head, "items": [claim]}})
+    (listed,) = (await snapshot_of(api, time="now")).objects["ResourceClaim"]
+    assert isinstance(listed, ResourceClaim)
+    (asked,) = listed.spec.devices.requests
+    assert asked.exactly is not None
+    assert asked.exactly.device_class_name == "gpu"
 
 
 async def test_daemon_sets_are_listed_by_whoever_may() -> None:

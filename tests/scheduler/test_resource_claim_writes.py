@@ -177,6 +177,27 @@ async def test_creations_are_counted(answer: Answer, status: str) -> None:
     assert counted == [status]
 
 
+async def test_claims_are_written_in_the_shape_of_v1beta1() -> None:
+    """To an API server without a newer one: what it sent comes back, and new claims are alike."""
+    request = {"name": "gpu", "deviceClassName": "gpu"}
+    stored = {**STORED, "spec": {"devices": {"requests": [request]}}}
+    collection = "/apis/resource.k8s.io/v1beta1/resourceclaims"
+    async with api_with_lanes(
+        lambda request: echo(request) if request.body else msgspec.json.encode(stored),
+        collection=lambda: collection,
+    ) as (api, claims):
+        read = await claims.get("default", "one-gpu")
+        written = await claims.update(claim_body(read))
+        created = await claims.create({**HEAD, **STORED})
+    for claim in (read, written, created):
+        (asked,) = claim.spec.devices.requests
+        assert asked.exactly is not None
+        assert asked.exactly.device_class_name == "gpu"
+    version = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim"}
+    assert [sent.body for sent in api.requests[1:]] == [{**stored, **version}] * 2
+    assert api.requests[0].path == PATH.replace("/v1/", "/v1beta1/")
+
+
 async def test_claims_are_written_in_the_version_in_which_they_are_read() -> None:
     """To an API server that has ``v1`` switched off."""
     collection = "/apis/resource.k8s.io/v1beta2/resourceclaims"

@@ -14,7 +14,9 @@ from berth.kube.client.errors import NotFoundError
 from berth.runtime.clock import FakeClock
 from berth.service.watches import Watches
 from tests.harness import Harness
-from tests.kube.informer.scripted import initial_end
+from tests.kube.informer.scripted import initial_end, line, obj
+
+Object = dict[str, Any]
 
 DEVICES: Final = "resource.k8s.io"
 GROUPS: Final = "scheduling.k8s.io"
@@ -54,10 +56,11 @@ WITH_GATES: Final[Mapping[str, Served]] = {
 
 
 class Api:
-    """Serves the kinds that every release has, and *served*. There are no objects."""
+    """Serves the kinds that every release has, and *served*."""
 
-    def __init__(self, served: Served) -> None:
-        self._served = served
+    def __init__(self, served: Served, objects: Mapping[str, Object] = {}) -> None:
+        """*objects* has one by path, for some; other kinds have none."""
+        self._served, self._objects = served, objects
         self.watched: set[str] = set()
 
     async def request(self, *args: Any, **_more: Any) -> bytes:
@@ -70,19 +73,29 @@ class Api:
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         self.watched.add(path)
+        if path in self._objects:
+            yield line("ADDED", self._objects[path])
         yield initial_end(2)
         await asyncio.get_running_loop().create_future()
 
 
 async def watched(served: Served, *, emulated: str) -> set[str]:
     """Return the paths of those groups that a scheduler with gang scheduling watches."""
+    api = Api(served)
+    await synced(api, emulated=emulated)
+    found = {path.removeprefix("/apis/") for path in api.watched}
+    return {path for path in found if path.startswith((DEVICES, GROUPS))}
+
+
+async def synced(api: Api, *, emulated: str) -> Harness:
+    """Return a scheduler that has heard of all that *api* has."""
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "emulatedVersion": emulated,
         "featureGates": {"GenericWorkload": True, "DRADeviceTaintRules": True},
     }
-    api, harness, clock = Api(served), Harness(config=config), FakeClock()
+    harness, clock = Harness(config=config), FakeClock()
     may_schedule = asyncio.Event()
     watches = Watches(
         api,
@@ -102,8 +115,40 @@ async def watched(served: Served, *, emulated: str) -> set[str]:
     await may_schedule.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    found = {path.removeprefix("/apis/") for path in api.watched}
-    return {path for path in found if path.startswith((DEVICES, GROUPS))}
+    return harness
+
+
+REQUEST: Final[Object] = {"deviceClassName": "gpu"}
+DEVICE: Final[Object] = {"attributes": {"model": {"string": "a"}}}
+IN_VERSION: Final = {
+    "v1": ({"name": "r", "exactly": REQUEST}, {"name": "d", **DEVICE}),
+    "v1beta2": ({"name": "r", "exactly": REQUEST}, {"name": "d", **DEVICE}),
+    "v1beta1": ({"name": "r", **REQUEST}, {"name": "d", "basic": DEVICE}),
+}
+"""A request and a device, as each version has them."""
+
+
+@pytest.mark.parametrize("version", IN_VERSION)
+async def test_devices_are_read_in_the_version_that_is_served(version: str) -> None:
+    request, device = IN_VERSION[version]
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example.com", "pool": pool, "nodeName": "n", "devices": [device]}
+    path = f"/apis/{DEVICES}/{version}"
+    api = Api(
+        {f"{DEVICES}/{version}": CLAIMS},
+        {
+            f"{path}/resourceclaims": obj("c", 1, spec={"devices": {"requests": [request]}}),
+            f"{path}/resourceslices": obj("s", 1, spec=spec),
+        },
+    )
+    listers = (await synced(api, emulated="1.37")).listers
+    (claim,), (resource_slice,) = listers.resource_claims, listers.resource_slices
+
+    assert claim.spec.devices.requests[0].exactly is not None
+    assert claim.spec.devices.requests[0].exactly.device_class_name == "gpu"
+    assert resource_slice.spec.devices[0].attributes["model"].string == "a"
+    # What is written back is v1's, until it is sent.
+    assert msgspec.json.decode(claim.raw)["spec"]["devices"]["requests"] == [IN_VERSION["v1"][0]]
 
 
 def of(version: str, *plurals: str) -> set[str]:
@@ -137,6 +182,11 @@ IN_V1: Final = of(f"{DEVICES}/v1", *CLAIMS)
             {f"{DEVICES}/v1beta2": CLAIMS},
             of(f"{DEVICES}/v1beta2", *CLAIMS),
             id="one that has v1 of devices switched off",
+        ),
+        pytest.param(
+            {f"{DEVICES}/v1beta1": CLAIMS},
+            of(f"{DEVICES}/v1beta1", *CLAIMS),
+            id="one that has no newer version of devices",
         ),
         pytest.param({}, set(), id="one without devices and groups"),
     ],

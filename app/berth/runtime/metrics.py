@@ -179,6 +179,11 @@ class Distribution:
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
 
+    def observe(self, value: float) -> None:
+        """Count *value* in the first bucket whose bound is not below it."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
     def copy(self) -> "Distribution":
         """Return the numbers as they are now."""
         found = Distribution(self.bounds)
@@ -198,12 +203,11 @@ class Histograms:
             self._children[()] = Distribution(family.buckets)
 
     def observe(self, value: float, *labels: str) -> None:
-        """Count *value* in the first bucket whose bound is not below it."""
+        """Count *value*."""
         child = self._children.get(labels)
         if child is None:
             child = self._children[labels] = Distribution(self.family.buckets)
-        child.counts[bisect_left(child.bounds, value)] += 1
-        child.total += value
+        child.observe(value)
 
     def reset(self) -> None:
         """Forget what was observed by labels; a distribution without goes on, as in Kubernetes."""
@@ -211,12 +215,16 @@ class Histograms:
             self._children.clear()
 
     def collect(self) -> Metric:
-        family = self.family
-        metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
-        for labels, child in self._children.items():
-            cumulative = zip(family.bounds, accumulate(child.counts), strict=True)
-            metric.add_metric(labels, list(cumulative), child.total)
-        return metric
+        return distributions(self.family, self._children)
+
+
+def distributions(family: Family, by_labels: Mapping[Labels, Distribution]) -> Metric:
+    """Return a histogram family with its distributions, which have its buckets."""
+    metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
+    for labels, child in by_labels.items():
+        cumulative = zip(family.bounds, accumulate(child.counts), strict=True)
+        metric.add_metric(labels, list(cumulative), child.total)
+    return metric
 
 
 def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:

@@ -72,11 +72,13 @@ def all_event_handlers(
     foreign_binds: ForeignBinds,
     features: Container[object] = (),
     pod_groups: PodGroups | None = None,
+    is_queued_for_resize: Callable[[Pod], bool] = lambda _pod: False,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
     """Return the handler of every kind, nodes and pods first.
 
     Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only; one whose
     feature gate is not among *features*, no handler. *pod_groups* are told of the pods that wait.
+    *is_queued_for_resize* tells of a pod with a node whether it is queued all the same.
     """
     handlers: dict[Kind[Any], ResourceEventHandler[Any]] = {
         NODES: NodeHandler(queue=queue, cache=cache, timer=timer),
@@ -91,6 +93,7 @@ def all_event_handlers(
             waiting_groups=WaitingGroups(pod_groups) if pod_groups is not None else None,
             label_of=label_of(features),
             tells_scale_up=TELLS_SCALE_UP in features,
+            is_queued_for_resize=is_queued_for_resize,
         ),
     }
     for kind, lister in listers.by_kind().items():
@@ -227,6 +230,7 @@ class PodHandler:
         waiting_groups: WaitingGroups | None = None,
         label_of: LabelOf,
         tells_scale_up: bool,
+        is_queued_for_resize: Callable[[Pod], bool],
     ) -> None:
         # The labels of what happens to waiting pods. That an update is of the pod itself is a guess
         # (1.37 spec N3.15 names the resources only).
@@ -234,6 +238,7 @@ class PodHandler:
             label_of, (UNSCHEDULED_POD_ADD, TARGET_POD_UPDATE, UNSCHEDULED_POD_DELETE)
         )
         self._tells_scale_up = tells_scale_up
+        self._is_queued_for_resize = is_queued_for_resize
         self._groups = waiting_groups
         self._queue = queue
         self._cache = cache
@@ -249,6 +254,8 @@ class PodHandler:
             self._cache.add_pod(PodInfo(pod))
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=pod)
             self._timer.took(_ASSIGNED_POD_ADD, started)
+            if self._is_queued_for_resize(pod):
+                self._queue.add(pod)
         elif self._is_ours(pod):
             self._add_waiting(pod)
             self._timer.took(self._add, started)
@@ -263,6 +270,7 @@ class PodHandler:
             self.on_add(new)
         elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
+            self._follow_resize(old, new)
             for event in pod_scheduling_properties_change(
                 old, new, tells_scale_up=self._tells_scale_up
             ):
@@ -276,11 +284,22 @@ class PodHandler:
                 if self._groups is not None:
                     self._groups.forget(old)
                 self._queue.delete(old)
+            self._follow_resize(old, new)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
             self._update_waiting(old, new)
             self._timer.took(self._update, started)
+
+    def _follow_resize(self, old: Pod, new: Pod) -> None:
+        """Queue a pod that runs while it waits for room on its node (1.37 spec N12.2)."""
+        was_queued, is_queued = map(self._is_queued_for_resize, (old, new))
+        if was_queued and is_queued:
+            self._queue.update(old, new)
+        elif is_queued:
+            self._queue.add(new)
+        elif was_queued:
+            self._queue.delete(new)
 
     def _notice_foreign_bind(self, pod: Pod) -> None:
         """Note a pod that was bound elsewhere than we have it, or was not to be bound by us."""
@@ -315,6 +334,8 @@ class PodHandler:
         started = self._timer.now()
         self._preemptions.pod_leaves(pod, self._queue)
         if pod.spec.node_name:
+            if self._is_queued_for_resize(pod):
+                self._queue.delete(pod)
             self._cache.remove_pod(pod)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
             self._timer.took(_ASSIGNED_POD_DELETE, started)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.framework.deferred_resize import waits_to_be_resized
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.outcome import Failed, Unschedulable
@@ -74,7 +75,10 @@ class FailureHandler:
         )
         queued.pending_plugins = set(diagnosis.pending_plugins) if has_rejectors else set()
         nominated_node = outcome.nomination.override
-        if current is None or current.spec.node_name:
+        is_resize = bool(queued.pod.spec.node_name)
+        if current is None or (
+            current.spec.node_name and not (is_resize and waits_to_be_resized(current))
+        ):
             self._queue.done(queued.uid)
         elif current.metadata.uid != queued.uid:
             self._queue.done(queued.uid)
@@ -84,12 +88,25 @@ class FailureHandler:
                 queued.pod_info, cached_failure = PodInfo(current), None
             self._queue.add_unschedulable_if_not_present(queued, cached_failure=cached_failure)
             self._queue.nominator.add_nominated_pod(queued.pod_info, node_name=nominated_node)
+        if is_resize:
+            self._report_resize(queued.pod, profile, outcome)
+            return
         pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
         self._failure_reporter.record_event(pod, profile, text)
         if current is not None:
             self._failure_reporter.update_condition(
                 pod, reason, text, nominated_node_name=nominated_node
             )
+
+    def _report_resize(self, pod: Pod, profile: Profile, outcome: Unschedulable | Failed) -> None:
+        """Say why there is no room for *pod*, which runs, to be resized.
+
+        Guess (1.37 spec N12.2 is silent): its condition PodScheduled stays true and it is nominated
+        to no node, as KEP-5836 has it; the event, which that plans for the next stage of the gate,
+        tells the user what is wrong, or who goes. That there is room is nothing to warn of.
+        """
+        if outcome.refused is None:
+            self._failure_reporter.record_event(pod, profile, outcome.message)
 
     def apply_cached_failure(
         self, queued: QueuedPodInfo, profile: Profile, failure: CachedFailure, *, started: float

@@ -23,4 +23,6 @@ def run_post_filter_plugins(cycle: Cycle, outcome: Unschedulable) -> Unschedulab
         return Failed(cycle.pod, outcome.profile, outcome.found, error)
     if result is None:
         return replace(outcome, nomination=CLEAR)
+    if cycle.pod.pod.spec.node_name:
+        return replace(outcome, post_filter=result)  # it has its node
     return replace(outcome, post_filter=result, nomination=nomination_of(result.nominated_node))

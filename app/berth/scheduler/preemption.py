@@ -39,6 +39,7 @@ from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
 from berth.runtime.clock import Clock
 from berth.scheduler.binding import Bindings
+from berth.scheduler.framework.deferred_resize import waits_to_be_resized
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.preemption.candidate import (
     DISRUPTION_TARGET,
@@ -332,9 +333,11 @@ class Preemptions:
         return current is not None and current.spec.node_name == victim.node_name
 
     def _waits(self, preemptor: PodInfo) -> bool:
-        """Whether *preemptor* still waits for a node."""
+        """Whether *preemptor* still waits for a node, or for room on its own to be resized."""
         current = self._current(preemptor)
-        return current is not None and not current.spec.node_name
+        if current is None:
+            return False
+        return not current.spec.node_name or waits_to_be_resized(current)
 
     def _current(self, pod: PodInfo) -> Pod | None:
         current = self._pods.get(pod.key)
@@ -422,7 +425,8 @@ class Preemptions:
                 message=f"{scheduler}: preempting to accommodate a higher priority {pending.kind}",
                 observed_generation=victim.pod.metadata.generation,
             )
-            nominated = pending.preemptor.pod if pending.group is None else None
+            is_nominated = pending.group is None and not pending.preemptor.pod.spec.node_name
+            nominated = pending.preemptor.pod if is_nominated else None
             if not await self._evictor.evict(victim.pod, condition, nominated=nominated):
                 log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False

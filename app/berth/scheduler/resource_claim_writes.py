@@ -10,6 +10,7 @@ from berth.kube.client import errors
 from berth.kube.client.api import Api
 from berth.kube.client.writes.lanes import WriteLanes
 from berth.kube.client.writes.pods import STRATEGIC_MERGE_PATCH
+from berth.kube.objects.device_versions import V1BETA1, claim_from_v1beta1, claim_to_v1beta1
 from berth.kube.objects.devices import RESOURCE_CLAIMS, ResourceClaim, decode_claim
 from berth.scheduler.framework.writes import ConflictError
 
@@ -39,7 +40,7 @@ class ResourceClaimApi:
         self._collection = collection
 
     async def get(self, namespace: str, name: str) -> ResourceClaim:
-        return decode_claim(await self._client.request("GET", self._path(namespace, name)))
+        return self._decode(await self._client.request("GET", self._path(namespace, name)))
 
     async def create(self, body: Mapping[str, Any]) -> ResourceClaim:
         try:
@@ -78,11 +79,22 @@ class ResourceClaimApi:
         if "apiVersion" in body:
             group_version = self._collection().removeprefix("/apis/").rpartition("/")[0]
             body = {**body, "apiVersion": group_version}
+            if self._is_v1beta1:
+                body = claim_to_v1beta1(body)
         data = msgspec.json.encode(body)
         with _translated():
             answer = await self._lanes.bind(
                 lambda: self._client.request(method, path, body=data, content_type=content_type)
             )
+        return self._decode(answer)
+
+    @property
+    def _is_v1beta1(self) -> bool:
+        return self._collection().split("/")[-2] == V1BETA1
+
+    def _decode(self, answer: bytes) -> ResourceClaim:
+        if self._is_v1beta1:
+            answer = msgspec.json.encode(claim_from_v1beta1(msgspec.json.decode(answer)))
         return decode_claim(answer)
 
     def _path(self, namespace: str, name: str = "") -> str:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from berth.kube.objects.pod_group import group_of
+from berth.kube.objects.pod_group import group_to_wait_with
 from berth.scheduler.binding import Binding
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.cycle import Cycle
@@ -161,7 +161,7 @@ class Scheduler(SchedulingSteps):
 
     async def _schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         if self._pod_group_cycle is not None:
-            key = group_of(queued.pod)
+            key = group_to_wait_with(queued.pod)
             if key is not None:
                 return await self._pod_group_cycle.run(queued, key)
         if not self.extender_round.is_due(queued.pod_info):
@@ -261,9 +261,14 @@ class Scheduler(SchedulingSteps):
     ) -> Reservation | Unschedulable | Failed:
         """Assume the pod on its node and run Reserve and Permit; give all back if one refuses it.
 
-        Every step registers its undo before the next one runs (spec §2.7).
+        Every step registers its undo before the next one runs (spec §2.7). A pod that runs, and has
+        room to be resized, is counted already: Permit refuses it (1.37 spec N12.2).
         """
         profile, state = cycle.profile, cycle.state
+        if queued.pod.spec.node_name:
+            refusal = profile.run_permit(state, queued.pod_info, placed.node_name)
+            assert isinstance(refusal, Status), "a pod that runs would be bound"
+            return refused_placement(placed, refusal)
         assumed = assumed_on(queued.pod_info, placed.node_name, state)
         with ExitStack() as undo:
             status = assume(assumed, self.cache, undo)

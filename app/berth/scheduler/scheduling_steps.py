@@ -62,7 +62,7 @@ class SchedulingSteps:
 
         *is_one_of_many*: more pods of the same template are tried next.
         """
-        if self._answer_cache is not None:
+        if self._answer_cache is not None and not cycle.pod.pod.spec.node_name:
             placed = self._answer_cache.schedule(
                 cycle, select=self.select, is_one_of_many=is_one_of_many
             )
@@ -104,8 +104,10 @@ class SchedulingSteps:
         profile = self.profiles.get(name)
         if profile is None:
             log.error("no profile for pod", extra={"pod": queued.key, "scheduler_name": name})
+        elif queued.pod.spec.node_name and profile.for_deferred_resizes is None:
+            pass  # the configuration that had a part for it was replaced
         elif not self._skip_pod_schedule(queued, profile):
-            return profile
+            return profile.for_deferred_resizes if queued.pod.spec.node_name else profile
         self.queue.done(queued.uid)
         return None
 

@@ -80,8 +80,11 @@ class ExtenderRound:
         self._rng = rng
 
     def is_due(self, pod: PodInfo) -> bool:
-        """Whether *pod* cannot be decided about without asking."""
-        return self._extenders.have_a_say(pod.pod)
+        """Whether *pod* cannot be decided about without asking.
+
+        Guess (1.37 spec N12.2): of a pod that runs, and waits to be resized, they are not asked.
+        """
+        return not pod.pod.spec.node_name and self._extenders.have_a_say(pod.pod)
 
     async def schedule_pod(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
         """Decide about a pod; *queued* may hold a newer version of it afterwards.

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from berth.insight.whatif.daemons import DAEMON_SETS_PATH
 from berth.insight.whatif.snapshot import Snapshot, decode
 from berth.kube.client.api import Api
@@ -64,7 +66,13 @@ async def _list(client: Api, kind: Kind[Any]) -> bytes | None:
     """Return all objects of a kind, in the best version there is; None: it is not served."""
     for path in kind.paths:
         with suppress(NotFoundError):
-            return await client.request("GET", path, params=kind.params)
+            body = await client.request("GET", path, params=kind.params)
+            convert = kind.conversion(path)
+            if convert is None:
+                return body
+            document = msgspec.json.decode(body)
+            items = [convert(item) for item in document["items"] or ()]
+            return msgspec.json.encode({**document, "items": items})
     return None
 
 

@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ from berth.scheduler.framework.kind import NODES, PODS, Kind
 from berth.scheduler.framework.pod_reader import PodReader
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 """Seconds between requests to an API server that is not up yet, doubled each time."""
@@ -72,8 +74,8 @@ class Watches:
             kind: Reflector(
                 client,
                 kind.path,
-                decode=decoders.get(kind, kind.decode),
-                decode_partly=kind.decode_partly,
+                decode=self._converted(kind, decoders.get(kind, kind.decode)),
+                decode_partly=self._converted(kind, kind.decode_partly),
                 transform=self._with_version(kind)
                 if kind.versions and kind.keeps_version
                 else readers.get(kind),
@@ -154,6 +156,19 @@ class Watches:
                 self._watched[kind].path = path
                 return True
         return False
+
+    def _converted(self, kind: Kind[Any], decode: Callable[..., T]) -> Callable[..., T]:
+        """Return what decodes JSON of the version that the API server has of *kind*."""
+        if not kind.conversions:
+            return decode
+
+        def decode_converted(data: bytes, *last: Any) -> T:
+            convert = kind.conversion(self._watched[kind].path)
+            if convert is not None:
+                data = msgspec.json.encode(convert(msgspec.json.decode(data)))
+            return decode(data, *last)
+
+        return decode_converted
 
     def _with_version(self, kind: Kind[Any]) -> Callable[[Any], Any]:
         """Return what has an object say its version, which those of a list do not."""

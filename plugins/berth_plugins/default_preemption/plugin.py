@@ -1,13 +1,13 @@
 """DefaultPreemption: a pod that fits nowhere may have pods of lower priority evicted."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import PodGroup, group_of
+from berth.kube.objects.pod_group import PodGroup, group_of, group_to_wait_with
 from berth.runtime.release import Behaviour
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
@@ -96,6 +96,9 @@ class DefaultPreemption(
     DECIDES_BY_SIGNATURE = True
     ARGS = DefaultPreemptionArgs
 
+    def for_deferred_resizes(self) -> Self:
+        return self
+
     def __init__(
         self, args: DefaultPreemptionArgs | None = None, handle: Handle | None = None
     ) -> None:
@@ -134,7 +137,9 @@ class DefaultPreemption(
         refusal = self._refusal_of_group(pod.pod)
         if refusal:
             return PostFilterResult(Status.unschedulable(f"preemption: {refusal}"))
-        nominated = self._handle.nominated_node(pod.uid)
+        # A pod that runs waits for victims on its node, and is nominated to none. Guess (1.37 spec
+        # N12.2): KEP-5836 says so of the next stage of the gate.
+        nominated = pod.pod.spec.node_name or self._handle.nominated_node(pod.uid)
         is_eligible, reason = pod_eligible_to_preempt_others(
             pod, nodes, diagnosis, nominated=nominated
         )
@@ -193,7 +198,7 @@ class DefaultPreemption(
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
         features = self._handle.features
-        if group_of(pod) is None:
+        if group_to_wait_with(pod) is None:
             return ""
         if TOPOLOGY_AWARE in features and GROUPS_AS_ENTITIES not in features:
             group = self._group_of(pod)
@@ -229,7 +234,8 @@ class DefaultPreemption(
     # While victims are leaving.
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        if WORKLOAD_AWARE in self._handle.features and group_of(pod.pod) is not None:
+        is_of_group = group_to_wait_with(pod.pod) is not None
+        if is_of_group and WORKLOAD_AWARE in self._handle.features:
             group = self._root_of(pod.pod)
             is_preempting = group is not None and self._handle.is_preempting(group.metadata.uid)
             return STILL_EVICTING_FOR_GROUP if is_preempting else None

@@ -9,6 +9,7 @@ import pytest
 from berth.insight.recording import lines
 from berth.insight.recording.kinds import kind_name
 from berth.insight.recording.lines import Decision
+from berth.insight.recording.recorder import Recorder
 from berth.kube.objects.pod import Pod
 from berth.scheduler.binding import PREEMPTED
 from berth.scheduler.config.types import KubeSchedulerConfiguration
@@ -21,8 +22,10 @@ from berth.scheduler.framework.status import WAIT, Status
 from berth.scheduler.outcome import Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth_plugins.registry import IN_TREE
+from tests.builders import node, pod
 from tests.insight.recording.world import EXTENDER, RecordedWorld, config, replayed
 from tests.scheduler.pod_group.building import GATES
+from tests.scheduler.test_deferred_resizes import low, new_harness, resized
 
 WEIGHTED = config(
     profiles=[
@@ -105,6 +108,25 @@ async def test_groups_of_groups_are_placed_again() -> None:
     assert any("placements are available, first placement status" in message for message in told)
     assert any(decision.gang and decision.node for decision in decisions(recorded))
     assert replay.following.decisions == len(decisions(recorded))
+    assert replay.following.differences == []
+
+
+async def test_victims_of_resizes_are_chosen_again() -> None:
+    """1.37 spec N12.2; also where there is room, nobody to evict, and what is resized at last."""
+    recorded: list[bytes] = []
+    harness = new_harness(journal=lambda clock: Recorder(recorded.append, clock=clock, seed=1))
+    growing, done = resized(to=3), resized(to=3, conditions=())
+    harness.put(node("n1", cpu=4), low("low", cpu=2), growing)
+    harness.put(node("n2", cpu=2), resized("q", node="n2", to=2), resized("r", node="n2", to=2))
+    await harness.pass_time(20)
+    harness.put(done, pod("late", cpu=1))
+    await harness.until_idle()
+
+    replay = await replayed(recorded)
+
+    made = decisions(recorded)
+    assert any(each.victims for each in made)
+    assert replay.following.decisions == len(made) >= 5
     assert replay.following.differences == []
 
 

@@ -197,3 +197,23 @@ async def test_the_handler_can_tell_a_list_from_a_change(start: Start) -> None:
     await rig.pass_time(2)
 
     assert told == {"first": False, "missed": True, "last": False}
+
+
+async def test_what_metrics_say_of_a_list_and_of_changes(start: Start) -> None:
+    """1.37 spec N5.5: what is queued, how often something was processed, how far the store is."""
+    api = ScriptedApi(
+        watches=[[added("a", 1), added("b", 2), initial_end(5), added("c", 6), bookmark(9), OPEN]]
+    )
+    rig = start(api)
+    queued: list[int] = []
+
+    def on_add(obj: dict[str, Any]) -> None:
+        queued.append(rig.reflector.queued)
+
+    rig.handler.on_add = on_add  # type: ignore[method-assign] # one that looks at the reflector
+    assert rig.reflector.version == ""
+    await rig.settle()
+
+    assert queued == [2, 1, 0]
+    assert sum(rig.reflector.processing.counts) == 3
+    assert rig.reflector.version == "9"

@@ -107,7 +107,12 @@ def test_reflectors(registry: CollectorRegistry) -> None:
         "n3": Unreadable(("odd",), counts=False),
     }
     reflector = FakeReflector(
-        store={"n1": 1}, lists=2, malformed=3, unreadable=unreadable, handler_failures=4
+        store={"n1": 1},
+        lists=2,
+        malformed=3,
+        unreadable=unreadable,
+        handler_failures=4,
+        version="",
     )
     registry.register(ReflectorCollector({"/api/v1/nodes": reflector}))
     assert {name: counted(registry, name) for name in exported(registry)} == {
@@ -117,6 +122,41 @@ def test_reflectors(registry: CollectorRegistry) -> None:
         "berth_unreadable_objects": {("true", "/api/v1/nodes"): 1, ("false", "/api/v1/nodes"): 2},
         "berth_event_handler_failures_total": {("/api/v1/nodes",): 4},
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "group", "version", "resource"),
+    [
+        pytest.param("/api/v1/pods", "", "v1", "pods", id="of the core group"),
+        pytest.param(
+            "/apis/resource.k8s.io/v1beta1/resourceslices",
+            "resource.k8s.io",
+            "v1beta1",
+            "resourceslices",
+            id="in the version that is served",
+        ),
+    ],
+)
+def test_informers(
+    path: str, group: str, version: str, resource: str, registry: CollectorRegistry
+) -> None:
+    """1.37 spec N5.5; of versions that a float does not hold, the end."""
+    reflector = FakeReflector(path=path, version="987654321000000000000123", queued=5)
+    for seconds in (0.001, 0.002, 20.0):
+        reflector.processing.observe(seconds)
+    registry.register(ReflectorCollector({"/somewhere": reflector}))
+
+    labels = {"name": "kube-scheduler", "group": group, "version": version, "resource": resource}
+
+    def value(name: str, **more: str) -> float | None:
+        return registry.get_sample_value(f"informer_{name}", {**labels, **more})
+
+    assert value("queued_items") == 5
+    assert value("store_resource_version") == 123
+    assert value("processing_latency_seconds_count") == 3
+    assert value("processing_latency_seconds_bucket", le="0.001") == 1
+    assert value("processing_latency_seconds_bucket", le="0.005") == 2
+    assert value("processing_latency_seconds_bucket", le="10") == 2
 
 
 def test_work_under_way(registry: CollectorRegistry) -> None:

@@ -133,6 +133,7 @@ OF_1_37 = {
     for family in declared()
     if family.is_shown(LATEST, with_hidden=False)
 }
+INFORMER = ("group", "name", "resource", "version")
 NEW_IN_1_37 = {
     "dynamic_resource_allocation_resourceclaim_creates_total": Shape(
         "counter", "ALPHA", ("admin_access", "owner_api_group", "owner_api_kind", "status")
@@ -154,8 +155,19 @@ NEW_IN_1_37 = {
             "0.00256", "0.00512", "0.01024", "0.02048", "+Inf",
         ),
     ),
+    "informer_queued_items": Shape("gauge", "ALPHA", INFORMER),
+    "informer_store_resource_version": Shape("gauge", "ALPHA", INFORMER),
+    "informer_processing_latency_seconds": Shape(
+        "histogram",
+        "ALPHA",
+        INFORMER,
+        (
+            "0.001", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10",
+            "+Inf",
+        ),
+    ),
 }  # fmt: skip
-"""1.37 spec N5.2."""
+"""1.37 spec N5.2, N5.5."""
 BETA_IN_1_37 = {
     "scheduler_plugin_execution_duration_seconds",
     "scheduler_scheduling_algorithm_duration_seconds",
@@ -165,7 +177,7 @@ HIDDEN_IN_1_37 = {"scheduler_preemption_goroutines_duration_seconds"}
 
 
 def test_what_1_37_changes() -> None:
-    """1.37 spec N5.1, N5.2."""
+    """1.37 spec N5.1, N5.2, N5.5."""
     before = {family.name: family for family in OF_1_36}
     new = {name: declared_shape(OF_1_37[name]) for name in OF_1_37.keys() - before.keys()}
     assert new == NEW_IN_1_37

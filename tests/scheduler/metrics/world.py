@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry
 
 from berth.kube.client.writes.lanes import Lane, LaneStats
-from berth.kube.informer.reflector import Unreadable
+from berth.kube.informer.reflector import PROCESSING_SECONDS, Unreadable
+from berth.runtime.metrics import Distribution
 from berth.scheduler.metrics.collectors import (
     CacheCollector,
     ConfigurationCollector,
@@ -27,6 +28,10 @@ class FakeReflector:
     malformed: int = 0
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
     handler_failures: int = 0
+    path: str = "/api/v1/nodes"
+    version: str = "7"
+    queued: int = 0
+    processing: Distribution = field(default_factory=lambda: Distribution(PROCESSING_SECONDS))
 
 
 @dataclass

@@ -27,6 +27,7 @@ from berth.kube.informer.watch_event import (
     decode_watch_event,
 )
 from berth.runtime.clock import Clock
+from berth.runtime.metrics import Distribution
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ the beginning when there was no pause for so long. These are client-go's."""
 
 REMEMBERED_DELETIONS: Final = 1000
 """So many of the latest deletions are told from events of those objects that come too late."""
+
+PROCESSING_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""Bounds for how long it takes to process one event: client-go's."""
 
 SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
@@ -117,6 +121,10 @@ class Reflector(Generic[T]):
         self.lists = 0
         self.is_replacing = False
         """Whether what the handler is told comes from a list: without order, and maybe late."""
+        self.queued = 0
+        """Objects of a list, or their deletions, that the handler has not been told of yet."""
+        self.processing = Distribution(PROCESSING_SECONDS)
+        """How long it took to process each event, with the handler, in seconds."""
         self.malformed = 0
         self._client = client
         self.path = path
@@ -144,6 +152,11 @@ class Reflector(Generic[T]):
         """The versions of the latest deletions since, by key."""
         self._is_out_of_order = False
         """Whether the watch that is open sent a change after a later one."""
+
+    @property
+    def version(self) -> str:
+        """The resource version that the store has come to; "" before the first list."""
+        return self._version
 
     @property
     def handler_failures(self) -> int:
@@ -287,7 +300,10 @@ class Reflector(Generic[T]):
         """
         try:
             async for event in events:
+                started = self._clock.monotonic()
                 self._apply(event)
+                if event.type != "BOOKMARK":
+                    self.processing.observe(self._clock.monotonic() - started)
         finally:
             if self._is_out_of_order:
                 self._is_out_of_order = False
@@ -402,12 +418,18 @@ class Reflector(Generic[T]):
                 del self.unreadable[key]
         steps = self._store.replace(incoming.objects, keep=incoming.unreadable)
         self.is_replacing = True
+        gone = self.store.keys() - incoming.objects.keys() - incoming.unreadable
+        self.queued = len(incoming.objects) + len(gone)
+        started = self._clock.monotonic()
         try:
             for number, _ in enumerate(steps, 1):
+                self.processing.observe(self._clock.monotonic() - started)
+                self.queued = max(self.queued - 1, 0)
                 if number % BATCH == 0:
                     await asyncio.sleep(0)
+                started = self._clock.monotonic()
         finally:
-            self.is_replacing = False
+            self.is_replacing, self.queued = False, 0
         self.lists += 1
         self.cut_off_since = None
         self.synced.set()

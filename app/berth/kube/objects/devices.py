@@ -230,9 +230,9 @@ class ResourceSlice(KubeStruct, frozen=True, gc=False):
 
 # What administrators taint.
 
-API_VERSIONS: Final = ("v1", "v1beta2")
-"""Those of ``resource.k8s.io`` that are read, alike but for their names. The first is served by
-default since 1.34."""
+API_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+"""Those of ``resource.k8s.io`` that are read. The first is served by default since 1.34, and alike
+the second; of the third see :mod:`berth.kube.objects.device_versions`."""
 RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
 
 DEVICE_TAINT_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"

@@ -225,3 +225,11 @@ def group_of(pod: Pod) -> GroupKey | None:
     """Return the group that *pod* belongs to; None if it is scheduled alone."""
     group = pod.spec.scheduling_group
     return None if group is None else GroupKey(pod.metadata.namespace, group.pod_group_name)
+
+
+def group_to_wait_with(pod: Pod) -> GroupKey | None:
+    """Return the group that *pod* of the scheduling queue is tried with; None: it is tried alone.
+
+    A pod of a group that runs, and waits for room to be resized, is alone (1.37 spec N12.2).
+    """
+    return None if pod.spec.node_name else group_of(pod)

@@ -329,8 +329,18 @@ def _status_by_container(pod: Pod) -> dict[str, ContainerStatus]:
 
 def is_resize_infeasible(pod: Pod) -> bool:
     """Tell whether the kubelet has said that a resize of *pod* cannot come true."""
+    return _reason_of_pending_resize(pod) == "Infeasible"
+
+
+def is_resize_deferred(pod: Pod) -> bool:
+    """Tell whether the kubelet has said that *pod* is resized once its node has room for that."""
+    return _reason_of_pending_resize(pod) == "Deferred"
+
+
+def _reason_of_pending_resize(pod: Pod) -> str:
+    """Return what the first condition of that type says; empty if there is none."""
     pending = (c.reason for c in pod.status.conditions if c.type == "PodResizePending")
-    return next(pending, "") == "Infeasible"
+    return next(pending, "")
 
 
 def _parsed(quantities: Quantities) -> Nanos:

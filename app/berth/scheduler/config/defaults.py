@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from berth.runtime.release import Behaviour
 from berth.scheduler.config.feature_gates import (
     GANG_SCHEDULING,
+    IN_PLACE_RESIZE_PREEMPTION,
     NODE_DECLARED_FEATURES,
     TOPOLOGY_AWARE,
     features_of,
@@ -79,6 +80,9 @@ def default_plugins(features: Container[object]) -> Plugins:
     enabled = DEFAULT_PLUGINS.multi_point.enabled
     if NODE_DECLARED_FEATURES not in features:
         enabled = tuple(entry for entry in enabled if entry.name != NODE_DECLARED_FEATURES)
+    if IN_PLACE_RESIZE_PREEMPTION in features:
+        at = [entry.name for entry in enabled].index("NodeResourcesFit")
+        enabled = (*enabled[:at], PluginEntry(name="DeferredPodScheduling"), *enabled[at:])
     if GANG_SCHEDULING in features:
         enabled = (*enabled, PluginEntry(name=GANG_SCHEDULING))
     if TOPOLOGY_AWARE in features:

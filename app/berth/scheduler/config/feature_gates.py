@@ -44,6 +44,7 @@ GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING: Final = "InPlacePodLevelResourcesVerticalScaling"
+IN_PLACE_RESIZE_PREEMPTION: Final = "InPlacePodVerticalScalingSchedulerPreemption"
 MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD: Final = "MatchLabelKeysInPodTopologySpread"
 NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
 OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
@@ -96,6 +97,7 @@ TURNABLE: Final = frozenset(
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING,
+        IN_PLACE_RESIZE_PREEMPTION,
         "InterPodAffinityHostnameFastPath",
         MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD,
         NODE_DECLARED_FEATURES,

@@ -13,6 +13,7 @@ from berth.scheduler.config import errors
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.feature_gates import SCHEDULER_POP_FROM_BACKOFF_Q, features_of
 from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.framework.deferred_resize import waits_to_be_resized
 from berth.scheduler.framework.exports import deciding_annotations
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.pod_info import forget_plugins
@@ -150,7 +151,7 @@ class LiveConfiguration:
             uid = pod.metadata.uid
             if (
                 pod.spec.scheduler_name in came
-                and not pod.spec.node_name
+                and (not pod.spec.node_name or self.is_queued_for_resize(pod))
                 and not cache.is_assumed(uid)
                 and not queue.is_in_flight(uid)
             ):
@@ -160,11 +161,20 @@ class LiveConfiguration:
             extra={"generation": self.generation, "profiles": ",".join(profiles)},
         )
 
+    def is_queued_for_resize(self, pod: Pod) -> bool:
+        """Whether *pod* runs, and is queued until its node has room for it to be resized."""
+        if not waits_to_be_resized(pod):
+            return False
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        return profile is not None and profile.for_deferred_resizes is not None
+
     def _build(self, config: KubeSchedulerConfiguration, registry: Registry) -> Profiles:
         names = [profile.scheduler_name for profile in config.profiles]
         observers = {name: self._observe(name) for name in names} if self._observe else {}
         profiles = build_profiles(config, registry, self._handle, observers=observers)
         for profile in profiles.values():
+            if profile.for_deferred_resizes is not None:
+                self._adapt(profile.for_deferred_resizes)
             self._adapt(profile)
         return Profiles(profiles, observers)
 

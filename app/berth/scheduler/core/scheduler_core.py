@@ -37,6 +37,7 @@ from berth.scheduler.cache.cache import Cache
 from berth.scheduler.config.feature_gates import (
     COMPOSITE_POD_GROUP,
     GENERIC_WORKLOAD,
+    IN_PLACE_RESIZE_PREEMPTION,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
     OPPORTUNISTIC_BATCHING,
     POD_GROUP_PREEMPTION_POLICY,
@@ -259,6 +260,11 @@ class SchedulerCore:
             foreign_binds=self.foreign_binds,
             features=features,
             pod_groups=pod_groups,
+            is_queued_for_resize=(
+                self.live.is_queued_for_resize
+                if options.schedules and IN_PLACE_RESIZE_PREEMPTION in features
+                else _never
+            ),
         )
         self.handlers = journal.handlers(handlers)
         """The handlers of changes, by kind."""
@@ -413,6 +419,10 @@ class SchedulerCore:
 
 def _no_group(_key: GroupKey) -> None:
     return None
+
+
+def _never(_group_or_pod: object) -> bool:
+    return False
 
 
 def _new_queue(hierarchy: GroupHierarchy | None, **options: Any) -> SchedulingQueue:

@@ -108,6 +108,14 @@ class Plugin(ABC):
         """
         return None
 
+    def for_deferred_resizes(self) -> "Plugin | None":
+        """Return what acts for the plugin on pods that run and wait to be resized, of its name.
+
+        None: they do not concern it, as most of what is about finding a node does not. See
+        :mod:`berth.scheduler.framework.deferred_resize`.
+        """
+        return None
+
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         """*args* is an instance of ``ARGS``, already validated, or None where ``ARGS`` is None."""
         self.args = args

@@ -42,6 +42,9 @@ class Kind(Generic[T]):
     versions: Sequence[str] = field(default=(), kw_only=True)
     """Those of its group in which it can be read, if *path* is not the only one. Of those that an
     API server serves, the first counts. Objects that have a field ``api_version`` say which."""
+    conversions: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict, kw_only=True)
+    """By version, what makes decoded JSON of *path*'s version of that of an object in it; versions
+    that are alike are missing."""
     without: str = field(default="", kw_only=True)
     """What follows where an API server does not serve it; empty: there are no such objects."""
     decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
@@ -71,6 +74,10 @@ class Kind(Generic[T]):
         if not self.versions:
             return (self.path,)
         return [f"/apis/{self.group}/{version}/{self.resource}" for version in self.versions]
+
+    def conversion(self, path: str) -> Callable[[Any], Any] | None:
+        """Return what makes readable what an API server has at *path*; None: it is as it is."""
+        return self.conversions.get(path.split("/")[-2])
 
     @property
     def api_version(self) -> str:

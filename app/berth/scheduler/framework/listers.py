@@ -20,6 +20,7 @@ from berth.kube.objects.cluster import (
     Service,
     StatefulSet,
 )
+from berth.kube.objects.device_versions import CLAIM_CONVERSIONS, SLICE_CONVERSIONS
 from berth.kube.objects.devices import (
     API_VERSIONS,
     DEVICE_TAINT_RULE_VERSIONS,
@@ -265,6 +266,7 @@ class Listers:
             RESOURCE_CLAIMS,
             ResourceClaim,
             versions=API_VERSIONS,
+            conversions=CLAIM_CONVERSIONS,
             without="pods with ResourceClaims wait",
             event=EventResource.RESOURCE_CLAIM,
             wakes=ADD | UPDATE,
@@ -279,6 +281,7 @@ class Listers:
             ResourceSlice,
             namespaced=False,
             versions=API_VERSIONS,
+            conversions=SLICE_CONVERSIONS,
             without="there are no devices",
             event=EventResource.RESOURCE_SLICE,
             wakes=ADD | UPDATE,

@@ -35,7 +35,8 @@ class PodSignature(NamedTuple):
 def signature_of(pod: PodInfo) -> PodSignature | None:
     """Return the signature of *pod*; None if something of its own has a part in where it may go.
 
-    That is a nomination, a resource claim, a volume that a plugin looks at, or a group.
+    That is a nomination, a resource claim, a volume that a plugin looks at, or a group; or it runs,
+    and waits to be resized.
     """
     return None if pod.pod.spec.scheduling_group is not None else signature_in_group(pod)
 
@@ -57,6 +58,8 @@ def signature_for_hints(pod: PodInfo) -> PodSignature | None:
 def _signature(pod: PodInfo) -> PodSignature | None:
     spec, status, template = pod.pod.spec, pod.pod.status, pod.template
     if status.extended_resource_claim_status is not None or spec.resource_claims:
+        return None
+    if spec.node_name:
         return None
     owner = ""
     for reference in pod.pod.metadata.owner_references:

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from berth.runtime.clock import Clock
 from berth.runtime.connection_limit import ConnectionCounts
-from berth.runtime.metrics import number, numbers
+from berth.runtime.metrics import Distribution, distributions, number, numbers
 from berth.scheduler.metrics.families import berth, kube
 
 POD_POPPED: Final = "PodPopped"
@@ -208,6 +208,20 @@ class Reflector(Protocol):
     def unreadable(self) -> Mapping[str, Unreadable]: ...
     @property
     def handler_failures(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def queued(self) -> int: ...
+    @property
+    def processing(self) -> Distribution: ...
+
+
+INFORMER: Final = "kube-scheduler"
+"""The name of all informers in metrics of client-go."""
+VERSION_DIGITS: Final = 15
+"""Of a resource version, so many of the last digits are shown: a float has no more."""
 
 
 class ReflectorCollector(Collector):
@@ -232,6 +246,28 @@ class ReflectorCollector(Collector):
         yield numbers(
             berth.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in reflectors.items()}
         )
+        yield from self._informers()
+
+    def _informers(self) -> Iterator[Metric]:
+        """Yield what client-go says of informers (1.37 spec N5.5); of those that were never synced,
+        nothing.
+        """
+        synced = {_informer(r.path): r for r in self._reflectors.values() if r.version}
+        yield numbers(kube.INFORMER_QUEUED, {labels: r.queued for labels, r in synced.items()})
+        yield distributions(
+            kube.INFORMER_PROCESSING, {labels: r.processing for labels, r in synced.items()}
+        )
+        versions = {labels: r.version[-VERSION_DIGITS:] for labels, r in synced.items()}
+        yield numbers(
+            kube.INFORMER_VERSION,
+            {labels: float(last) for labels, last in versions.items() if last.isdecimal()},
+        )
+
+
+def _informer(path: str) -> tuple[str, str, str, str]:
+    """Return the labels of what is read at *path*: name, group, version, resource."""
+    prefix, version, resource = path.rsplit("/", 2)
+    return INFORMER, prefix.removeprefix("/apis/") if prefix != "/api" else "", version, resource
 
 
 class StuckLoop(Protocol):

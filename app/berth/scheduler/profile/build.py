@@ -1,6 +1,6 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from berth.scheduler.config.defaults import read_args
 from berth.scheduler.config.errors import ConfigError
-from berth.scheduler.config.feature_gates import features_of
+from berth.scheduler.config.feature_gates import IN_PLACE_RESIZE_PREEMPTION, features_of
 from berth.scheduler.config.plugin_sets import Implements, expand_profiles
 from berth.scheduler.config.types import (
     ExtensionPoint,
@@ -74,9 +74,12 @@ def build_profiles(
         for plugin in made.values():
             _fail_without_state(plugin, {p.value for p in points if plugin.NAME in dict(points[p])})
         make = Profile if observer is None else partial(ObservedProfile, observer=observer)
-        profiles[profile.scheduler_name] = make(
+        by_point = {
+            p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS
+        }
+        built = profiles[profile.scheduler_name] = make(
             profile.scheduler_name,
-            {p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS},
+            by_point,
             weights=dict(points[ExtensionPoint.SCORE]),
             placement_weights=dict(points[ExtensionPoint.PLACEMENT_SCORE]),
             percentage_of_nodes_to_score=(
@@ -85,7 +88,32 @@ def build_profiles(
                 else profile.percentage_of_nodes_to_score
             ),
         )
+        if IN_PLACE_RESIZE_PREEMPTION in handle.features:
+            for_resizes = _for_deferred_resizes(built.plugins, by_point)
+            if for_resizes["permit"]:
+                built.decide_resizes_by(make(profile.scheduler_name, for_resizes, weights={}))
     return profiles
+
+
+def _for_deferred_resizes(
+    plugins: Sequence[Plugin], by_point: Mapping[str, Sequence[Plugin]]
+) -> dict[str, list[Plugin]]:
+    """Return by extension point what acts on pods that wait to be resized (1.37 spec N12.2).
+
+    A plugin that is not enabled at a point has no part there. Without a Permit plugin, nothing
+    would keep such pods from being bound again.
+    """
+    acting = [(plugin, plugin.for_deferred_resizes()) for plugin in plugins]
+    points = {
+        point: [
+            instead
+            for plugin, instead in acting
+            if isinstance(instead, kind)
+            and (plugin in by_point.get(point, ()) or not isinstance(plugin, kind))
+        ]
+        for point, kind in EXTENSION_POINTS.items()
+    }
+    return {**points, "queue_sort": [*by_point["queue_sort"]]}
 
 
 def check_profiles(

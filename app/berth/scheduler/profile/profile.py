@@ -138,6 +138,15 @@ class Profile:
         self.by_labels = [p for p in self.deciding.values() if Input.LABELS in p.INPUTS]
         self.by_volumes = [p for p in self.deciding.values() if Input.VOLUMES in p.INPUTS]
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
+        self.for_deferred_resizes: Profile | None = None
+        """What decides about pods that run and wait to be resized; None: they are left alone."""
+
+    def decide_resizes_by(self, other: "Profile") -> None:
+        """Have *other* decide about deferred resizes; what its plugins do counts as done here."""
+        for point, counts in other.evaluations.items():
+            self.evaluations[point].update(dict.fromkeys(counts, 0))
+        other.evaluations = self.evaluations
+        self.for_deferred_resizes = other
 
     @cached_property
     def decides_by_signature(self) -> bool:

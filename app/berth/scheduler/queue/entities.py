@@ -25,6 +25,7 @@ from berth.kube.objects.pod_group import (
     GroupKey,
     PodGroup,
     group_of,
+    group_to_wait_with,
 )
 from berth.scheduler.framework.events import FORCE_ACTIVATE, ClusterEvent, EventResource
 from berth.scheduler.framework.group_hierarchy import GroupHierarchy
@@ -234,7 +235,7 @@ class EntitySubQueues(SubQueues):
         for group, pods in waiting:
             for key, pod in pods.items():
                 assert members.group_of(key) == group, key
-                of_pod = group_of(pod.pod)
+                of_pod = group_to_wait_with(pod.pod)
                 assert of_pod is not None
                 assert group == root(of_pod) or group in members.pending, key
         assert len(members._group_of) == sum(len(pods) for _, pods in waiting)
@@ -256,7 +257,7 @@ class EntityQueue(SchedulingQueue):
     # What happens to pods
 
     def update(self, old: Pod, new: Pod) -> None:
-        if group_of(new) is None or old.metadata.uid != new.metadata.uid:
+        if group_to_wait_with(new) is None or old.metadata.uid != new.metadata.uid:
             super().update(old, new)
             return
         queued, place = self.sub_queues.get(new.key), self.sub_queues.place_of(new.key)
@@ -289,7 +290,7 @@ class EntityQueue(SchedulingQueue):
                         return
 
     def delete(self, pod: Pod) -> None:
-        if group_of(pod) is None:
+        if group_to_wait_with(pod) is None:
             super().delete(pod)
             return
         self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
@@ -316,7 +317,7 @@ class EntityQueue(SchedulingQueue):
         alone = []
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
-            if group_of(pod) is None:
+            if group_to_wait_with(pod) is None:
                 alone.append(pod)
                 continue
             entity = self._groups.entity_of(pod.key)
@@ -333,7 +334,7 @@ class EntityQueue(SchedulingQueue):
         super().activate(alone)
 
     def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
-        key = group_of(queued.pod)
+        key = group_to_wait_with(queued.pod)
         if key is None:
             super().restore(queued, sub_queue)
             return
@@ -412,7 +413,7 @@ class EntityQueue(SchedulingQueue):
         One whose binding failed later joins its group. If nothing else of that waits, the group
         backs off as the pod would. Guess (1.37 spec N8.1): upstream it may be tried at once.
         """
-        key = group_of(queued.pod)
+        key = group_to_wait_with(queued.pod)
         if key is None:
             return super().add_unschedulable_if_not_present(queued, cached_failure=cached_failure)
         if self.sub_queues.place_of(queued.key) is not None:
@@ -537,7 +538,7 @@ class EntityQueue(SchedulingQueue):
     # Ways of groups
 
     def _add(self, pod: Pod, label: str) -> None:
-        key = group_of(pod)
+        key = group_to_wait_with(pod)
         if key is None:
             super()._add(pod, label)
             return

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import group_of
+from berth.kube.objects.pod_group import group_to_wait_with
 from berth.runtime.clock import Clock
 from berth.runtime.release import Behaviour
 from berth.scheduler.config.feature_gates import enabled_features
@@ -594,7 +594,7 @@ class SchedulingQueue:
 
     def _is_of_group(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod is tried together with others."""
-        return self._schedules_groups and group_of(queued.pod) is not None
+        return self._schedules_groups and group_to_wait_with(queued.pod) is not None
 
     def _replace_pod(self, queued: QueuedPodInfo, old: Pod, new: Pod) -> None:
         queued.pod_info = PodInfo(new)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from berth.kube.informer.reflector import PROCESSING_SECONDS
 from berth.runtime.metrics import Stability, counter, exponential, gauge, histogram
 
 ALPHA, BETA, STABLE = Stability.ALPHA, Stability.BETA, Stability.STABLE
@@ -416,4 +417,28 @@ REGISTERED_METRICS: Final = counter(
     stability=BETA,
     text="Number of registered metrics, by stability.",
     labels=("deprecated_version", "stability_level"),
+)
+
+_INFORMER: Final = ("name", "group", "version", "resource")
+INFORMER_QUEUED: Final = gauge(
+    name="informer_queued_items",
+    stability=ALPHA,
+    text="Number of objects of a list that the scheduler has not taken in yet, by kind.",
+    labels=_INFORMER,
+    since="1.37",
+)
+INFORMER_PROCESSING: Final = histogram(
+    name="informer_processing_latency_seconds",
+    stability=ALPHA,
+    text="Duration of processing one event of a watch or a list in seconds, by kind.",
+    labels=_INFORMER,
+    buckets=PROCESSING_SECONDS,
+    since="1.37",
+)
+INFORMER_VERSION: Final = gauge(
+    name="informer_store_resource_version",
+    stability=ALPHA,
+    text="The last 15 digits of the resource version that the scheduler has come to, by kind.",
+    labels=_INFORMER,
+    since="1.37",
 )
