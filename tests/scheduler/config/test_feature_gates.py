@@ -121,7 +121,7 @@ def test_all_gates_of_a_stage_but_one_named_otherwise(release: str) -> None:
     refused = {name for name in refused if gates[name].stage == "ALPHA"}
     off = dict.fromkeys(refused, False)
     problems = problems_of({"AllAlpha": True}, version)
-    assert len(problems) == len(refused)
+    assert sum("berth has it" in problem for problem in problems) == len(refused)
     assert "berth has it" not in "".join(problems_of({"AllAlpha": True, **off}, version))
 
 
