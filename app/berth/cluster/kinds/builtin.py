@@ -169,6 +169,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/persistentvolumeclaims": ruled(
         storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
+        prepare=preparing.persistent_volume_claim,
         check_update=core.check_claim_update,
         status={"phase": "Pending"},
     ),

@@ -68,23 +68,6 @@ def _volume(volume: Object) -> None:
     default_source(spec)
 
 
-def _claim(spec: Object) -> None:
-    """Say the source in both fields; the older one is only of what Kubernetes itself knows."""
-    if (source := spec.get("dataSource")) and (
-        source.get("apiGroup") or "",
-        source.get("kind"),
-    ) not in (
-        ("", "PersistentVolumeClaim"),
-        ("snapshot.storage.k8s.io", "VolumeSnapshot"),
-    ):
-        del spec["dataSource"]
-    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old and not new:
-        spec["dataSourceRef"] = dict(old)
-    elif new and not old and not new.get("namespace"):
-        spec["dataSource"] = {name: each for name, each in new.items() if name != "namespace"}
-
-
 def _secret(secret: Object) -> None:
     """Keep what is written as plain text as bytes, like the rest."""
     if texts := secret.pop("stringData", None):
@@ -216,7 +199,7 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "core.v1.Namespace": {ITSELF: _namespace},
     "core.v1.Node": {ITSELF: _node},
     "core.v1.PersistentVolume": {ITSELF: _volume},
-    "core.v1.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem", ITSELF: _claim},
+    "core.v1.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
     "core.v1.PodTemplate": {"template": {}},
     "core.v1.PodTemplateSpec": {"metadata": {}, "spec": {}},
     "core.v1.ReplicationControllerSpec": {"replicas": 1},
