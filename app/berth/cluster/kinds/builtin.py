@@ -355,7 +355,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "suppress this warning",
         },
     ),
-    "apps/v1/controllerrevisions": ruled(immutable=("data",)),
+    "apps/v1/controllerrevisions": Behaviour(
+        rules={"immutable": ("data",)}, more={"written_field": "data"}
+    ),
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
     "certificates.k8s.io/v1/podcertificaterequests": ruled(immutable=("spec",), generation=True),
     "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
