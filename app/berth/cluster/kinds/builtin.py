@@ -204,6 +204,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "prepare": service.prepare,
             "check_update": service.check_update,
             "check_status": service.check_status,
+            "before_others": ("spec.clusterIP", "spec.ipFamil"),
             "status": {"loadBalancer": {}},
         },
     ),
@@ -466,6 +467,10 @@ RETURNED_WHEN_GONE: Final = frozenset(
 """Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
 
 
+def _qualified(data: KindData) -> str:
+    return f"{data.plural}.{data.group}" if data.group else data.plural
+
+
 def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     path = f"{group_version}/{data.plural}"
@@ -484,6 +489,7 @@ def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
         rules = {
             "status": "status" in subresources,
             "plain": data.group in metadata.PLAIN_GROUPS,
+            "whole_first": _qualified(data) in metadata.WHOLE_FIRST,
             **behaviour.rules,
         }
         strategy = of_schema(schema, namespaced=data.namespaced, **rules)

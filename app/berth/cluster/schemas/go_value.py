@@ -24,15 +24,22 @@ NAMES: Final[Mapping[str, str]] = {
 """Of fields that Go writes otherwise than with a capital letter."""
 POINTERS: Final = frozenset(
     {
-        "Container.restartPolicy", "fsGroupChangePolicy", "hostnameOverride", "mountPropagation",
-        "preemptionPolicy", "procMount", "resourceClaimName", "resourceClaimTemplateName",
-        "runtimeClassName", "seLinuxChangePolicy", "storageClassName", "succeededIndexes",
-        "supplementalGroupsPolicy", "volumeAttributesClassName", "volumeMode",
+        "Container.restartPolicy", "PersistentVolumeClaimSpec.storageClassName",
+        "fsGroupChangePolicy", "hostnameOverride", "mountPropagation", "preemptionPolicy",
+        "procMount", "resourceClaimName", "resourceClaimTemplateName", "runtimeClassName",
+        "seLinuxChangePolicy", "succeededIndexes", "supplementalGroupsPolicy",
+        "volumeAttributesClassName", "volumeMode",
     }
 )  # fmt: skip
 """Texts that are pointers in Go, which the published description does not tell."""
 OF_CONTEXT: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a pod that the security context has in Go."""
+VOLUME_SOURCES: Final = (
+    "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd", "quobyte",
+    "iscsi", "flexVolume", "cinder", "cephfs", "fc", "flocker", "azureFile", "vsphereVolume",
+    "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi",
+)  # fmt: skip
+"""Fields of a PersistentVolume that its source has in Go."""
 ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "PodSpec": (
         "volumes", "initContainers", "containers", "ephemeralContainers", "restartPolicy",
@@ -63,21 +70,18 @@ ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
         "vsphereVolume", "azureDisk", "photonPersistentDisk", "projected", "portworxVolume",
         "scaleIO", "storageos", "csi", "ephemeral", "image",
     ),
+    "PersistentVolumeSource": VOLUME_SOURCES,
     "PersistentVolumeSpec": (
-        "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd",
-        "quobyte", "iscsi", "flexVolume", "cinder", "cephfs", "fc", "flocker", "azureFile",
-        "vsphereVolume", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local",
-        "storageos", "csi",
+        "capacity", *VOLUME_SOURCES, "accessModes", "claimRef", "persistentVolumeReclaimPolicy",
+        "storageClassName", "mountOptions", "volumeMode", "nodeAffinity",
+        "volumeAttributesClassName",
     ),
     "PersistentVolumeClaimSpec": (
         "accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
         "dataSource", "dataSourceRef", "volumeAttributesClassName",
     ),
 }  # fmt: skip
-"""Fields of core types whose order in Go is not that of the published description.
-
-Of a PersistentVolume only the source is shown.
-"""
+"""Fields of core types whose order in Go is not that of the published description."""
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
 
 

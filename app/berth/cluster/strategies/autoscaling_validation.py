@@ -23,6 +23,7 @@ from berth.cluster.strategies.constraints import (
     named,
     one_of,
     required,
+    said,
 )
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
@@ -150,7 +151,7 @@ AUTOSCALING_TABLE: Final[Table] = {
     },
     "autoscaling.v2.ContainerResourceMetricSource": {
         "name": (_container_resource,),
-        "container": (required("must specify a container"),),
+        "container": (required("must specify a container"), said(syntax.dns1123_label)),
         "target": (),
         ITSELF: (_resource_target,),
     },

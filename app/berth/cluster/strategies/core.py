@@ -5,6 +5,7 @@ from typing import Final
 from berth.cluster.resources import Object, section
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.go_value import go_diff
+from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.by_schema import unchanged
 from berth.cluster.strategies.constraint_table import CONSTRAINTS, VOLUME_SOURCES
@@ -92,8 +93,9 @@ def check_volume_update(new: Object, old: Object) -> list[FieldError]:
         after["csi"].pop("controllerExpandSecretRef", None)  # which may come later
     if after != before:
         detail = "spec.persistentvolumesource is immutable after creation"
-        schema = builtin.schema("io.k8s.api.core.v1.PersistentVolumeSpec")
-        detail += f"\n{go_diff(schema, before, after)}"
+        fields = builtin.schema("io.k8s.api.core.v1.PersistentVolumeSpec").fields
+        source = Schema("io.k8s.api.core.v1.PersistentVolumeSource", lambda: fields)
+        detail += f"\n{go_diff(source, before, after)}"
         errors.append(field_errors.forbidden("spec.persistentvolumesource", detail))
     return errors + unchanged(new, old, "spec.volumeMode", blamed="volumeMode")
 

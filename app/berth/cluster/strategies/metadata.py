@@ -29,30 +29,35 @@ PLAIN_GROUPS: Final = frozenset(
 # for. Of other kinds it is ``ValidateObjectMetaUpdate``, once more.
 _WHOLE_TOO: Final = frozenset(
     {
-        "certificatesigningrequests.certificates.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
         "configmaps",
         "controllerrevisions.apps",
         "endpoints",
         "ingressclasses.networking.k8s.io",
         "ingresses.networking.k8s.io",
+        "pods",
+        "secrets",
+        "serviceaccounts",
+    }
+)
+"""``ValidateObjectMeta``, too."""
+WHOLE_FIRST: Final = frozenset(
+    {
+        "certificatesigningrequests.certificates.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
         "jobs.batch",
         "namespaces",
         "nodes",
         "persistentvolumeclaims",
         "persistentvolumes",
-        "pods",
         "rolebindings.rbac.authorization.k8s.io",
         "roles.rbac.authorization.k8s.io",
         "runtimeclasses.node.k8s.io",
-        "secrets",
-        "serviceaccounts",
         "storageclasses.storage.k8s.io",
         "volumeattributesclasses.storage.k8s.io",
     }
 )
-"""``ValidateObjectMeta``, too."""
+"""``ValidateObjectMeta`` and all rules of a new object before that, see :func:`once_more`."""
 _WHOLE_ONLY: Final = frozenset(
     {
         "csinodes.storage.k8s.io",
@@ -100,7 +105,7 @@ def validate_update(
 
     First as ``rest.BeforeUpdate``, then as the kind's strategy: what is wrong is told each time.
     """
-    if {**old, **_IGNORED} == {**new, **_IGNORED}:  # which was valid
+    if _is_same(new, old):  # which was valid
         return []
     told, finalizers, changes = _told(new), _finalizers(new), _changes(new, old)
     errors = told + finalizers + changes + told
@@ -109,11 +114,26 @@ def validate_update(
         return errors
     is_plain = resource.structural is not None or resource.group in PLAIN_GROUPS
     standard = [] if is_plain else _standard_finalizers(new)
-    if of_status or key not in _WHOLE_ONLY:
-        errors += changes + told + standard
-    if not of_status and (key in _WHOLE_TOO or key in _WHOLE_ONLY):
-        errors += told + finalizers + standard
-    return errors
+    whole, update = told + finalizers + standard, changes + told + standard
+    if of_status:
+        return errors + update
+    if key in WHOLE_FIRST or key in _WHOLE_ONLY:
+        return errors + whole
+    return errors + update + (whole if key in _WHOLE_TOO else [])
+
+
+def once_more(new: Object, old: Object, *, plain: bool = False) -> list[FieldError]:
+    """Evaluate metadata as ``ValidateObjectMetaUpdate``, after what the new object is told of.
+
+    That is for kinds in :data:`WHOLE_FIRST`. *plain*: any finalizer is one.
+    """
+    if _is_same(new, old):
+        return []
+    return _changes(new, old) + _told(new) + ([] if plain else _standard_finalizers(new))
+
+
+def _is_same(new: Object, old: Object) -> bool:
+    return {**old, **_IGNORED} == {**new, **_IGNORED}
 
 
 _IGNORED: Final[Object] = {"managedFields": None, "resourceVersion": None}

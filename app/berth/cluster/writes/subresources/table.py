@@ -86,7 +86,7 @@ class Resize(OfRunningPod):
         return pod_resize.resized(new, old)
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
-        return pod.validate_whole(new) or pod_resize.validate(new, old)
+        return pod.validate_whole(new) + pod_resize.validate(new, old)
 
 
 # ``status``, and ``approval``: the part of it that those who approve certificates write.
