@@ -11,7 +11,7 @@ from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.presence import complete
-from berth.cluster.strategies.constraint_table import SYSTEM_CLASSES
+from berth.cluster.strategies.kind_constraints import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
 from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
 from berth.cluster.writes.admission.service_allocation import ADDRESSES

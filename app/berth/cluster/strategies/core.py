@@ -8,13 +8,13 @@ from berth.cluster.schemas.go_value import go_diff
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.by_schema import unchanged
-from berth.cluster.strategies.constraint_table import CONSTRAINTS, VOLUME_SOURCES
-from berth.cluster.strategies.defaults import DEFAULTS, ITSELF
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
+from berth.cluster.strategies.defaults import fill_namespace
+from berth.cluster.strategies.kind_constraints import VOLUME_SOURCES
 from berth.cluster.strategies.quantities import parse_or_none
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
-FILESYSTEM: Final = "Filesystem"
 FROZEN: Final = "field is immutable when `immutable` is set"
 BOUND_CLAIM: Final = (
     "spec is immutable after creation except resources.requests and "
@@ -26,7 +26,7 @@ def prepare_namespace(new: Object, old: Object | None) -> None:
     """Only the finalize subresource takes a finalizer of ``spec`` away."""
     spec = section(new, "spec")
     if old is None:
-        DEFAULTS["core.v1.Namespace"][ITSELF](new)  # a generated name is new
+        fill_namespace(new)  # a generated name is new
         finalizers = spec.setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")

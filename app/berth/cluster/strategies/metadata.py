@@ -25,58 +25,6 @@ PLAIN_GROUPS: Final = frozenset(
 )
 """Whose kinds have apimachinery's rules only, as custom resources: any finalizer is one."""
 
-# What the strategies of Kubernetes evaluate on an update besides what every update is evaluated
-# for. Of other kinds it is ``ValidateObjectMetaUpdate``, once more.
-_WHOLE_TOO: Final = frozenset(
-    {
-        "configmaps",
-        "controllerrevisions.apps",
-        "endpoints",
-        "ingressclasses.networking.k8s.io",
-        "ingresses.networking.k8s.io",
-        "pods",
-        "secrets",
-        "serviceaccounts",
-    }
-)
-"""``ValidateObjectMeta``, too."""
-WHOLE_FIRST: Final = frozenset(
-    {
-        "certificatesigningrequests.certificates.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "jobs.batch",
-        "namespaces",
-        "nodes",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "rolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "storageclasses.storage.k8s.io",
-        "volumeattributesclasses.storage.k8s.io",
-    }
-)
-"""``ValidateObjectMeta`` and all rules of a new object before that, see :func:`once_more`."""
-_WHOLE_ONLY: Final = frozenset(
-    {
-        "csinodes.storage.k8s.io",
-        "endpointslices.discovery.k8s.io",
-        "flowschemas.flowcontrol.apiserver.k8s.io",
-        "limitranges",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
-"""``ValidateObjectMeta`` instead."""
-_NOTHING_MORE: Final = frozenset({"events", "events.events.k8s.io", "poddisruptionbudgets.policy"})
-
 
 def validate(
     new: Object,
@@ -103,29 +51,32 @@ def validate_update(
 ) -> list[FieldError]:
     """Evaluate the ``metadata`` of an update as often as Kubernetes does.
 
-    First as ``rest.BeforeUpdate``, then as the kind's strategy: what is wrong is told each time.
+    First as ``rest.BeforeUpdate``, then as the kind's strategy, which has a rule of its own
+    (``ResourceType.metadata_rule``): what is wrong is told each time.
     """
     if _is_same(new, old):  # which was valid
         return []
     told, finalizers, changes = _told(new), _finalizers(new), _changes(new, old)
     errors = told + finalizers + changes + told
-    key = resource.qualified_plural
-    if key in _NOTHING_MORE:
+    if resource.metadata_rule == "nothing":
         return errors
     is_plain = resource.structural is not None or resource.group in PLAIN_GROUPS
     standard = [] if is_plain else _standard_finalizers(new)
     whole, update = told + finalizers + standard, changes + told + standard
     if of_status:
         return errors + update
-    if key in WHOLE_FIRST or key in _WHOLE_ONLY:
-        return errors + whole
-    return errors + update + (whole if key in _WHOLE_TOO else [])
+    match resource.metadata_rule:
+        case "whole" | "whole, then update":  # which is once_more
+            return errors + whole
+        case "update, then whole":
+            return errors + update + whole
+    return errors + update
 
 
 def once_more(new: Object, old: Object, *, plain: bool = False) -> list[FieldError]:
     """Evaluate metadata as ``ValidateObjectMetaUpdate``, after what the new object is told of.
 
-    That is for kinds in :data:`WHOLE_FIRST`. *plain*: any finalizer is one.
+    That is for kinds with "whole, then update". *plain*: any finalizer is one.
     """
     if _is_same(new, old):
         return []
