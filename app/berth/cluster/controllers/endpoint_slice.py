@@ -29,12 +29,8 @@ from berth.cluster.controllers.service_endpoints import (
     target_reference,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    EndpointSliceView,
-    NodeView,
-    PodView,
-    ResourceView,
-)
+from berth.cluster.controllers.views import EndpointSliceView, NodeView, ResourceView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock
 

@@ -23,12 +23,8 @@ from berth.cluster.controllers.owned_slices import (
 )
 from berth.cluster.controllers.service_endpoints import SERVICE_NAME, Ports
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    EndpointSliceView,
-    EndpointsView,
-    ResourceView,
-    metadata_of,
-)
+from berth.cluster.controllers.views import EndpointSliceView, EndpointsView, ResourceView
+from berth.cluster.object_views import metadata_of
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock
 

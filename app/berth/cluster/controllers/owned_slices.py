@@ -13,13 +13,9 @@ from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.expectations import Expectations, new_name
 from berth.cluster.controllers.service_endpoints import Ports, port_of
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    EndpointSliceView,
-    EndpointsView,
-    ResourceView,
-    controllers_of,
-)
+from berth.cluster.controllers.views import EndpointSliceView, EndpointsView, ResourceView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import controllers_of
 from berth.cluster.resources import Object, ResourceType
 from berth.runtime.clock import Clock
 

@@ -29,12 +29,12 @@ from berth.cluster.columns.kinds import (
     SECRET_CELLS,
     SERVICE_CELLS,
 )
-from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.kinds import preparing
 from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.kinds.write_warnings import WARNINGS
+from berth.cluster.pods.columns import PodDigest
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData

@@ -21,12 +21,12 @@ from berth.cluster.kubelet.container_plan import PodPlan
 from berth.cluster.kubelet.container_status import given
 from berth.cluster.kubelet.containers import Find
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife, needs_sandbox
 from berth.cluster.kubelet.pod_status import Condition, Conditions
 from berth.cluster.kubelet.processes.process import Log
 from berth.cluster.kubelet.processes.sandbox import PodSandbox, Sandbox, Volumes
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from berth.runtime.clock import Clock
