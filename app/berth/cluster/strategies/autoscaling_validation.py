@@ -51,20 +51,27 @@ def check_api_version(version: str | None, path: str, owners: Owners) -> Errors:
 
 def check_metric(metric: Object, path: str) -> Errors:
     kind = metric.get("type") or ""
-    given = [field for field in SOURCES.values() if metric.get(field) is not None]
     if not kind:
         yield field_errors.required(f"{path}.type", "must specify a metric source type")
     elif kind not in SOURCES:
         yield field_errors.not_supported(f"{path}.type", kind, SOURCES)
-    else:
-        wanted = SOURCES[kind]
+
+
+def check_source(kind: str | None, path: str, owners: Owners) -> Errors:
+    """Evaluate what is given of each source, when the first one has been evaluated."""
+    metric, here = owners[-1], path.rpartition(".")[0]
+    given = [field for field in SOURCES.values() if metric.get(field) is not None]
+    wanted = SOURCES.get(kind or "")
+    if wanted is None:
+        yield field_errors.not_supported(path, kind or "", SOURCES)
+    elif wanted not in given:
+        detail = "must populate information for the given metric source"
+        yield field_errors.required(f"{here}.{wanted}", detail)
+    if len(given) != 1:
         for field in given:
             if field != wanted:
                 detail = "must populate the given metric source only"
-                yield field_errors.forbidden(f"{path}.{field}", detail)
-        if wanted not in given:
-            detail = "must populate information for the given metric source"
-            yield field_errors.required(f"{path}.{wanted}", detail)
+                yield field_errors.forbidden(f"{here}.{field}", detail)
 
 
 def check_resource_target(source: Object, path: str) -> Errors:
