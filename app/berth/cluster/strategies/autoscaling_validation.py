@@ -107,7 +107,7 @@ def check_target_type(kind: str | None, path: str) -> Errors:
         yield field_errors.invalid(path, kind, detail)
 
 
-def more_than(least: int, detail: str) -> Plain:
+def quantity_from(least: int, detail: str) -> Plain:
     """Refuse a quantity of fewer than *least* billionths."""
 
     def rule(value: str | int | float | None, path: str) -> Errors:

@@ -196,7 +196,7 @@ def check_budget(spec: Object, path: str) -> Errors:
 
 
 def check_access_modes(modes: list[str] | None, path: str) -> Errors:
-    yield from each_of(*ACCESS_MODES)(modes, path)
+    yield from known_words(*ACCESS_MODES)(modes, path)
     if "ReadWriteOncePod" in (modes or ()) and len(modes or ()) > 1:
         detail = "may not use ReadWriteOncePod with other access modes"
         yield field_errors.forbidden(path, detail)
@@ -494,7 +494,7 @@ def check_attached_volume(spec: Object, path: str) -> Errors:
 IF_INLINE: Final = If(lambda _volume, owners: not owners[-1].get("persistentVolumeName"))
 
 
-def each_of(*supported: str) -> Plain:
+def known_words(*supported: str) -> Plain:
     """Evaluate the words of a list, which is blamed as a whole."""
     return lambda modes, path: [
         field_errors.not_supported(path, mode, supported)
