@@ -9,13 +9,13 @@ roles above, where the server has the kind (gated spec G7.3; for 1.37 they are i
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 import msgspec
 
 from berth.cluster.access.rules import Rule, on, on_paths
 from berth.cluster.access.users import CONTROLLER_MANAGER, NODES, SCHEDULER
+from berth.cluster.data import read
 from berth.cluster.resources import Object
 from berth.cluster.strategies.rbac import GROUP
 
@@ -63,8 +63,7 @@ class _Policy(msgspec.Struct, frozen=True, rename="camel"):
 
 @cache
 def _policy() -> _Policy:
-    text = files("berth.cluster.access").joinpath("policy.json").read_bytes()
-    return msgspec.json.decode(text, type=_Policy)
+    return read("berth.cluster.access", "policy.json", _Policy)
 
 
 def rules_of(name: str, served: Collection[str] = ()) -> list[Rule]:

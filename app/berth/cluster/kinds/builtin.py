@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +29,7 @@ from berth.cluster.columns.kinds import (
     SERVICE_CELLS,
 )
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
+from berth.cluster.data import read
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.kinds import preparing
 from berth.cluster.kinds.resource_metrics import MEASURED
@@ -422,9 +422,7 @@ class _Traits(msgspec.Struct, frozen=True):
     """Of others than those that evaluate the update of metadata alone."""
 
 
-TRAITS: Final = msgspec.json.decode(
-    files("berth.cluster.kinds").joinpath("traits.json").read_bytes(), type=_Traits
-)
+TRAITS: Final = read("berth.cluster.kinds", "traits.json", _Traits)
 _METADATA_RULES: Final = {
     path: rule for rule, paths in TRAITS.metadata_rule.items() for path in paths
 }

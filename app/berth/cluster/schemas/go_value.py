@@ -2,11 +2,11 @@
 
 import json
 from difflib import unified_diff
-from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
+from berth.cluster.data import read
 from berth.cluster.schemas.builtin import META
 from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
 
@@ -22,9 +22,7 @@ class _GoTypes(msgspec.Struct, frozen=True):
     """Fields of core types whose order is not that of the published description."""
 
 
-GO_TYPES: Final = msgspec.json.decode(
-    files("berth.cluster.schemas").joinpath("go-values.json").read_bytes(), type=_GoTypes
-)
+GO_TYPES: Final = read("berth.cluster.schemas", "go-values.json", _GoTypes)
 OF_CONTEXT: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a pod that the security context has in Go."""
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}

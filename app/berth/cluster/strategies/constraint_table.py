@@ -10,12 +10,10 @@ that a real API server was recorded to answer with, where there is a recording.
 import ast
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from types import ModuleType
 from typing import Any, Final
 
-import msgspec
-
+from berth.cluster.data import read
 from berth.cluster.strategies import (
     autoscaling_validation,
     certificates,
@@ -55,8 +53,8 @@ class RecordedTable(Mapping[str, Mapping[str, Rules]]):
     """The table in ``constraints.json``; the rules of a type are made when it is looked up."""
 
     def __init__(self) -> None:
-        text = files("berth.cluster.strategies").joinpath("constraints.json").read_bytes()
-        parts = msgspec.json.decode(text, type=dict[str, dict[str, dict[str, str]]])
+        kind = dict[str, dict[str, dict[str, str]]]
+        parts = read("berth.cluster.strategies", "constraints.json", kind)
         self._texts = {name: (part, parts[part][name]) for part in parts for name in parts[part]}
         self._rules: dict[str, Mapping[str, Rules]] = {}
 

@@ -9,11 +9,9 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from berth.cluster.data import read
 from berth.cluster.resources import Object, section
 from berth.cluster.schemas.types import Field, Schema, object_of, objects_in
 from berth.kube.objects import pod_defaults
@@ -126,10 +124,7 @@ def fill_device_count(request: Object) -> None:
 WHOLE: Final[Mapping[str, Filling]] = {"core.v1.PodSpec": pod_defaults.default_template}
 """Object types that one function fills in, with all that is in them."""
 
-DEFAULTS: Final = msgspec.json.decode(
-    files("berth.cluster.strategies").joinpath("defaults.json").read_bytes(),
-    type=dict[str, dict[str, Any]],
-)
+DEFAULTS: Final = read("berth.cluster.strategies", "defaults.json", dict[str, dict[str, Any]])
 
 
 class _Plan(NamedTuple):
