@@ -3,15 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from berth.cluster.controllers.views import (
-    Condition,
-    Meta,
-    OwnerReference,
-    PodSpecView,
-    PodStatusView,
-    PodView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import WorkloadView
+from berth.cluster.object_views import Condition, Meta, OwnerReference
+from berth.cluster.pods.controllers import PodSpecView, PodStatusView, PodView
 
 LABELS = {"app": "web"}
 BIRTH = "2026-01-01T00:00:00Z"

@@ -34,3 +34,18 @@ async def test_who_asks_for_the_server_is_led_to_it() -> None:
     ]
     slice_ = f"/apis/discovery.k8s.io/v1/{in_default}/endpointslices/kubernetes"
     assert (await serving.get(slice_))["addressType"] == "IPv6"
+
+
+async def test_the_roles_are_those_of_a_real_server() -> None:
+    """Of 1.36.2, without what a vendor adds: counted in its recorded answers."""
+    serving = Serving(resources=RESOURCES)
+    await bootstrap(serving.server.writes)
+    counts = {}
+    for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"):
+        items = (await serving.get(f"/apis/rbac.authorization.k8s.io/v1/{kind}"))["items"]
+        counts[kind] = len(items)
+        for item in items:
+            metadata = item["metadata"]
+            assert metadata["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
+            assert metadata["annotations"]["rbac.authorization.kubernetes.io/autoupdate"] == "true"
+    assert counts == {"clusterroles": 69, "clusterrolebindings": 50, "roles": 7, "rolebindings": 7}

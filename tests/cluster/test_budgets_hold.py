@@ -19,10 +19,11 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.disruption import DisruptionController
 from berth.cluster.controllers.pod_scales import PodScales
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView
+from berth.cluster.controllers.views import ResourceView, WorkloadView
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import rfc3339
 from tests.cluster.serving import Serving

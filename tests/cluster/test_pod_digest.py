@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster import views
-from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.http.tables import row
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.columns import PodDigest
 from berth.cluster.resources import Object
 from berth.cluster.storage.stored import Stored
 

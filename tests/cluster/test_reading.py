@@ -7,10 +7,12 @@ import pytest
 
 from berth.cluster.controllers.informers import reader
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, PodView, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.dynamic_admission.policies import read_policies
 from berth.cluster.dynamic_admission.webhooks import read_webhooks
 from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.object_views import ObjectView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.reading import readable
 from berth.cluster.resources import Object
 from berth.cluster.storage.stored import Stored

@@ -121,7 +121,7 @@ def test_what_is_said_stays() -> None:
         ("localhost:5000/nginx", "Always"),
         ("localhost:5000/nginx:1", "IfNotPresent"),
         ("nginx@sha256:00", "IfNotPresent"),
-        ("", "Always"),
+        ("", "IfNotPresent"),
     ],
 )
 def test_pull_policy(image: str, policy: str) -> None:

@@ -85,6 +85,12 @@ def requests(**request: Any) -> Object:
         ),
         pytest.param(
             PERSISTENT_VOLUME_CLAIM,
+            {**CLAIM, "dataSource": {"apiGroup": "a.example", "kind": "Image", "name": "i"}},
+            {**CLAIM, "volumeMode": "Filesystem"},
+            id="which is for volumes and snapshots",
+        ),
+        pytest.param(
+            PERSISTENT_VOLUME_CLAIM,
             {**CLAIM, "dataSourceRef": {"kind": "Image", "name": "i", "namespace": "there"}},
             {
                 **CLAIM,

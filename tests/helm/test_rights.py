@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
+from berth.cluster.access import policy
 from berth.insight.whatif import admission
 from berth.scheduler.framework import kind as kinds
 from berth.scheduler.framework.listers import KINDS
@@ -154,9 +154,8 @@ def granted(objects: list[Object]) -> set[Right]:
     """Return all rights that the release gives to its service account."""
     rules: list[Mapping[str, Any]] = []
     roles = {(r["kind"], r["metadata"]["name"]): r["rules"] for r in rolelike(objects)}
-    for kind, built_in in (("ClusterRole", CLUSTER_ROLES), ("Role", ROLES)):
-        for name, their_rules in built_in.items():
-            roles[kind, name] = [rule.as_object() for rule in their_rules]
+    for kind, built_in in (("ClusterRole", policy.cluster_roles(())), ("Role", policy.roles())):
+        roles |= {(kind, role["metadata"]["name"]): role["rules"] for role in built_in}
     for kind in ("ClusterRoleBinding", "RoleBinding"):
         for binding in of_kind(objects, kind):
             if binding["subjects"][0]["namespace"] != METRICS_READER["namespace"]:

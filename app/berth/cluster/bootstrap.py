@@ -1,6 +1,6 @@
 """Objects that a cluster has before anyone creates anything."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from ipaddress import ip_address
 
@@ -11,7 +11,7 @@ from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.presence import complete
-from berth.cluster.strategies.constraint_table import SYSTEM_CLASSES
+from berth.cluster.strategies.kind_constraints import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
 from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
 from berth.cluster.writes.admission.service_allocation import ADDRESSES
@@ -32,12 +32,17 @@ API_SERVER = WriteContext(ADMIN, "kube-apiserver")
 FLOW_PRODUCER = WriteContext(ADMIN, flow_control.PRODUCER)
 
 
-async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
+async def bootstrap(
+    writes: Writes,
+    more: Sequence[tuple[ResourceType, Object]] = (),
+    *,
+    served: Iterable[ResourceType] = (),
+) -> None:
     """Create what is missing; for a cluster that was kept from an earlier run, that is nothing.
 
-    *more* comes after :func:`bootstrap_objects`.
+    *more* comes after :func:`bootstrap_objects`, which some of the kinds *served* have rules in.
     """
-    for resource, obj in (*bootstrap_objects(), *more):
+    for resource, obj in (*bootstrap_objects(served), *more):
         complete(resource.schema, obj)
         context = FLOW_PRODUCER if resource.group == FLOW_CONTROL else API_SERVER
         try:
@@ -118,8 +123,9 @@ def default_storage_class() -> tuple[ResourceType, Object]:
     }
 
 
-def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
+def bootstrap_objects(served: Iterable[ResourceType]) -> list[tuple[ResourceType, Object]]:
     """Return the objects to create at first start, in this order, as a user would write them."""
+    storage_keys = {resource.storage_key for resource in served}
     objects: list[tuple[ResourceType, Object]] = [
         (NAMESPACES, {"metadata": {"name": name}}) for name in SYSTEM_NAMESPACES
     ]
@@ -135,7 +141,7 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
         ("networking.k8s.io", "servicecidrs", [_service_addresses()]),
         ("", "services", [_kubernetes_service()]),
         ("", "configmaps", [_authentication_map()]),
-        (RBAC, "clusterroles", policy.cluster_roles()),
+        (RBAC, "clusterroles", policy.cluster_roles(storage_keys)),
         (RBAC, "roles", policy.roles()),
         (RBAC, "clusterrolebindings", policy.cluster_role_bindings()),
         (RBAC, "rolebindings", policy.role_bindings()),

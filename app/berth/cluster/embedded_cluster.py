@@ -145,7 +145,7 @@ class EmbeddedCluster:
         """
         self._server.is_starting = True
         self._server.open()
-        await bootstrap(self._server.writes, objects)
+        await bootstrap(self._server.writes, objects, served=self._registry)
         port = await self._listen(port)
         now = rfc3339(self._clock.now())
         await publish(self._server.writes, self._reached_at, port, now=now)

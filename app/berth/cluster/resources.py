@@ -165,6 +165,11 @@ class ResourceType:
     """
     selects_by_map: bool = False
     """``spec.selector`` is a map of labels, as it was before there were label selectors."""
+    metadata_rule: str = "update"
+    """What its strategy evaluates of metadata on an update: ``ValidateObjectMetaUpdate`` (update),
+    ``ValidateObjectMeta`` (whole), ``update, then whole``, ``whole, then update``, or nothing."""
+    written_field: str = ""
+    """A field that is kept as its client wrote it (:mod:`.written`); empty: there is none."""
     strategy: Strategy = field(default_factory=Strategy)
     row_order: Callable[[Object], Any] | None = None
     """What the rows of a list's table are sorted by. None: as the list, by namespace and name."""

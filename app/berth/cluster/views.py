@@ -13,6 +13,7 @@ import msgspec
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType, same
 from berth.cluster.storage.stored import METADATA, Stored, shared
+from berth.cluster.written import keep_text
 
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:
@@ -20,6 +21,8 @@ def as_object(resource: ResourceType, stored: Stored) -> Object:
     body = stored.decode()
     if resource.from_storage is not same:
         body = resource.from_storage(body)
+    if resource.written_field:
+        keep_text(body, resource.written_field, stored.body)
     return {"kind": resource.kind, "apiVersion": resource.group_version, **body}
 
 
@@ -40,6 +43,8 @@ def as_json(resource: ResourceType, stored: Stored) -> bytes:
 
 def as_item(resource: ResourceType, stored: Stored) -> bytes:
     """Return the JSON without its type: what a list holds."""
+    if resource.written_field:
+        return msgspec.json.format(stored.body, indent=-1)
     if resource.from_storage is same:
         return stored.body
     return msgspec.json.encode(_body(resource, stored))

@@ -1,6 +1,7 @@
 """An API server that asks everybody who he is, without sockets, on a store with the first roles."""
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 import httpx
@@ -12,9 +13,10 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.gated import served
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
@@ -31,14 +33,17 @@ ALICE = User("alice", (AUTHENTICATED,))
 class Secured:
     """The server, and users who ask it: each gets a token when he first speaks."""
 
-    def __init__(self, *, limits: InFlightLimits = DEFAULT) -> None:
+    def __init__(
+        self, *, limits: InFlightLimits = DEFAULT, features: Collection[str] = DEFAULT_FEATURES
+    ) -> None:
         self.clock = FakeClock(NOW)
         self.store = Store()
         self.tokens = Tokens()
         self.key = SigningKey(new_signing_key())
         self.decisions: list[tuple[str, Attributes, Decision]] = []
+        registry = Registry(served(features))
         self.server = ApiServer(
-            Registry(RESOURCES),
+            registry,
             self.store,
             clock=self.clock,
             rng=random.Random(1),
@@ -46,8 +51,9 @@ class Secured:
             signing_key=self.key,
             observer=self._observe,
             limits=limits,
+            features=features,
         )
-        at_once(bootstrap(self.server.writes))
+        at_once(bootstrap(self.server.writes, served=registry))
         transport = httpx.ASGITransport(app=self.server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

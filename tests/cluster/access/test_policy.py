@@ -13,6 +13,8 @@ from berth.cluster.access.users import (
     User,
     service_account,
 )
+from berth.cluster.features import DEFAULT_FEATURES
+from berth.cluster.kinds.gates import GENERIC_WORKLOAD
 from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured
 
@@ -106,7 +108,7 @@ def test_pods(authorizer: Authorizer, user: User, verbs: set[str]) -> None:
     ],
 )
 async def test_roles_for_users(role: str, allowed: str) -> None:
-    secured = Secured()
+    secured = Secured(features={*DEFAULT_FEATURES, GENERIC_WORKLOAD})
     binding: Object = {
         "metadata": {"name": "b"},
         "roleRef": {"kind": "ClusterRole", "name": role},

@@ -12,7 +12,7 @@ from tests.cluster.access.secured import ALICE, Secured, rule
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
 AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 LOCAL = f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews"
-AUDIENCE = "https://kubernetes.default.svc.cluster.local"
+AUDIENCE = "https://kubernetes.default.svc"
 
 LIST_PODS = {"verb": "list", "resource": "pods", "namespace": "default"}
 

@@ -17,7 +17,7 @@ CORE = "/api/v1/namespaces/default"
 ACCOUNTS = f"{CORE}/serviceaccounts"
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
-ISSUER = "https://kubernetes.default.svc.cluster.local"
+ISSUER = "https://kubernetes.default.svc"
 ROBOT = "system:serviceaccount:default:robot"
 
 

@@ -12,10 +12,10 @@ from berth.cluster.controllers.job_backoff import FAILURES
 from berth.cluster.controllers.job_pods import FINALIZER, INDEX, JobView
 from berth.cluster.controllers.job_workload import JobWorkloads
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import FakeClock
 

@@ -10,9 +10,10 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.node_lifecycle import NodeLifecycleController
 from berth.cluster.controllers.options import DEFAULTS
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import LeaseView, NodeView, PodView
+from berth.cluster.controllers.views import LeaseView, NodeView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.pods.controllers import PodView
 from berth.kube.client.errors import ConflictError
 from berth.runtime.clock import FakeClock, rfc3339
 from tests.cluster.objects import pod_view

@@ -11,7 +11,8 @@ from berth.cluster.controllers.cluster_role_aggregation import (
 from berth.cluster.controllers.controller import NOTHING, Plan
 from berth.cluster.controllers.service_account import ServiceAccountController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, NamespaceView, ObjectView
+from berth.cluster.controllers.views import NamespaceView
+from berth.cluster.object_views import Meta, ObjectView
 from berth.cluster.strategies.selectors import LabelSelector
 from tests.cluster.access.secured import rule
 

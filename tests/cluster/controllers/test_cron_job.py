@@ -10,9 +10,10 @@ from berth.cluster.controllers.controller import Outcome, Plan
 from berth.cluster.controllers.cron_job import SCHEDULED, CronJobController
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, OwnerReference, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta, OwnerReference
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from berth.kube.client.errors import AlreadyExistsError, ApiError, ForbiddenError, ServerError

@@ -12,16 +12,11 @@ from berth.cluster.controllers.daemon_nodes import GETS, KEEPS, UNFIT, Eligibili
 from berth.cluster.controllers.daemon_set import DaemonSetController
 from berth.cluster.controllers.history import data_of
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    NodeView,
-    OwnerReference,
-    PodView,
-    RevisionView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import NodeView, RevisionView, WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta, OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import FakeClock
 from tests.cluster.objects import BIRTH, workload_view

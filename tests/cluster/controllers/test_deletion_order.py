@@ -10,7 +10,7 @@ from berth.cluster.controllers.deletion_order import (
     in_order_of_deletion,
     ranked,
 )
-from berth.cluster.controllers.views import PodView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.times import seconds_of
 from tests.cluster.objects import pod_view
 

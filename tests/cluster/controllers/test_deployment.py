@@ -11,9 +11,11 @@ from berth.cluster.controllers.deployment import DeploymentController
 from berth.cluster.controllers.expectations import UNSEEN_SECONDS
 from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, REVISION_HISTORY, revision_of
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta, ObjectView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ForbiddenError
 from berth.runtime.clock import FakeClock

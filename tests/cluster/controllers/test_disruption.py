@@ -11,18 +11,13 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.disruption import DisruptionController
 from berth.cluster.controllers.pod_scales import PodScales
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    OwnerReference,
-    PodView,
-    ReplicationControllerView,
-    ResourceView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import ReplicationControllerView, ResourceView, WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.object_views import Meta, OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object, ResourceType, Subresource
 from berth.cluster.schemas import builtin
 from berth.kube.client.errors import ApiError, NotFoundError

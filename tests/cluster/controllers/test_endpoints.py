@@ -7,16 +7,12 @@ import msgspec
 import pytest
 
 from berth.cluster.actions import Action, Create, Delete, Patch
-from berth.cluster.controllers.endpoint_slice import MOST_ENDPOINTS, EndpointSliceController
+from berth.cluster.controllers.endpoint_slice import EndpointSliceController
 from berth.cluster.controllers.endpoints import MANAGED_BY, EndpointsController
+from berth.cluster.controllers.owned_slices import MOST_ENDPOINTS
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    EndpointSliceView,
-    EndpointsView,
-    NodeView,
-    PodView,
-    ResourceView,
-)
+from berth.cluster.controllers.views import EndpointSliceView, EndpointsView, NodeView, ResourceView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import FakeClock
 

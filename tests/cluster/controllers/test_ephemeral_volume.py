@@ -8,7 +8,9 @@ import pytest
 from berth.cluster.actions import Create
 from berth.cluster.controllers.ephemeral_volume import EphemeralVolumeController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import Meta, OwnerReference
+from berth.cluster.pods.controllers import PodView
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": SPEC}

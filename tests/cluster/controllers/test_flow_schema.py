@@ -8,7 +8,7 @@ import pytest
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.flow_schema import FlowSchemaController, FlowSchemaView
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ObjectView
+from berth.cluster.object_views import Meta, ObjectView
 from berth.runtime.clock import FakeClock, rfc3339
 
 REFERENCES = "This FlowSchema references the PriorityLevelConfiguration object named"

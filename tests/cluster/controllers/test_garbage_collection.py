@@ -19,12 +19,12 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.garbage_collector import GarbageCollector
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView
 from berth.cluster.errors import StatusError
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.object_views import ObjectView
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import ChangeType, Cursor

@@ -21,17 +21,13 @@ from berth.cluster.controllers.garbage_collector import (
 )
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    ObjectView,
-    OwnerReference,
-    PodView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.kinds.registry import collected, swept
+from berth.cluster.object_views import Meta, ObjectView, OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import ResourceType
 from berth.kube.client.errors import NotFoundError, ServerError
 from berth.runtime.clock import FakeClock

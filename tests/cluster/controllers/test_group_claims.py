@@ -15,7 +15,9 @@ from berth.cluster.controllers.resource_claim import (
     ResourceClaimController,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import Meta, OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import NotFoundError
 

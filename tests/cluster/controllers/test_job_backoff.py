@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from berth.cluster.controllers.job_backoff import BackoffRecord, backoff_of_index, finish_time
-from berth.cluster.controllers.views import PodView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from tests.cluster.controllers.jobs import NOW, World, decode_pod, job, pod

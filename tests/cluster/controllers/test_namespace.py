@@ -14,9 +14,10 @@ from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.namespace import SEEN, NamespaceController
 from berth.cluster.controllers.namespace_conditions import Remains
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, NamespaceView, ObjectView
+from berth.cluster.controllers.views import NamespaceView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.object_views import Meta, ObjectView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ApiError, NotFoundError, ServerError
 from berth.runtime.clock import FakeClock

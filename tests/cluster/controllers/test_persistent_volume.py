@@ -13,7 +13,6 @@ from berth.cluster.controllers.views import (
     CSIDriverView,
     CSINodeSpecView,
     CSINodeView,
-    Meta,
     NodeView,
     ResourceView,
     StorageClassView,
@@ -22,6 +21,7 @@ from berth.cluster.controllers.views import (
 )
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta
 from berth.cluster.resources import Object
 from berth.kube.client.errors import NotFoundError
 from berth.kube.objects.storage import PersistentVolume

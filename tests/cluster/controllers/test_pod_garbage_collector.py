@@ -10,15 +10,14 @@ from berth.cluster.controllers.controller import NOTHING, Outcome
 from berth.cluster.controllers.pod_garbage_collector import LOOK, PodGarbageCollector
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
-    Meta,
     NodeCondition,
     NodeSpecView,
     NodeStatusView,
     NodeTaint,
     NodeView,
-    PodStatusView,
-    PodView,
 )
+from berth.cluster.object_views import Meta
+from berth.cluster.pods.controllers import PodStatusView, PodView
 from berth.runtime.clock import FakeClock
 from tests.cluster.objects import pod_view
 

@@ -9,16 +9,11 @@ from berth.cluster.controllers.pod_group_protection import (
     PodGroupProtectionController,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    PodSpecView,
-    PodStatusView,
-    PodView,
-    ResourceView,
-    SchedulingGroupView,
-)
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.gates import GENERIC_WORKLOAD
+from berth.cluster.object_views import Meta
+from berth.cluster.pods.controllers import PodSpecView, PodStatusView, PodView, SchedulingGroupView
 from tests.cluster.objects import BIRTH, pod_view
 
 GROUPS = gated_kinds((GENERIC_WORKLOAD,))[0]

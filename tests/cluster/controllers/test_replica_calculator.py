@@ -15,7 +15,7 @@ from berth.cluster.controllers.replica_calculator import (
     for_value,
     samples_of,
 )
-from berth.cluster.controllers.views import ScaledPod
+from berth.cluster.pods.controllers import ScaledPod
 from berth.runtime.clock import rfc3339
 
 NOW = 1_767_225_600.0

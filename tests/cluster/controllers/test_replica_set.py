@@ -15,10 +15,11 @@ from berth.cluster.controllers.replica_set import (
     ReplicaSetController,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import (
     ApiError,

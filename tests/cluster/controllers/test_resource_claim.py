@@ -9,7 +9,9 @@ from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Get, 
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.resource_claim import CLAIM, FINALIZER, POD, ResourceClaimController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import Meta, OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import NotFoundError
 

@@ -11,14 +11,10 @@ from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.resource_quota import PAUSE, RESYNC, ResourceQuotaController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    ObjectView,
-    PodSpecView,
-    PodView,
-    ResourceView,
-)
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.builtin import STORED, find
+from berth.cluster.object_views import Meta, ObjectView
+from berth.cluster.pods.controllers import PodSpecView, PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ForbiddenError
 from berth.runtime.clock import FakeClock

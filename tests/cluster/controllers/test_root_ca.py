@@ -10,7 +10,8 @@ from berth.cluster.controllers.root_ca import (
     RootCAController,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, NamespaceView
+from berth.cluster.controllers.views import NamespaceView
+from berth.cluster.object_views import Meta
 from berth.cluster.resources import Object
 
 PATH = "/api/v1/namespaces/web/configmaps"

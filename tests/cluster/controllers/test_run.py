@@ -3,9 +3,8 @@
 import pytest
 
 from berth.cluster.controllers.run import (
-    ALIASES,
     CONTROLLERS,
-    NOT_HERE,
+    NAMES,
     is_enabled,
     read_controllers,
 )
@@ -35,5 +34,5 @@ def test_names_that_nobody_has(said: str) -> None:
 
 
 def test_aliases_are_of_controllers() -> None:
-    assert set(ALIASES.values()) <= CONTROLLERS.keys() | NOT_HERE
-    assert not ALIASES.keys() & CONTROLLERS.keys()
+    assert set(NAMES.aliases.values()) <= CONTROLLERS.keys() | NAMES.not_here
+    assert not NAMES.aliases.keys() & CONTROLLERS.keys()

@@ -16,7 +16,7 @@ from berth.cluster.controllers.service_account_token import (
     ServiceAccountTokenController,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, ObjectView
+from berth.cluster.object_views import Meta, ObjectView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import NotFoundError
 

@@ -6,7 +6,8 @@ import pytest
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.stale_disruption import StaleDisruptionController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Condition, PodStatusView, PodView
+from berth.cluster.object_views import Condition
+from berth.cluster.pods.controllers import PodStatusView, PodView
 from berth.runtime.clock import FakeClock, rfc3339
 from tests.cluster.objects import pod_view
 

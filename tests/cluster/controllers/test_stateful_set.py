@@ -11,15 +11,11 @@ from berth.cluster.controllers.history import data_of
 from berth.cluster.controllers.replica_set import BURST
 from berth.cluster.controllers.stateful_set import REVISION, StatefulSetController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    PodView,
-    ResourceView,
-    RevisionView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import ResourceView, RevisionView, WorkloadView
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta
+from berth.cluster.pods.controllers import PodView
 from berth.runtime.clock import FakeClock
 from tests.cluster.objects import owner, pod_view, workload_view
 

@@ -12,16 +12,11 @@ from berth.cluster.controllers.taint_eviction import (
     TaintEvictionController,
     toleration_seconds,
 )
-from berth.cluster.controllers.views import (
-    Meta,
-    NodeSpecView,
-    NodeTaint,
-    NodeView,
-    PodView,
-    TimedToleration,
-)
+from berth.cluster.controllers.views import NodeSpecView, NodeTaint, NodeView
 from berth.cluster.events.correlator import Occurrence, Reference
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta
+from berth.cluster.pods.controllers import PodView, TimedToleration
 from berth.runtime.clock import FakeClock
 from tests.cluster.objects import pod_view
 

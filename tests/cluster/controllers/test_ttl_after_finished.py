@@ -9,7 +9,7 @@ from berth.cluster.controllers.controller import NOTHING, Plan
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.ttl_after_finished import TTLAfterFinishedController
-from berth.cluster.controllers.views import Meta
+from berth.cluster.object_views import Meta
 from berth.runtime.clock import FakeClock
 
 NOW = 1_767_225_600.0

@@ -5,20 +5,20 @@ import pytest
 
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    ClaimSource,
-    EphemeralVolumeView,
-    Meta,
-    PodSpecView,
-    PodView,
-    ResourceView,
-    VolumeView,
-)
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.controllers.volume_protection import (
     CLAIM_FINALIZER,
     VOLUME_FINALIZER,
     ClaimProtectionController,
     VolumeProtectionController,
+)
+from berth.cluster.object_views import Meta
+from berth.cluster.pods.controllers import (
+    ClaimSource,
+    EphemeralVolumeView,
+    PodSpecView,
+    PodView,
+    VolumeView,
 )
 from tests.cluster.objects import BIRTH, pod_view
 

@@ -221,8 +221,9 @@ async def test_a_change_of_the_policy_counts_at_once(serving: Serving) -> None:
         pytest.param(
             policy(),
             [
-                "spec.validations: Required value: validations or auditAnnotations must contain at "
+                f"spec.{field}: Required value: validations or auditAnnotations must contain at "
                 "least one item"
+                for field in ("validations", "auditAnnotations")
             ],
             id="nothing to evaluate",
         ),

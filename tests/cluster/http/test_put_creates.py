@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.kinds.builtin import CREATED_BY_PUT, RESOURCES, STORED
+from berth.cluster.kinds.builtin import RESOURCES, STORED, TRAITS
 from tests.cluster.serving import Serving
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -97,4 +97,4 @@ async def test_dry_runs_keep_nothing(serving: Serving) -> None:
 
 def test_all_these_kinds_are_served() -> None:
     served = {f"{each.group_version}/{each.plural}" for each in STORED}
-    assert served >= CREATED_BY_PUT
+    assert served >= TRAITS.created_by_put

@@ -11,10 +11,10 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.container_plan import COMPLETES, RUNS, ContainerPlan, PodPlan, Role
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.kubelet.pod_status import conditions_of, status_of
+from berth.cluster.pods.kubelet import KubeletContainer, KubeletPod
 from berth.cluster.resources import Object
 from berth.runtime.clock import FakeClock
 

@@ -11,10 +11,10 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.configuration import KubeletConfiguration, from_object
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.kube.objects.node import Node
 from berth.runtime.clock import FakeClock

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from berth.cluster.kubelet.admission import Rejection, placement_rejection
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.node import Node
 
 

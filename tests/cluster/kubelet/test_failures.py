@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from berth.cluster.actions import Action, Delete, Patch
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.kube.objects.node import Node
 from tests.cluster.kubelet.test_pod_lifecycles import PATH, World, pod

@@ -7,7 +7,7 @@ import pytest
 
 from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_plan import ContainerPlan, Pull
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from tests.cluster.kubelet.lives import T0, Life, Script, a_pod, events
 

@@ -12,10 +12,10 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.annotations import plan_of
 from berth.cluster.kubelet.container_plan import RUNS, ContainerPlan
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ApiError, NotFoundError, ServerError
 from berth.kube.objects.meta import OwnerReference

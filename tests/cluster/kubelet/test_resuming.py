@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from berth.cluster.actions import Patch
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from tests.cluster.kubelet.test_pod_lifecycles import World, pod
 

@@ -124,18 +124,27 @@ def test_what_is_well(spec: Any) -> None:
         pytest.param(
             {"metrics": [{"type": "Pods", "resource": WELL["resource"]}]},
             [
-                "spec.metrics[0].resource: Forbidden: must populate the given metric source only",
                 "spec.metrics[0].pods: Required value: "
                 "must populate information for the given metric source",
             ],
             id="another source than it says",
         ),
         pytest.param(
+            {"metrics": [{**resource(type="Utilization", averageUtilization=1), "pods": {}}]},
+            [
+                "spec.metrics[0].pods.target.averageValue: Required value: "
+                "must specify a positive target averageValue",
+                "spec.metrics[0].pods: Forbidden: must populate the given metric source only",
+            ],
+            id="two sources: the first is evaluated",
+        ),
+        pytest.param(
             {"metrics": [{"type": "Gut"}]},
             [
                 'spec.metrics[0].type: Unsupported value: "Gut": supported values: '
                 '"ContainerResource", "External", "Object", "Pods", "Resource"'
-            ],
+            ]
+            * 2,
             id="no such source",
         ),
         pytest.param(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.kinds.builtin import STORED
+from berth.cluster.kinds.builtin import RESOURCES, STORED
 from berth.cluster.resources import ResourceType
 from tests.cluster.serving import NOW, NOW_TEXT, Serving, pod
 
@@ -335,3 +335,19 @@ def test_what_becomes_of_it_when_nobody_says(resource: ResourceType) -> None:
     orphans = resource.default_propagation == "Orphan"
     assert orphans is (resource.kind in ("Job", "ReplicationController"))
     assert resource.garbage_collected is (resource.kind != "Event")
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [pytest.param("", [], id="gone"), pytest.param("?dryRun=All", ["web"], id="not if only asked")],
+)
+async def test_endpoints_go_with_their_service(query: str, left: list[str]) -> None:
+    serving = Serving(resources=RESOURCES)
+    in_default = "/api/v1/namespaces/default"
+    await serving.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
+    service = {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
+    await serving.post(f"{in_default}/services", service)
+    await serving.post(f"{in_default}/endpoints", {"metadata": {"name": "web"}})
+    await serving.request("DELETE", f"{in_default}/services/web{query}")
+    listed = await serving.get(f"{in_default}/endpoints")
+    assert [each["metadata"]["name"] for each in listed["items"]] == left

@@ -153,7 +153,37 @@ async def test_a_resize_changes_nothing_else(scene: Scene) -> None:
     spec = {"containers": [{"name": "c", "image": "other"}], "priority": 7}
     before = await scene.read()
     code, pod = await scene.patch("resize", spec, labels={"a": "b"})
+    *_, entry = pod["metadata"].pop("managedFields")
+    for each in (before, pod):
+        each["metadata"].pop("managedFields", None)
+        each["metadata"].pop("resourceVersion")
     assert (code, pod) == (200, before)
+    # The client has spoken of it, all the same.
+    assert entry["fieldsV1"]["f:spec"]["f:containers"]['k:{"name":"c"}'] == {"f:image": {}}
+
+
+async def test_defaults_of_limits_are_told_of_at_creation_only(scene: Scene) -> None:
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "4"}}]}
+    await scene.secured.create(
+        "/api/v1/namespaces/default/limitranges", {"metadata": {"name": "l"}, "spec": limits}
+    )
+    code, pod = await scene.patch("resize", resized(requests={"cpu": "2"}))
+    assert (code, pod["spec"]["containers"][0]["resources"]["limits"]["cpu"]) == (200, "4")
+    assert "annotations" not in pod["metadata"]
+
+
+async def test_a_status_speaks_of_claims_of_the_pod(scene: Scene) -> None:
+    code, status = await scene.secured.ask(
+        "PATCH",
+        f"{PODS}/p/status",
+        {"status": {"resourceClaimStatuses": [{"name": "other"}]}},
+        headers=STRATEGIC,
+    )
+    assert (code, status["message"]) == (
+        422,
+        'Pod "p" is invalid: status.resourceClaimStatuses[0].name: Invalid value: "other": '
+        "must match the name of an entry in `spec.resourceClaims`",
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.controllers.views import SHARED, PodView
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.controllers import SHARED, PodView
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.sharing import MOST, POD_PARTS, sharing
 

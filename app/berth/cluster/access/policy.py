@@ -1,272 +1,159 @@
-"""The roles and bindings that every cluster has from the start, as far as they matter here.
+"""The roles and bindings that every cluster has from the start, and what needs no role.
 
-Decision (2026-11): the controllers share one user and one wide role; because they run in one
-process with one client; instead of a service account and a role for each, as a real cluster has.
+``policy.json`` has them as kube-apiserver 1.36 makes them, without those of feature gates that are
+off by default. A rule is a line, ``VERBS | GROUPS | RESOURCES [| NAMES]`` or ``VERBS | PATHS``,
+with ``core`` for the group without a name; a subject is its kind and its name. ``controllerRoles``
+are each bound to the service account of that name. ``rulesOfServedKinds`` are more rules of the
+roles above, where the server has the kind (gated spec G7.3; for 1.37 they are inferred).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
+import msgspec
+
 from berth.cluster.access.rules import Rule, on, on_paths
-from berth.cluster.access.users import (
-    AUTHENTICATED,
-    CONTROLLER_MANAGER,
-    MASTERS,
-    MONITORS,
-    NODES,
-    SCHEDULER,
-    SERVICE_ACCOUNTS,
-    UNAUTHENTICATED,
-)
+from berth.cluster.access.users import CONTROLLER_MANAGER, NODES, SCHEDULER
+from berth.cluster.data import read
 from berth.cluster.resources import Object
 from berth.cluster.strategies.rbac import GROUP
 
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AUTO_UPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 AGGREGATE: Final = f"{GROUP}/aggregate-to-"
-
-READ: Final = "get list watch"
-WRITE: Final = "create delete deletecollection patch update"
-STORAGE: Final = "storage.k8s.io"
-DEVICES: Final = "resource.k8s.io"
-
-PUBLIC_PATHS: Final = "/healthz /livez /readyz /version /version/"
-DISCOVERY_PATHS: Final = (
-    "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"
-)
-ISSUER_PATHS: Final = (
-    "/.well-known/openid-configuration /.well-known/openid-configuration/"
-    " /openid/v1/jwks /openid/v1/jwks/"
-)
-
-SCHEDULER_RULES: Final = (
-    on("events", "create patch update", groups="core events.k8s.io"),
-    on("leases", "create", groups="coordination.k8s.io"),
-    on("leases", "get update list watch", groups="coordination.k8s.io", names=["kube-scheduler"]),
-    on("leasecandidates", f"{READ} {WRITE}", groups="coordination.k8s.io"),
-    on("nodes", READ),
-    on("pods", f"{READ} delete"),
-    on("bindings pods/binding", "create"),
-    on("pods/status", "patch update"),
-    on("replicationcontrollers services", READ),
-    on("replicasets", READ, groups="apps extensions"),
-    on("statefulsets", READ, groups="apps"),
-    on("poddisruptionbudgets", READ, groups="policy"),
-    on("persistentvolumeclaims persistentvolumes", READ),
-    on("tokenreviews", "create", groups="authentication.k8s.io"),
-    on("subjectaccessreviews", "create", groups="authorization.k8s.io"),
-    on("csinodes volumeattachments csidrivers csistoragecapacities", READ, groups=STORAGE),
-    on("namespaces", READ),
-    on("deviceclasses resourceslices", READ, groups=DEVICES),
-    on("resourceclaims resourceclaims/status", f"{READ} update patch", groups=DEVICES),
-    on("pods/finalizers", "update"),
-    on("resourceclaims", "create delete", groups=DEVICES),
-    on("devicetaintrules", READ, groups=DEVICES),
-    on("resourceclaims/binding", "update patch", groups=DEVICES),
-    on("podgroups", READ, groups="scheduling.k8s.io scheduling.x-k8s.io scheduling.volcano.sh"),
-    on("compositepodgroups", READ, groups="scheduling.k8s.io"),
-    on("podgroups/status", "patch update", groups="scheduling.k8s.io"),
-)
-"""Spec §11.4, with the rules of all feature gates."""
-
-NODE_RULES: Final = (
-    on("tokenreviews", "create", groups="authentication.k8s.io"),
-    on("localsubjectaccessreviews subjectaccessreviews", "create", groups="authorization.k8s.io"),
-    on("services", READ),
-    on("nodes", f"create {READ} update patch delete"),
-    on("nodes/status", "update patch"),
-    on("events", "create patch update"),
-    on("pods", f"{READ} create delete"),
-    on("pods/status", "update patch"),
-    on("pods/eviction", "create"),
-    on("configmaps secrets", READ),
-    on("persistentvolumeclaims persistentvolumes", "get"),
-    on("persistentvolumeclaims/status", "get update patch"),
-    on("serviceaccounts/token", "create"),
-    on("volumeattachments", "get", groups=STORAGE),
-    on("csidrivers", READ, groups=STORAGE),
-    on("csinodes", "get create update patch delete", groups=STORAGE),
-    on("leases", "get create update patch delete", groups="coordination.k8s.io"),
-    on("resourceclaims", "get", groups=DEVICES),
-    on("resourceslices", "get list watch create update patch delete deletecollection",
-       groups=DEVICES),
-)  # fmt: skip
-"""What the Node authorizer limits further on a real cluster."""
-
-VIEWED: Final = (
-    on("configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods"
-       " replicationcontrollers replicationcontrollers/scale serviceaccounts services"
-       " services/status", READ),
-    on("bindings events limitranges namespaces/status pods/log pods/status"
-       " replicationcontrollers/status resourcequotas resourcequotas/status", READ),
-    on("namespaces", READ),
-    on("controllerrevisions daemonsets daemonsets/status deployments deployments/scale"
-       " deployments/status replicasets replicasets/scale replicasets/status statefulsets"
-       " statefulsets/scale statefulsets/status", READ, groups="apps"),
-    on("horizontalpodautoscalers horizontalpodautoscalers/status", READ, groups="autoscaling"),
-    on("cronjobs cronjobs/status jobs jobs/status", READ, groups="batch"),
-    on("poddisruptionbudgets poddisruptionbudgets/status", READ, groups="policy"),
-    on("ingresses ingresses/status networkpolicies", READ, groups="networking.k8s.io"),
-    on(
-        "compositepodgroups compositepodgroups/status podgroups podgroups/status workloads",
-        READ,
-        groups="scheduling.k8s.io",
-    ),
-)  # fmt: skip
-EDITED: Final = (
-    on("pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", READ),
-    on("serviceaccounts", "impersonate"),
-    on("pods pods/attach pods/exec pods/portforward pods/proxy", WRITE),
-    on("pods/eviction", "create"),
-    on("configmaps events persistentvolumeclaims replicationcontrollers"
-       " replicationcontrollers/scale secrets serviceaccounts services services/proxy", WRITE),
-    on("serviceaccounts/token", "create"),
-    on("daemonsets deployments deployments/rollback deployments/scale replicasets"
-       " replicasets/scale statefulsets statefulsets/scale", WRITE, groups="apps"),
-    on("horizontalpodautoscalers", WRITE, groups="autoscaling"),
-    on("cronjobs jobs", WRITE, groups="batch"),
-    on("poddisruptionbudgets", WRITE, groups="policy"),
-    on("ingresses networkpolicies", WRITE, groups="networking.k8s.io"),
-    on("compositepodgroups podgroups workloads", WRITE, groups="scheduling.k8s.io"),
-    on("leases", f"{WRITE} {READ}", groups="coordination.k8s.io"),
-)  # fmt: skip
-ADMINISTERED: Final = (
-    on("localsubjectaccessreviews", "create", groups="authorization.k8s.io"),
-    on("rolebindings roles", f"{READ} {WRITE}", groups=GROUP),
-)
-
-CERTIFICATES: Final = "certificates.k8s.io"
-REQUESTS: Final = "certificatesigningrequests"
+CONTROLLER: Final = "system:controller:"
 
 EVERYTHING: Final = (on("*", "*", groups="*"), on_paths("*", "*"))
 
-CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
-    "cluster-admin": EVERYTHING,
-    "system:discovery": (on_paths(DISCOVERY_PATHS, "get"),),
-    "system:public-info-viewer": (on_paths(PUBLIC_PATHS, "get"),),
-    "system:monitoring": (
-        on_paths("/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*",
-                 "get"),
-    ),
-    "system:basic-user": (
-        on("selfsubjectaccessreviews selfsubjectrulesreviews", "create",
-           groups="authorization.k8s.io"),
-        on("selfsubjectreviews", "create", groups="authentication.k8s.io"),
-    ),
-    "system:auth-delegator": (
-        on("tokenreviews", "create", groups="authentication.k8s.io"),
-        on("subjectaccessreviews", "create", groups="authorization.k8s.io"),
-    ),
-    "system:service-account-issuer-discovery": (on_paths(ISSUER_PATHS, "get"),),
-    "system:kube-scheduler": SCHEDULER_RULES,
-    "system:volume-scheduler": (
-        on("persistentvolumes persistentvolumeclaims", f"{READ} update patch"),
-        on("storageclasses", READ, groups=STORAGE),
-    ),
-    "system:kube-controller-manager": (
-        on("*", f"{READ} {WRITE}", groups="*"),
-        on("clusterroles", "escalate", groups=GROUP),  # what is aggregated, it does not have
-        on("signers", "approve sign", groups=CERTIFICATES),
-    ),
-    "system:node": NODE_RULES,
-    "system:node-bootstrapper": (on(REQUESTS, "create get list watch", groups=CERTIFICATES),),
-    f"system:{CERTIFICATES}:{REQUESTS}:nodeclient": (
-        on(f"{REQUESTS}/nodeclient", "create", groups=CERTIFICATES),
-    ),
-    f"system:{CERTIFICATES}:{REQUESTS}:selfnodeclient": (
-        on(f"{REQUESTS}/selfnodeclient", "create", groups=CERTIFICATES),
-    ),
-}  # fmt: skip
+NODE_RULES: Final = (
+    on("nodes", "delete"),
+    on("resourceslices", "get list watch create update patch delete", groups="resource.k8s.io"),
+)
+"""What kubelets do beyond the role ``system:node``."""
 
+CONTROLLER_RULES: Final = (
+    on("*", "get list watch create delete deletecollection patch update", groups="*"),
+    on("clusterroles", "escalate", groups=GROUP),  # what is aggregated, it does not have
+    on("signers", "approve sign", groups="certificates.k8s.io"),
+)
+
+SCHEDULER_RULES: Final = (
+    on("podgroups", "get list watch", groups="scheduling.x-k8s.io scheduling.volcano.sh"),
+)
+"""Groups of pods as other schedulers have them."""
+
+USER_ROLES: Final = {"view": "edit", "edit": "admin", "admin": ""}
+"""Roles of users, which gather the rules of others, and which of them gathers theirs."""
 METRICS_READER: Final = "system:aggregated-metrics-reader"
 """The role that metrics-server adds to those of users."""
-
-AGGREGATED: Final[Mapping[str, tuple[Sequence[Rule], str]]] = {
-    "view": (VIEWED, "edit"),
-    "edit": (EDITED, "admin"),
-    "admin": (ADMINISTERED, ""),
-}
-"""Roles of users: their own rules, and which other role gathers all of theirs."""
-
-READS_AUTHENTICATION: Final = "extension-apiserver-authentication-reader"
-LOCKS: Final = "system::leader-locking-kube-scheduler"
-
-ROLES: Final[Mapping[str, Sequence[Rule]]] = {
-    READS_AUTHENTICATION: (on("configmaps", READ, names=["extension-apiserver-authentication"]),),
-    LOCKS: (on("leases leasecandidates", "get watch list create update",
-               groups="coordination.k8s.io"),),
-}  # fmt: skip
-"""All in kube-system."""
+METRICS: Final = "metrics.k8s.io"
 
 
-def cluster_roles() -> list[Object]:
-    """Return the ClusterRoles to create."""
-    found = [_role(name, rules) for name, rules in CLUSTER_ROLES.items()]
-    for name, (rules, above) in AGGREGATED.items():
-        gathers = {f"{AGGREGATE}{name}": "true"}
-        part = _role(f"system:aggregate-to-{name}", rules, labels=gathers)
-        whole = _role(name, (), labels={f"{AGGREGATE}{above}": "true"} if above else {})
-        whole["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": gathers}]}
-        found += [part, whole]
-    measured = (on("pods nodes", READ, groups="metrics.k8s.io"),)
-    gathered = {f"{AGGREGATE}{name}": "true" for name in AGGREGATED}
-    return [*found, _role(METRICS_READER, measured, labels=gathered)]
+class _Policy(msgspec.Struct, frozen=True, rename="camel"):
+    """What ``policy.json`` has: rules and subjects by role, in namespaces where they are in one."""
+
+    cluster_roles: dict[str, list[str]]
+    controller_roles: dict[str, list[str]]
+    cluster_role_bindings: dict[str, list[str]]
+    roles: dict[str, dict[str, list[str]]]
+    role_bindings: dict[str, dict[str, list[str]]]
+    rules_of_served_kinds: dict[str, dict[str, list[str]]]
 
 
-def roles() -> list[Object]:
-    """Return the Roles to create."""
-    return [_role(name, rules, namespace="kube-system") for name, rules in ROLES.items()]
+@cache
+def _policy() -> _Policy:
+    return read("berth.cluster.access", "policy.json", _Policy)
 
 
-def cluster_role_bindings() -> list[Object]:
-    """Return the ClusterRoleBindings to create."""
-    return [
-        _binding(role, subjects)
-        for role, subjects in (
-            ("cluster-admin", [_group(MASTERS)]),
-            ("system:discovery", [_group(AUTHENTICATED)]),
-            ("system:basic-user", [_group(AUTHENTICATED)]),
-            ("system:public-info-viewer", [_group(AUTHENTICATED), _group(UNAUTHENTICATED)]),
-            ("system:monitoring", [_group(MONITORS)]),
-            ("system:service-account-issuer-discovery", [_group(SERVICE_ACCOUNTS)]),
-            ("system:kube-scheduler", [_user(SCHEDULER.name)]),
-            ("system:volume-scheduler", [_user(SCHEDULER.name)]),
-            ("system:kube-controller-manager", [_user(CONTROLLER_MANAGER.name)]),
-            ("system:node", [_group(NODES)]),
-        )
-    ]
+def rules_of(name: str, served: Collection[str] = ()) -> list[Rule]:
+    """Return the rules of a ClusterRole from the start; KeyError when there is no such role.
+
+    *served* are storage keys of kinds.
+    """
+    policy = _policy()
+    lines = [*policy.cluster_roles[name]]
+    for kind, rules in policy.rules_of_served_kinds.items():
+        if kind in served:
+            lines += rules.get(name, ())
+    return [*map(_rule, lines)]
 
 
-def role_bindings() -> list[Object]:
-    """Return the RoleBindings to create: the scheduler's, in kube-system."""
-    account = {"kind": "ServiceAccount", "name": "kube-scheduler", "namespace": "kube-system"}
-    reads = f"system::{READS_AUTHENTICATION}"
-    return [
-        _binding(LOCKS, [_user(SCHEDULER.name), account], namespace="kube-system"),
-        _binding(
-            READS_AUTHENTICATION,
-            [_user(SCHEDULER.name), _user(CONTROLLER_MANAGER.name)],
-            namespace="kube-system",
-            name=reads,
-        ),
-    ]
+@cache
+def beyond_roles() -> Mapping[tuple[str, str], Sequence[Rule]]:
+    """Return what is granted without a role, by kind and name of subject.
+
+    Decision (2026-11): the controllers share one user that may do everything; because they run in
+    one process with one client; instead of a service account for each, as a real cluster has.
+    Nodes have all that the Node authorizer might give them, whichever pods they run.
+    """
+    return {
+        ("User", CONTROLLER_MANAGER.name): CONTROLLER_RULES,
+        ("User", SCHEDULER.name): SCHEDULER_RULES,
+        ("Group", NODES): [*rules_of("system:node"), *NODE_RULES],
+    }
+
+
+def cluster_roles(served: Collection[str]) -> Iterator[Object]:
+    """Yield the ClusterRoles to create in a server with the kinds *served*, by storage key."""
+    policy = _policy()
+    for name in policy.cluster_roles:
+        of_users = name.removeprefix("system:aggregate-to-")
+        labels = [of_users] if of_users in USER_ROLES else []
+        yield _role(name, rules_of(name, served), labels=labels)
+    for name, above in USER_ROLES.items():
+        whole = _role(name, (), labels=[above] if above else [])
+        selector = {"matchLabels": {f"{AGGREGATE}{name}": "true"}}
+        yield whole | {"aggregationRule": {"clusterRoleSelectors": [selector]}}
+    for name, rules in policy.controller_roles.items():
+        yield _role(CONTROLLER + name, map(_rule, rules))
+    if f"pods.{METRICS}" in served:
+        measured = on("pods nodes", "get list watch", groups=METRICS)
+        yield _role(METRICS_READER, [measured], labels=USER_ROLES)
+
+
+def roles() -> Iterator[Object]:
+    """Yield the Roles to create."""
+    for namespace, rules_by_name in _policy().roles.items():
+        for name, rules in rules_by_name.items():
+            yield _role(name, map(_rule, rules), namespace=namespace)
+
+
+def cluster_role_bindings() -> Iterator[Object]:
+    """Yield the ClusterRoleBindings to create."""
+    policy = _policy()
+    for role, subjects in policy.cluster_role_bindings.items():
+        yield _binding(role, subjects)
+    for name in policy.controller_roles:
+        yield _binding(CONTROLLER + name, [f"ServiceAccount kube-system/{name}"])
+
+
+def role_bindings() -> Iterator[Object]:
+    """Yield the RoleBindings to create, with names that begin with ``system:`` as all do."""
+    for namespace, subjects_by_role in _policy().role_bindings.items():
+        for role, subjects in subjects_by_role.items():
+            name = role if role.startswith("system:") else f"system::{role}"
+            yield _binding(role, subjects, namespace=namespace, name=name)
+
+
+def _rule(line: str) -> Rule:
+    verbs, *about = line.split(" | ")
+    if len(about) == 1:
+        return on_paths(about[0], verbs)
+    groups, resources, *names = about
+    return on(resources, verbs, groups=groups, names=names[0].split() if names else ())
 
 
 def _role(
-    name: str,
-    rules: Iterable[Rule],
-    *,
-    namespace: str = "",
-    labels: Mapping[str, str] | None = None,
+    name: str, rules: Iterable[Rule], *, namespace: str = "", labels: Iterable[str] = ()
 ) -> Object:
+    """Return a role; *labels* are the roles of users that gather its rules."""
     metadata = _metadata(name, namespace)
-    metadata["labels"] |= labels or {}
+    metadata["labels"] |= {f"{AGGREGATE}{each}": "true" for each in labels}
     return {"metadata": metadata, "rules": [rule.as_object() for rule in rules]}
 
 
-def _binding(
-    role: str, subjects: Sequence[Object], *, namespace: str = "", name: str = ""
-) -> Object:
+def _binding(role: str, subjects: Sequence[str], *, namespace: str = "", name: str = "") -> Object:
     return {
         "metadata": _metadata(name or role, namespace),
         "roleRef": {
@@ -274,7 +161,7 @@ def _binding(
             "kind": "Role" if namespace else "ClusterRole",
             "name": role,
         },
-        "subjects": subjects,
+        "subjects": [*map(_subject, subjects)],
     }
 
 
@@ -289,9 +176,9 @@ def _metadata(name: str, namespace: str) -> Object:
     return metadata
 
 
-def _user(name: str) -> Object:
-    return {"kind": "User", "apiGroup": GROUP, "name": name}
-
-
-def _group(name: str) -> Object:
-    return {"kind": "Group", "apiGroup": GROUP, "name": name}
+def _subject(text: str) -> Object:
+    kind, _, name = text.partition(" ")
+    if kind == "ServiceAccount":
+        namespace, _, name = name.partition("/")
+        return {"kind": kind, "name": name, "namespace": namespace}
+    return {"kind": kind, "apiGroup": GROUP, "name": name}

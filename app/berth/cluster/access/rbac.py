@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.policy import beyond_roles
 from berth.cluster.access.rules import ALL, Rule
 from berth.cluster.access.users import User, service_account_user
 from berth.cluster.kinds.builtin import find
@@ -137,7 +138,9 @@ class Authorizer:
             return
         self._decisions.clear()
         roles = self._roles = _rules_by_role(self._store)
-        self._grants = {}
+        self._grants = {
+            subject: [Grant("", "", tuple(rules))] for subject, rules in beyond_roles().items()
+        }
         for kind in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS):
             for stored, binding in readable(self._store.list(kind), _read[kind], kind):
                 self._bind(stored.key, binding, roles)

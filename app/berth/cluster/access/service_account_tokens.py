@@ -16,7 +16,7 @@ from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
 from berth.runtime.clock import Clock
 
-ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+ISSUER: Final = "https://kubernetes.default.svc"
 API_AUDIENCE: Final = ISSUER
 """Whom tokens are for that do not say it."""
 

@@ -14,7 +14,7 @@ from berth.cluster.controllers.replica_calculator import (
     PodMetrics,
     Tolerances,
 )
-from berth.cluster.controllers.views import ScaledPod
+from berth.cluster.pods.controllers import ScaledPod
 from berth.cluster.resources import Object
 from berth.kube.objects.amounts import Amount
 from berth.kube.objects.quantity import NANO, milli_value, parse

@@ -1,6 +1,6 @@
 """Availability of a pod: ready for as long as its workload wants, ``minReadySeconds``."""
 
-from berth.cluster.controllers.views import PodView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.times import seconds_of
 
 

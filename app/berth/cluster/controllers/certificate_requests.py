@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from berth.cluster.access.users import NODES
-from berth.cluster.controllers.views import ObjectView
+from berth.cluster.object_views import ObjectView
 
 GROUP: Final = "certificates.k8s.io"
 PATH: Final = f"/apis/{GROUP}/v1/certificatesigningrequests"

@@ -10,8 +10,9 @@ import msgspec
 
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.claims import owner_reference
-from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView
+from berth.cluster.controllers.views import ResourceView, WorkloadView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 
 PODS = find("", "v1", "pods")

@@ -7,8 +7,9 @@ import msgspec
 
 from berth.cluster.actions import Action, Patch
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.correlator import Reference
+from berth.cluster.object_views import ObjectView
 from berth.cluster.resources import ResourceType
 from berth.cluster.strategies.selectors import LabelSelector, matches
 

@@ -6,7 +6,7 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, View
+from berth.cluster.object_views import ObjectView, View
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 

@@ -13,10 +13,11 @@ from berth.cluster.controllers.job import JOBS
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.replica_set import is_terminating, status_patch
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import WorkloadView, controllers_of, metadata_of
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.cron import Schedule
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import controllers_of, metadata_of
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from berth.cluster.warnings import quoted

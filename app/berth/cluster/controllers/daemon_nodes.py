@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from berth.cluster.controllers.claims import owner_reference
-from berth.cluster.controllers.views import DaemonPodView, NodeView, PodView, WorkloadView
+from berth.cluster.controllers.views import NodeView, WorkloadView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import DaemonPodView, PodView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.workloads import TEMPLATE_GENERATION
 from berth.kube.objects.daemons import daemon_tolerations

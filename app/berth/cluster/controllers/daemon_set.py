@@ -29,16 +29,11 @@ from berth.cluster.controllers.history import (
 )
 from berth.cluster.controllers.replica_set import pod_path, status_patch, tell_of_pod
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    NodeView,
-    PodView,
-    RevisionView,
-    WorkloadView,
-    controllers_of,
-    metadata_of,
-)
+from berth.cluster.controllers.views import NodeView, RevisionView, WorkloadView
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import controllers_of, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 from berth.kube.objects.taints import COMPARISONS

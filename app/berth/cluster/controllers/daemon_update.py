@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from berth.cluster.controllers.rollout import absolute
-from berth.cluster.controllers.views import PodView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 
 

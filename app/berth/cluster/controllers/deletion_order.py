@@ -12,7 +12,7 @@ from functools import cmp_to_key, partial
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from berth.cluster.controllers.views import PodView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.times import seconds_of
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

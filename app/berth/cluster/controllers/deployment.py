@@ -16,8 +16,10 @@ from berth.cluster.controllers.replica_set import (
 from berth.cluster.controllers.revisions import DEPLOYMENTS
 from berth.cluster.controllers.rollout import Limits, Size, grow_new, limits_of, shrink_old
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, WorkloadView, controllers_of, metadata_of
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import controllers_of, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import AlreadyExistsError, ApiError
 from berth.runtime.clock import Clock

@@ -16,13 +16,7 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.pod_scales import Answer, PodScaleError, PodScales, answer_of
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    PodView,
-    ReplicationControllerView,
-    ResourceView,
-    WorkloadView,
-    metadata_of,
-)
+from berth.cluster.controllers.views import ReplicationControllerView, ResourceView, WorkloadView
 from berth.cluster.disruption_budgets import (
     SYNC_FAILED,
     disruption_allowed,
@@ -32,6 +26,8 @@ from berth.cluster.disruption_budgets import (
 from berth.cluster.events.correlator import Type
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 from berth.cluster.times import seconds_of

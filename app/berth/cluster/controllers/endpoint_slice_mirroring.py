@@ -8,31 +8,23 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Final
 
-from berth.cluster.actions import Action, Create
-from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.actions import Action
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.endpoint_slice import (
+from berth.cluster.controllers.endpoints import ENDPOINTS
+from berth.cluster.controllers.owned_slices import (
     MANAGER,
-    SLICES,
+    OwnedSlices,
     SliceChange,
-    as_objects,
     key_of,
     ports_in,
     reconcile,
     slice_deletion,
 )
-from berth.cluster.controllers.endpoints import ENDPOINTS
-from berth.cluster.controllers.expectations import Expectations, new_name
 from berth.cluster.controllers.service_endpoints import SERVICE_NAME, Ports
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    EndpointSliceView,
-    EndpointsView,
-    ResourceView,
-    controllers_of,
-    metadata_of,
-)
+from berth.cluster.controllers.views import EndpointSliceView, EndpointsView, ResourceView
+from berth.cluster.object_views import metadata_of
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock
 
@@ -70,9 +62,8 @@ class EndpointSliceMirroringController:
     ) -> None:
         self._endpoints = endpoints
         self._services = services
-        self._slices = slices
-        self._rng = rng
-        self._expectations = Expectations(clock)
+        self._slices = OwnedSlices(slices, ENDPOINTS, OURS, clock=clock, rng=rng)
+        self._expectations = self._slices.expectations
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def changed(
@@ -80,15 +71,9 @@ class EndpointSliceMirroringController:
         ) -> None:
             enqueue(metadata_of(old, new).key)
 
-        def slice_changed(old: EndpointSliceView | None, new: EndpointSliceView | None) -> None:
-            if old is None and new is not None:
-                self._expectations.see(new)
-            for key in controllers_of("Endpoints", old, new):
-                enqueue(key)
-
         self._endpoints.listen(changed)
         self._services.listen(changed)
-        self._slices.listen(slice_changed)
+        self._slices.subscribe(enqueue)
 
     def plan(self, key: str) -> Plan:
         endpoints = self._endpoints.get(key)
@@ -98,13 +83,18 @@ class EndpointSliceMirroringController:
         if self._expectations.unseen(key):
             return Plan(again=self._expectations.wait(key))
         present: dict[Kind, list[EndpointSliceView]] = {}
-        for each in sorted(self._mirrors(endpoints), key=lambda each: each.metadata.name):
+        for each in self._slices.of(endpoints.metadata.uid):
             present.setdefault((each.address_type, ports_in(each.ports or ())), []).append(each)
         wanted = _wanted(endpoints) if self._is_mirrored(endpoints) else {}
         labels = {
             **(endpoints.metadata.labels or {}),
             SERVICE_NAME: endpoints.metadata.name,
             MANAGER: OURS,
+        }
+        annotations = (endpoints.metadata.annotations or {}).items()
+        metadata: dict[str, Object] = {
+            "labels": labels,
+            "annotations": {key: text for key, text in annotations if key not in NOT_MIRRORED},
         }
         actions: list[Action] = []
         for kind, found in wanted.items():
@@ -113,21 +103,14 @@ class EndpointSliceMirroringController:
             actions += change.updates
             actions += [slice_deletion(each) for each in change.surplus]
             actions += [
-                self._create(key, endpoints, kind, labels, content) for _, content in change.missing
+                self._slices.create(endpoints, metadata, ports, content, address_type=kind[0])
+                for ports, content in change.missing
             ]
         actions += [slice_deletion(each) for gone in present.values() for each in gone]
         return Plan(actions, again=self._expectations.wait(key))
 
     def finished(self, key: str, outcome: Outcome) -> None:
         self._expectations.finished(key, outcome)
-
-    def _mirrors(self, endpoints: EndpointsView) -> list[EndpointSliceView]:
-        return [
-            each
-            for each in self._slices.controlled(endpoints.metadata.uid)
-            if (each.metadata.labels or {}).get(MANAGER) == OURS
-            and each.metadata.deletion_timestamp is None
-        ]
 
     def _is_mirrored(self, endpoints: EndpointsView) -> bool:
         meta = endpoints.metadata
@@ -139,40 +122,6 @@ class EndpointSliceMirroringController:
             and (meta.labels or {}).get(SKIP_MIRROR) != "true"
             and LEADER not in (meta.annotations or {})
         )
-
-    def _create(
-        self,
-        key: str,
-        endpoints: EndpointsView,
-        kind: Kind,
-        labels: dict[str, str],
-        content: list[Object],
-    ) -> Create:
-        meta, prefix = endpoints.metadata, f"{endpoints.metadata.name}-"
-        asked = self._expectations.unseen(key)
-
-        def is_taken(name: str) -> bool:
-            return name in asked or self._slices.get(f"{meta.namespace}/{name}") is not None
-
-        name = new_name(self._rng, prefix, is_taken)
-        self._expectations.create(key, [name])
-        annotations = (meta.annotations or {}).items()
-        body = {
-            "apiVersion": SLICES.group_version,
-            "kind": SLICES.kind,
-            "metadata": {
-                "name": name,
-                "generateName": prefix,
-                "namespace": meta.namespace,
-                "labels": labels,
-                "annotations": {k: v for k, v in annotations if k not in NOT_MIRRORED},
-                "ownerReferences": [owner_reference(endpoints, ENDPOINTS)],
-            },
-            "addressType": kind[0],
-            "endpoints": content,
-            "ports": as_objects(kind[1]),
-        }
-        return Create(SLICES.collection_path(meta.namespace), body)
 
 
 def new_controller(context: ControllerContext) -> EndpointSliceMirroringController:

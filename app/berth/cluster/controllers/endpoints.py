@@ -18,8 +18,9 @@ from berth.cluster.controllers.service_endpoints import (
     target_reference,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import EndpointsView, PodView, ResourceView
+from berth.cluster.controllers.views import EndpointsView, ResourceView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 
 ENDPOINTS: Final = find("", "v1", "endpoints")

@@ -6,7 +6,9 @@ from berth.cluster.actions import Action, Create
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView, metadata_of
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import metadata_of
+from berth.cluster.pods.controllers import PodView
 
 
 class EphemeralVolumeController:

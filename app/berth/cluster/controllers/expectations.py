@@ -9,7 +9,8 @@ from typing import Final
 
 from berth.cluster.actions import Create, Delete
 from berth.cluster.controllers.controller import Outcome
-from berth.cluster.controllers.views import ObjectView, PodView
+from berth.cluster.object_views import ObjectView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.writes.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 from berth.kube.client.errors import AlreadyExistsError, UnavailableError
 from berth.runtime.clock import Clock

@@ -13,8 +13,8 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, metadata_of
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import ObjectView, metadata_of
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock, rfc3339
 

@@ -20,9 +20,9 @@ from berth.cluster.actions import Action, Delete, Get, Patch, Propagation
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.informers import Kind
-from berth.cluster.controllers.views import Meta, ObjectView, OwnerReference, metadata_of
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.object_views import Meta, ObjectView, OwnerReference, metadata_of
 from berth.cluster.writes.deletion import FOREGROUND, ORPHAN
 from berth.kube.client.errors import NotFoundError
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import LeaseView, Meta, NodeView, ObjectView, PodView
+from berth.cluster.controllers.views import LeaseView, NodeView
 from berth.cluster.kinds.registry import Registry, collected
+from berth.cluster.object_views import Meta, ObjectView
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.reading import completing
 from berth.cluster.resources import ResourceType
 from berth.kube.client.api import Api

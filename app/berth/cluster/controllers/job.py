@@ -43,11 +43,13 @@ from berth.cluster.controllers.replica_set import (
     tell_of_pod,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import OwnerReference, PodView, ResourceView, metadata_of
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.indexes import Indexes
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gates import SCHEDULING, WORKLOAD_WITH_JOB
+from berth.cluster.object_views import OwnerReference, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 from berth.runtime.clock import Clock

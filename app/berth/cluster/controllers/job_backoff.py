@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from berth.cluster.controllers.views import ContainerStatusView, JobPodView, PodView
+from berth.cluster.pods.controllers import ContainerStatusView, JobPodView, PodView
 from berth.cluster.times import seconds_of
 
 FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"

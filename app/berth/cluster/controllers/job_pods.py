@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from berth.cluster.controllers.job_backoff import FAILURES, all_failures, finish_time, number_in
-from berth.cluster.controllers.views import (
-    ContainerStatusView,
-    JobPodView,
-    PodView,
-    WorkloadView,
-)
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.indexes import Indexes
+from berth.cluster.pods.controllers import ContainerStatusView, JobPodView, PodView
 from berth.cluster.resources import Object
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"

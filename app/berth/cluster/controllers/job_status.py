@@ -11,9 +11,9 @@ from berth.cluster.controllers.job_pods import (
     index_of,
     is_failed,
 )
-from berth.cluster.controllers.views import PodView
 from berth.cluster.events.correlator import Type
 from berth.cluster.indexes import Indexes
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from berth.runtime.clock import rfc3339

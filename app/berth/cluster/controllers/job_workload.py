@@ -13,9 +13,10 @@ from berth.cluster.actions import Create
 from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gates import SCHEDULING
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.strategies.job import is_gang
 from berth.cluster.writes.identities import SUFFIX_ALPHABET

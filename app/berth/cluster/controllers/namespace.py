@@ -14,8 +14,9 @@ from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.namespace_conditions import Remains
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import NamespaceView, ObjectView, View, metadata_of
+from berth.cluster.controllers.views import NamespaceView
 from berth.cluster.kinds.registry import swept
+from berth.cluster.object_views import ObjectView, View, metadata_of
 from berth.cluster.resources import ResourceType
 from berth.cluster.times import seconds_of
 from berth.kube.client.errors import NotFoundError

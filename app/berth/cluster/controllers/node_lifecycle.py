@@ -32,11 +32,12 @@ from berth.cluster.controllers.node_lifecycle_taints import (
 from berth.cluster.controllers.node_lifecycle_zones import Counts, Disruption, Zones, zone_of
 from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import NODE_NAME, LeaseView, NodeView, PodView
+from berth.cluster.controllers.views import LeaseView, NodeView
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kubelet.node_events import LARGEST_FLEET
+from berth.cluster.pods.controllers import NODE_NAME, PodView
 from berth.cluster.times import seconds_of
 from berth.kube.client.errors import NotFoundError
 from berth.runtime.clock import Clock, rfc3339

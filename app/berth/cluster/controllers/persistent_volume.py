@@ -15,17 +15,11 @@ from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    CSINodeView,
-    NodeView,
-    ObjectView,
-    ResourceView,
-    StorageClassView,
-    metadata_of,
-)
+from berth.cluster.controllers.views import CSINodeView, NodeView, ResourceView, StorageClassView
 from berth.cluster.controllers.volume_topology import VolumeTopology
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import ObjectView, metadata_of
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 from berth.kube.client.errors import NotFoundError

@@ -14,8 +14,9 @@ from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import NODE_NAME, NodeView, PodView
+from berth.cluster.controllers.views import NodeView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import NODE_NAME, PodView
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock, rfc3339
 

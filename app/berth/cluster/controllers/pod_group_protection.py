@@ -11,8 +11,10 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView, metadata_of
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.gates import SCHEDULING
+from berth.cluster.object_views import metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import ResourceType
 
 FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"

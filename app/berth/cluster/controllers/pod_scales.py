@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import OwnerReference, PodView, WorkloadView
+from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.object_views import OwnerReference
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import ResourceType
 from berth.kube.client.errors import ApiError, NotFoundError
 

@@ -14,8 +14,8 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.object_views import ObjectView
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.expressions import compiled
 

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from berth.cluster.controllers.views import ScaledPod, ScaledPods, View
+from berth.cluster.object_views import View
+from berth.cluster.pods.controllers import ScaledPod, ScaledPods
 from berth.cluster.times import seconds_of
 from berth.kube.objects.quantity import Quantity, milli_value, parse
 from berth.runtime.duration import Duration

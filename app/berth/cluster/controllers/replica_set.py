@@ -12,16 +12,12 @@ from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.deletion_order import ranked
 from berth.cluster.controllers.expectations import Expectations, new_name, sooner
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    PodView,
-    ReplicationControllerView,
-    WorkloadView,
-    controllers_of,
-    metadata_of,
-)
+from berth.cluster.controllers.views import ReplicationControllerView, WorkloadView
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import controllers_of, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import object_of
 from berth.cluster.strategies.selectors import matches

@@ -16,16 +16,10 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.replica_set import pod_path
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    Meta,
-    ObjectView,
-    PodResourceClaim,
-    PodResourceClaimStatus,
-    PodView,
-    ResourceView,
-    metadata_of,
-)
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.gates import SCHEDULING
+from berth.cluster.object_views import Meta, ObjectView, metadata_of
+from berth.cluster.pods.controllers import PodResourceClaim, PodResourceClaimStatus, PodView
 from berth.cluster.writes.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from berth.kube.client.errors import NotFoundError
 

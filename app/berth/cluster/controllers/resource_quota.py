@@ -16,7 +16,9 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.table import Listener, Table
-from berth.cluster.controllers.views import ObjectView, PodView, ResourceView, metadata_of
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import ObjectView, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.reading import UNREADABLE
 from berth.cluster.resources import Object, ResourceType
 from berth.kube.objects import amounts

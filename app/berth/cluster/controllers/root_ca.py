@@ -9,7 +9,8 @@ from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import NamespaceView, ObjectView, metadata_of
+from berth.cluster.controllers.views import NamespaceView
+from berth.cluster.object_views import ObjectView, metadata_of
 
 NAME: Final = "kube-root-ca.crt"
 KEY: Final = "ca.crt"

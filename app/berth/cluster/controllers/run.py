@@ -5,6 +5,8 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     certificate_approving,
@@ -45,6 +47,7 @@ from berth.cluster.controllers.controller import Controller
 from berth.cluster.controllers.informers import METADATA_ONLY, SharedInformers
 from berth.cluster.controllers.loop import Loop
 from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
+from berth.cluster.data import read
 from berth.cluster.events.recorder import EventBroadcaster
 from berth.cluster.kinds.registry import Registry
 from berth.kube.client.api import AcceptingApi
@@ -97,71 +100,17 @@ CONTROLLERS: Final[Mapping[str, Sequence[NewController]]] = {
 OF_API_SERVER: Final[Sequence[NewController]] = (flow_schema.new_controller,)
 """Run by kube-apiserver in a real cluster, so that nobody else does their work."""
 
-NOT_HERE: Final = frozenset(
-    {
-        "bootstrap-signer-controller",
-        "certificatesigningrequest-cleaner-controller",
-        "cloud-node-lifecycle-controller",
-        "device-taint-eviction-controller",
-        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-        "legacy-serviceaccount-token-cleaner-controller",
-        "node-ipam-controller",
-        "node-route-controller",
-        "persistentvolume-attach-detach-controller",
-        "persistentvolume-expander-controller",
-        "selinux-warning-controller",
-        "service-cidr-controller",
-        "service-lb-controller",
-        "storage-version-migrator-controller",
-        "storageversion-garbage-collector-controller",
-        "token-cleaner-controller",
-        "ttl-controller",
-    }
-)
-"""Further controllers of kube-controller-manager, which may be named, too."""
 
-ALIASES: Final[Mapping[str, str]] = {
-    "attachdetach": "persistentvolume-attach-detach-controller",
-    "bootstrapsigner": "bootstrap-signer-controller",
-    "clusterrole-aggregation": "clusterrole-aggregation-controller",
-    "cronjob": "cronjob-controller",
-    "csrapproving": "certificatesigningrequest-approving-controller",
-    "csrcleaner": "certificatesigningrequest-cleaner-controller",
-    "csrsigning": "certificatesigningrequest-signing-controller",
-    "daemonset": "daemonset-controller",
-    "deployment": "deployment-controller",
-    "disruption": "disruption-controller",
-    "endpoint": "endpoints-controller",
-    "endpointslice": "endpointslice-controller",
-    "endpointslicemirroring": "endpointslice-mirroring-controller",
-    "ephemeral-volume": "ephemeral-volume-controller",
-    "garbagecollector": "garbage-collector-controller",
-    "horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
-    "job": "job-controller",
-    "namespace": "namespace-controller",
-    "nodeipam": "node-ipam-controller",
-    "nodelifecycle": "node-lifecycle-controller",
-    "persistentvolume-binder": "persistentvolume-binder-controller",
-    "persistentvolume-expander": "persistentvolume-expander-controller",
-    "podgc": "pod-garbage-collector-controller",
-    "pv-protection": "persistentvolume-protection-controller",
-    "pvc-protection": "persistentvolumeclaim-protection-controller",
-    "replicaset": "replicaset-controller",
-    "replicationcontroller": "replicationcontroller-controller",
-    "resource-claim-controller": "resourceclaim-controller",
-    "resourcequota": "resourcequota-controller",
-    "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
-    "route": "node-route-controller",
-    "service": "service-lb-controller",
-    "serviceaccount": "serviceaccount-controller",
-    "serviceaccount-token": "serviceaccount-token-controller",
-    "statefulset": "statefulset-controller",
-    "storage-version-gc": "storageversion-garbage-collector-controller",
-    "tokencleaner": "token-cleaner-controller",
-    "ttl": "ttl-controller",
-    "ttl-after-finished": "ttl-after-finished-controller",
-}
-"""What kube-controller-manager called them before 1.28, and still understands."""
+class _Names(msgspec.Struct, frozen=True):
+    """``names.json``: what else ``--controllers`` may name."""
+
+    not_here: frozenset[str]
+    """Further controllers of kube-controller-manager."""
+    aliases: dict[str, str]
+    """What kube-controller-manager called them before 1.28, and still understands."""
+
+
+NAMES: Final = read("berth.cluster.controllers", "names.json", _Names)
 
 
 def read_controllers(text: str) -> tuple[str, ...]:
@@ -170,8 +119,8 @@ def read_controllers(text: str) -> tuple[str, ...]:
     read = []
     for each in said:
         sign, name = ("-", each[1:]) if each.startswith("-") else ("", each)
-        name = ALIASES.get(name, name)
-        if each != "*" and name not in CONTROLLERS and name not in NOT_HERE:
+        name = NAMES.aliases.get(name, name)
+        if each != "*" and name not in CONTROLLERS and name not in NAMES.not_here:
             raise ValueError(f"{name!r} is not in the list of known controllers")
         read.append(f"{sign}{name}")
     return tuple(read)

@@ -15,7 +15,7 @@ from berth.cluster.actions import Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import ObjectView, metadata_of
+from berth.cluster.object_views import ObjectView, metadata_of
 from berth.cluster.resources import Object
 from berth.kube.client.errors import NotFoundError
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView
+from berth.cluster.controllers.views import ResourceView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 
 SERVICES: Final = find("", "v1", "services")

@@ -10,8 +10,9 @@ from berth.cluster.actions import STRATEGIC_MERGE, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Condition, PodView
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import Condition
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
 from berth.runtime.clock import Clock, rfc3339

@@ -20,16 +20,11 @@ from berth.cluster.controllers.history import (
 from berth.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
 from berth.cluster.controllers.rollout import absolute
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    PodView,
-    ResourceView,
-    RevisionView,
-    WorkloadView,
-    controllers_of,
-    metadata_of,
-)
+from berth.cluster.controllers.views import ResourceView, RevisionView, WorkloadView
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import controllers_of, metadata_of
+from berth.cluster.pods.controllers import PodView
 from berth.cluster.resources import Object
 from berth.kube.client.errors import AlreadyExistsError, NotFoundError
 from berth.runtime.clock import Clock

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeVar
 
-from berth.cluster.controllers.views import ObjectView
+from berth.cluster.object_views import ObjectView
 
 log = logging.getLogger(__name__)
 

@@ -15,17 +15,12 @@ from berth.cluster.actions import STRATEGIC_MERGE, Delete, Get, Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    NODE_NAME,
-    NodeView,
-    PodView,
-    TimedToleration,
-    decode_tolerating,
-    metadata_of,
-)
+from berth.cluster.controllers.views import NodeView
 from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
+from berth.cluster.object_views import metadata_of
+from berth.cluster.pods.controllers import NODE_NAME, PodView, TimedToleration, decode_tolerating
 from berth.kube.objects.node import Taint
 from berth.kube.objects.taints import COMPARISONS, NO_EXECUTE, tolerates
 from berth.runtime.clock import Clock, rfc3339

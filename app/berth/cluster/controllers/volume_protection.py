@@ -11,7 +11,9 @@ from berth.cluster.actions import Patch
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, PodView, ResourceView, metadata_of
+from berth.cluster.controllers.views import ResourceView
+from berth.cluster.object_views import Meta, metadata_of
+from berth.cluster.pods.controllers import PodView
 
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"

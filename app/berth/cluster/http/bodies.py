@@ -32,6 +32,7 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import MergeError, strategic_merge
+from berth.cluster.written import keep_order, keep_text, without_text
 from berth.kube import documents
 from berth.kube.documents import DEPTH_LIMIT, depth_of
 
@@ -162,6 +163,8 @@ class Bodies:
             raise _cannot_be_handled(resource, why)
         self._warnings += [*in_yaml, *found]
         self._write_canonically(obj)
+        if resource.written_field and json is content:  # YAML is written anew, with sorted keys
+            keep_text(obj, resource.written_field, json)
         return obj
 
     def applied(self, content: bytes) -> Object:
@@ -199,6 +202,11 @@ class Bodies:
         obj = typed(self._resource, changed)
         self._warnings += self._corrected_patch(obj, echo)
         self._write_canonically(obj)
+        if written := self._resource.written_field:
+            if patch.media_type == STRATEGIC_MERGE_PATCH:
+                obj = without_text(obj, written)
+            else:
+                keep_order(obj, written)
         return obj
 
     def _check_type(self, obj: Json, echo: "_Echo") -> None:

@@ -6,7 +6,7 @@ not hollow, and those whose machine has failed, are not measured, nor are the po
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 import msgspec
@@ -28,12 +28,12 @@ from berth.cluster.kubelet.usage import (
     usage_of_containers,
     usage_of_system,
 )
+from berth.cluster.pods.metrics import MeasuredPod
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
 from berth.kube.objects.amounts import Amount
 from berth.kube.objects.meta import KubeStruct, ObjectMeta
-from berth.kube.objects.pod import Container
 from berth.kube.objects.quantity import NANO, Quantities, check_quantities
 from berth.runtime.clock import rfc3339
 
@@ -71,41 +71,14 @@ class MeasuredNode(KubeStruct, frozen=True, gc=False):
         return is_hollow and failure_of(self.metadata.annotations) is None
 
 
-class _State(KubeStruct, frozen=True, gc=False):
-    running: Mapping[str, str] | None = None
-
-
-class _ContainerStatus(KubeStruct, frozen=True, gc=False):
-    name: str = ""
-    state: _State = _State()
-
-
-class _PodSpec(KubeStruct, frozen=True, gc=False):
-    node_name: str = ""
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-
-
-class _PodStatus(KubeStruct, frozen=True, gc=False):
-    container_statuses: tuple[_ContainerStatus, ...] = ()
-    init_container_statuses: tuple[_ContainerStatus, ...] = ()
-
-
-class MeasuredPod(KubeStruct, frozen=True, gc=False):
-    """A pod as far as its usage depends on it."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
-
-    def usage(self) -> dict[str, Usage]:
-        """Return what its containers that run now use, by name."""
-        statuses = (*self.status.init_container_statuses, *self.status.container_statuses)
-        running = {status.name for status in statuses if status.state.running is not None}
-        if not running:
-            return {}
-        used = usage_of_containers(self.metadata.annotations, running_containers(self.spec))
-        return {name: each for name, each in used.items() if name in running}
+def usage_of(pod: MeasuredPod) -> dict[str, Usage]:
+    """Return what the containers of a pod that run now use, by name."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    running = {status.name for status in statuses if status.state.running is not None}
+    if not running:
+        return {}
+    used = usage_of_containers(pod.metadata.annotations, running_containers(pod.spec))
+    return {name: usage for name, usage in used.items() if name in running}
 
 
 def _read_with(decode: Callable[[bytes], T]) -> Callable[[Stored], T | None]:
@@ -190,7 +163,7 @@ async def _usage_of_nodes(store: Store, only: str = "") -> dict[str, Usage]:
         pod = _pod_of(stored)
         node = "" if pod is None else pod.spec.node_name
         if pod is not None and node and (not only or node == only):
-            found[node] = total([found.get(node, NOTHING), *pod.usage().values()])
+            found[node] = total([found.get(node, NOTHING), *usage_of(pod).values()])
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     return found
@@ -204,7 +177,7 @@ def _node_metrics(stored: Stored, node: MeasuredNode, of_pods: Usage | None, now
 
 def _pod_metrics(stored: Stored, pod: MeasuredPod, now: float) -> Object | None:
     """Return what a pod uses; None: none of its containers runs."""
-    used = pod.usage()
+    used = usage_of(pod)
     if not used:
         return None
     containers = [{"name": name, "usage": _quantities(each)} for name, each in used.items()]

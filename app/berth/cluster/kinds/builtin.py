@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final
 
+import msgspec
+
 from berth.cluster import selectable_fields
 from berth.cluster.columns import inert as inert_cells
 from berth.cluster.columns import pod as pod_cells
@@ -26,12 +28,13 @@ from berth.cluster.columns.kinds import (
     SECRET_CELLS,
     SERVICE_CELLS,
 )
-from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
+from berth.cluster.data import read
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.kinds import preparing
 from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.kinds.write_warnings import WARNINGS
+from berth.cluster.pods.columns import PodDigest
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
@@ -169,6 +172,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "v1/persistentvolumeclaims": ruled(
         storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS,
+        prepare=preparing.persistent_volume_claim,
         check_update=core.check_claim_update,
         status={"phase": "Pending"},
     ),
@@ -203,6 +207,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "prepare": service.prepare,
             "check_update": service.check_update,
             "check_status": service.check_status,
+            "before_others": ("spec.clusterIP", "spec.ipFamil"),
             "status": {"loadBalancer": {}},
         },
     ),
@@ -354,7 +359,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "suppress this warning",
         },
     ),
-    "apps/v1/controllerrevisions": ruled(immutable=("data",)),
+    "apps/v1/controllerrevisions": Behaviour(
+        rules={"immutable": ("data",)}, more={"written_field": "data"}
+    ),
     "node.k8s.io/v1/runtimeclasses": ruled(immutable=("handler",)),
     "certificates.k8s.io/v1/podcertificaterequests": ruled(immutable=("spec",), generation=True),
     "storagemigration.k8s.io/v1/storageversionmigrations": ruled(
@@ -389,44 +396,6 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
 """By group, version and plural. Of kinds that are not here the schema says all."""
 
 
-CREATED_BY_PUT: Final = frozenset(
-    {
-        "v1/endpoints",
-        "v1/events",
-        "v1/limitranges",
-        "v1/services",
-        "coordination.k8s.io/v1/leases",
-        "events.k8s.io/v1/events",
-        "node.k8s.io/v1/runtimeclasses",
-        "rbac.authorization.k8s.io/v1/clusterrolebindings",
-        "rbac.authorization.k8s.io/v1/clusterroles",
-        "rbac.authorization.k8s.io/v1/rolebindings",
-        "rbac.authorization.k8s.io/v1/roles",
-    }
-)
-"""Kinds whose strategy in Kubernetes has ``AllowCreateOnUpdate``."""
-
-VERSION_NEEDED: Final = frozenset(
-    {
-        "admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
-        "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
-        "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
-        "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-        "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
-        "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-        "apiextensions.k8s.io/v1/customresourcedefinitions",
-        "apiregistration.k8s.io/v1/apiservices",
-        "coordination.k8s.io/v1/leases",
-        "node.k8s.io/v1/runtimeclasses",
-        "policy/v1/poddisruptionbudgets",
-        "storage.k8s.io/v1/csidrivers",
-        "storage.k8s.io/v1/csinodes",
-        "storage.k8s.io/v1/csistoragecapacities",
-        "storage.k8s.io/v1/volumeattachments",
-    }
-)
-"""Kinds whose strategy has no ``AllowUnconditionalUpdate``, as those of custom resources."""
-
 VERSIONED_ANNOTATIONS: Final = {"apps/v1/daemonsets": ("deprecated.daemonset.template.generation",)}
 """Annotations that are fields of Kubernetes' own type of a kind."""
 
@@ -439,34 +408,31 @@ def _by_precedence(flow_schema: Object) -> tuple[int, str]:
 ROW_ORDERS: Final = {"flowcontrol.apiserver.k8s.io/v1/flowschemas": _by_precedence}
 """What the rows of a kind's tables are sorted by."""
 
-RETURNED_WHEN_GONE: Final = frozenset(
-    {
-        "v1/persistentvolumeclaims",
-        "v1/persistentvolumes",
-        "v1/pods",
-        "v1/podtemplates",
-        "v1/resourcequotas",
-        "v1/serviceaccounts",
-        "v1/services",
-        "resource.k8s.io/v1/deviceclasses",
-        "resource.k8s.io/v1/resourceclaims",
-        "resource.k8s.io/v1/resourceclaimtemplates",
-        "resource.k8s.io/v1/resourceslices",
-        "storage.k8s.io/v1/csidrivers",
-        "storage.k8s.io/v1/csinodes",
-        "storage.k8s.io/v1/csistoragecapacities",
-        "storage.k8s.io/v1/storageclasses",
-        "storage.k8s.io/v1/volumeattachments",
-        "storage.k8s.io/v1/volumeattributesclasses",
-    }
-)
-"""Kinds whose registry in Kubernetes has ``ReturnDeletedObject``."""
+
+class _Traits(msgspec.Struct, frozen=True):
+    """``traits.json``: kinds by what Kubernetes' strategies and registries of them have."""
+
+    created_by_put: frozenset[str]
+    """``AllowCreateOnUpdate``."""
+    needs_version: frozenset[str]
+    """No ``AllowUnconditionalUpdate``, as those of custom resources."""
+    returned_when_gone: frozenset[str]
+    """``ReturnDeletedObject``."""
+    metadata_rule: dict[str, frozenset[str]]
+    """Of others than those that evaluate the update of metadata alone."""
+
+
+TRAITS: Final = read("berth.cluster.kinds", "traits.json", _Traits)
+_METADATA_RULES: Final = {
+    path: rule for rule, paths in TRAITS.metadata_rule.items() for path in paths
+}
 
 
 def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     path = f"{group_version}/{data.plural}"
     behaviour = BEHAVIOURS.get(path, Behaviour())
+    rule = _METADATA_RULES.get(path, "update")
     schema = builtin.schema_of(data.group, data.version, data.kind, version.emulation)
     if schema is None:
         raise LookupError(f"{group_version} {data.kind} has no schema")
@@ -481,6 +447,7 @@ def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
         rules = {
             "status": "status" in subresources,
             "plain": data.group in metadata.PLAIN_GROUPS,
+            "whole_first": rule == "whole, then update",
             **behaviour.rules,
         }
         strategy = of_schema(schema, namespaced=data.namespaced, **rules)
@@ -502,9 +469,10 @@ def _resource(data: KindData, version: EffectiveVersion) -> ResourceType:
         verbs=data.verbs,
         subresources=subresources,
         strategy=strategy,
-        created_by_put=path in CREATED_BY_PUT,
-        needs_version=path in VERSION_NEEDED,
-        returned_when_gone=path in RETURNED_WHEN_GONE,
+        created_by_put=path in TRAITS.created_by_put,
+        needs_version=path in TRAITS.needs_version,
+        returned_when_gone=path in TRAITS.returned_when_gone,
+        metadata_rule=rule,
         warnings=WARNINGS.get(path),
         versioned_annotations=VERSIONED_ANNOTATIONS.get(path, ()),
         row_order=ROW_ORDERS.get(path),

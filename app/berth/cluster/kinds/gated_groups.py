@@ -15,7 +15,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import pod_groups_beta as rules
 from berth.cluster.strategies.by_schema import of_schema
-from berth.cluster.strategies.pod_groups import check_pod_group_status
+from berth.cluster.strategies.pod_groups import check_claim_statuses
 
 BETA: Final = "v1beta1"
 """The version in which objects are kept."""
@@ -37,7 +37,7 @@ def groups(features: Collection[str], release: str) -> Iterator[ResourceType]:
         prepare=rules.prepare_pod_group(features),
         check_create=rules.check_gates_of_group(features),
         check_update=rules.check_group_update,
-        check_status=check_pod_group_status,
+        check_status=check_claim_statuses,
     )
     of_workloads = _kind(
         BETA,

@@ -124,7 +124,7 @@ def alpha_groups(features: Collection[str]) -> tuple[ResourceType, ...]:
                 generation=True,
                 prepare=pod_groups.prepare_pod_group(features),
                 check_update=pod_groups.check_unchanged,
-                check_status=pod_groups.check_pod_group_status,
+                check_status=pod_groups.check_claim_statuses,
             ),
             columns=_COLUMNS,
         ),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.host_ports import HostPort, conflicts, host_ports
 from berth.kube.objects.node import Node
 from berth.kube.objects.quantity import NANO, milli_value, value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from berth.cluster.kubelet.container_plan import COMPLETES, RUNS, ContainerPlan, Role
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
+from berth.cluster.pods.kubelet import KubeletContainer, KubeletPod
 
 RUN_SECONDS: Final = "berth.dev/run-seconds"
 """How long the containers run, in seconds."""

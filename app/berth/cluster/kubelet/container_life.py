@@ -6,14 +6,14 @@ from math import inf
 from typing import Final
 
 from berth.cluster.kubelet.container_plan import RUNS, ContainerPlan, Role
-from berth.cluster.kubelet.kubelet_pod import (
+from berth.cluster.kubelet.processes.process import Process
+from berth.cluster.kubelet.processes.sandbox import Sandbox
+from berth.cluster.kubelet.restarts import FIRST_SECONDS, BackOff
+from berth.cluster.pods.kubelet import (
     KubeletContainer,
     KubeletContainerStatus,
     StateTerminated,
 )
-from berth.cluster.kubelet.processes.process import Process
-from berth.cluster.kubelet.processes.sandbox import Sandbox
-from berth.cluster.kubelet.restarts import FIRST_SECONDS, BackOff
 from berth.cluster.times import seconds_of
 
 SIGTERM_EXIT: Final = 143

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer
+from berth.cluster.pods.kubelet import KubeletContainer
 
 
 class Role(Enum):

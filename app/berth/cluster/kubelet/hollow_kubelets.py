@@ -17,7 +17,6 @@ from berth.cluster.kubelet import node_events
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.containers import Containers
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
-from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodePool, NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
@@ -25,6 +24,7 @@ from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
 from berth.cluster.kubelet.stages.plans import plans_by
 from berth.cluster.kubelet.stages.types import Stages
+from berth.cluster.pods.kubelet import KubeletPod, decode_pod
 from berth.kube.client.api import Api
 from berth.kube.client.errors import ApiError
 from berth.kube.informer.reflector import Reflector

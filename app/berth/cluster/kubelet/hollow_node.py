@@ -8,8 +8,8 @@ from typing import Final
 from berth.cluster.kubelet import admission
 from berth.cluster.kubelet.admission import Rejection, shortage
 from berth.cluster.kubelet.eviction import admission as eviction_admission
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import host_ip, pod_network
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.host_ports import HostPort, host_ports
 from berth.kube.objects.node import Node
 from berth.kube.objects.quantity import NANO, Quantities, parse

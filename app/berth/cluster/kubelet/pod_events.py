@@ -8,7 +8,7 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_life import ContainerLife
 from berth.cluster.kubelet.container_plan import Pull, Role
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.pod import Pod
 from berth.runtime.duration import Duration
 

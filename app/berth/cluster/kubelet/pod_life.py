@@ -20,11 +20,11 @@ from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_life import KILLED, SIGTERM_EXIT, ContainerLife, Doing
 from berth.cluster.kubelet.container_plan import PodPlan, Role
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletContainerStatus, KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.processes.images import SCRIPT, image_of, words_of
 from berth.cluster.kubelet.processes.sandbox import PodSandbox
 from berth.cluster.kubelet.restarts import is_restarted
+from berth.cluster.pods.kubelet import KubeletContainer, KubeletContainerStatus, KubeletPod
 from berth.cluster.times import seconds_of
 from berth.runtime.duration import Duration
 

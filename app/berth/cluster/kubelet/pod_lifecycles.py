@@ -21,12 +21,12 @@ from berth.cluster.kubelet.container_plan import PodPlan
 from berth.cluster.kubelet.container_status import given
 from berth.cluster.kubelet.containers import Find
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife, needs_sandbox
-from berth.cluster.kubelet.pod_status import Condition, Conditions
+from berth.cluster.kubelet.pod_status import Conditions
 from berth.cluster.kubelet.processes.process import Log
 from berth.cluster.kubelet.processes.sandbox import PodSandbox, Sandbox, Volumes
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.kube.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from berth.runtime.clock import Clock
@@ -549,22 +549,6 @@ def _is_contradicted(tracked: Tracked, old: KubeletPod) -> bool:
         return False
     tracked.sent, tracked.reported = {**tracked.sent, "Ready": pod_status.FALSE}, -1
     return True
-
-
-def _notices_ready(tracked: Tracked) -> bool:
-    """Whether others say of a pod's readiness what was not reported; then it is reported again.
-
-    The node lifecycle controller does so when the node was missed.
-    """
-    sent = tracked.sent.get("Ready")
-    if sent is None or tracked.is_busy:
-        return False
-    for condition in tracked.pod.status.conditions:
-        if condition.type == "Ready" and condition.status != sent.status:
-            said = Condition(condition.status, condition.reason, condition.message)
-            tracked.sent, tracked.reported = {**tracked.sent, "Ready": said}, -1
-            return True
-    return False
 
 
 def _identity(pod: Object) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from berth.cluster.kubelet.container_life import ContainerLife
 from berth.cluster.kubelet.container_plan import Role
 from berth.cluster.kubelet.container_status import container_status
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_life import PodLife
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.cluster.resources import Object
 from berth.runtime.clock import rfc3339
 

@@ -25,7 +25,6 @@ from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.stats import NodeStats, PodStats
 from berth.cluster.kubelet.eviction.thresholds import Filesystems
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import reference
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles
 from berth.cluster.kubelet.usage import (
@@ -39,6 +38,7 @@ from berth.cluster.kubelet.usage import (
     usage_of_system,
     usage_of_volumes,
 )
+from berth.cluster.pods.kubelet import KubeletPod
 from berth.kube.objects.quantity import check_quantity, parse, value
 from berth.kube.objects.resources import MEMORY
 from berth.runtime.clock import Clock

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from berth.cluster.kubelet.container_plan import Role
-from berth.cluster.kubelet.kubelet_pod import ExitCodes, KubeletContainer
+from berth.cluster.pods.kubelet import ExitCodes, KubeletContainer
 
 FIRST_SECONDS: Final = 10.0
 LONGEST_SECONDS: Final = 300.0

@@ -4,7 +4,7 @@
 object type the fields with their types, defaults, enums, list types, merge keys and protobuf
 numbers; there is one such file for each release. ``descriptions.json.gz`` says what they are for.
 All are written by :mod:`~berth.cluster.schemas.compile` and never by hand; what it reads of Go's
-own types is in ``go-types.json.gz``.
+own types is in ``go-types.json.gz``. How messages show values of them is in ``go-values.json``.
 
 - :mod:`~berth.cluster.schemas.types`: the objects that a schema is made of;
 - :mod:`~berth.cluster.schemas.builtin`: those of the kinds that a server has from the start;

@@ -1,83 +1,30 @@
 """Values as messages of the API server show its own types: all fields, as Go calls them."""
 
 import json
-from collections.abc import Mapping
 from difflib import unified_diff
 from typing import Any, Final
 
 import msgspec
 
+from berth.cluster.data import read
 from berth.cluster.schemas.builtin import META
 from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
 
-NAMES: Final[Mapping[str, str]] = {
-    "apiGroup": "APIGroup", "apiVersion": "APIVersion", "cel": "CEL", "cephfs": "CephFS",
-    "awsElasticBlockStore": "AWSElasticBlockStore", "csi": "CSI", "dnsConfig": "DNSConfig",
-    "dnsPolicy": "DNSPolicy", "downwardAPI": "DownwardAPI", "fc": "FC", "fsGroup": "FSGroup",
-    "fsGroupChangePolicy": "FSGroupChangePolicy", "fsType": "FSType",
-    "gcePersistentDisk": "GCEPersistentDisk", "grpc": "GRPC", "httpGet": "HTTPGet",
-    "httpHeaders": "HTTPHeaders", "ip": "IP", "iqn": "IQN", "iscsi": "ISCSI", "nfs": "NFS",
-    "os": "OS", "pdName": "PDName", "rbd": "RBD", "seLinuxChangePolicy": "SELinuxChangePolicy",
-    "seLinuxOptions": "SELinuxOptions", "storageos": "StorageOS", "tcpSocket": "TCPSocket",
-    "tty": "TTY", "uid": "UID", "wwids": "WWIDs",
-}  # fmt: skip
-"""Of fields that Go writes otherwise than with a capital letter."""
-POINTERS: Final = frozenset(
-    {
-        "Container.restartPolicy", "fsGroupChangePolicy", "hostnameOverride", "mountPropagation",
-        "preemptionPolicy", "procMount", "resourceClaimName", "resourceClaimTemplateName",
-        "runtimeClassName", "seLinuxChangePolicy", "storageClassName", "succeededIndexes",
-        "supplementalGroupsPolicy", "volumeAttributesClassName", "volumeMode",
-    }
-)  # fmt: skip
-"""Texts that are pointers in Go, which the published description does not tell."""
+
+class _GoTypes(msgspec.Struct, frozen=True):
+    """``go-values.json``: what the published description does not tell of Go's types."""
+
+    names: dict[str, str]
+    """Of fields that Go writes otherwise than with a capital letter."""
+    pointers: frozenset[str]
+    """Texts that are pointers, some of them in one type only."""
+    orders: dict[str, tuple[str, ...]]
+    """Fields of core types whose order is not that of the published description."""
+
+
+GO_TYPES: Final = read("berth.cluster.schemas", "go-values.json", _GoTypes)
 OF_CONTEXT: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a pod that the security context has in Go."""
-ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "PodSpec": (
-        "volumes", "initContainers", "containers", "ephemeralContainers", "restartPolicy",
-        "terminationGracePeriodSeconds", "activeDeadlineSeconds", "dnsPolicy", "nodeSelector",
-        "serviceAccountName", "automountServiceAccountToken", "nodeName", "securityContext",
-        "imagePullSecrets", "hostname", "subdomain", "setHostnameAsFQDN", "affinity",
-        "schedulerName", "tolerations", "hostAliases", "priorityClassName", "priority",
-        "preemptionPolicy", "dnsConfig", "readinessGates", "runtimeClassName", "overhead",
-        "enableServiceLinks", "topologySpreadConstraints", "os", "schedulingGates",
-        "resourceClaims", "resources", "hostnameOverride", "schedulingGroup",
-    ),
-    "PodSecurityContext": (
-        *OF_CONTEXT, "seLinuxOptions", "windowsOptions", "runAsUser", "runAsGroup", "runAsNonRoot",
-        "supplementalGroups", "supplementalGroupsPolicy", "fsGroup", "fsGroupChangePolicy",
-        "sysctls", "seccompProfile", "appArmorProfile", "seLinuxChangePolicy",
-    ),
-    "Container": (
-        "name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources",
-        "resizePolicy", "restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices",
-        "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "terminationMessagePath",
-        "terminationMessagePolicy", "imagePullPolicy", "securityContext", "stdin", "stdinOnce",
-        "tty",
-    ),
-    "Volume": (
-        "name", "hostPath", "emptyDir", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo",
-        "secret", "nfs", "iscsi", "glusterfs", "persistentVolumeClaim", "rbd", "quobyte",
-        "flexVolume", "cinder", "cephfs", "flocker", "downwardAPI", "fc", "azureFile", "configMap",
-        "vsphereVolume", "azureDisk", "photonPersistentDisk", "projected", "portworxVolume",
-        "scaleIO", "storageos", "csi", "ephemeral", "image",
-    ),
-    "PersistentVolumeSpec": (
-        "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd",
-        "quobyte", "iscsi", "flexVolume", "cinder", "cephfs", "fc", "flocker", "azureFile",
-        "vsphereVolume", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local",
-        "storageos", "csi",
-    ),
-    "PersistentVolumeClaimSpec": (
-        "accessModes", "selector", "resources", "volumeName", "storageClassName", "volumeMode",
-        "dataSource", "dataSourceRef", "volumeAttributesClassName",
-    ),
-}  # fmt: skip
-"""Fields of core types whose order in Go is not that of the published description.
-
-Of a PersistentVolume only the source is shown.
-"""
 ZEROS = {"string": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
 
 
@@ -117,10 +64,10 @@ def _object(schema: Schema, value: dict[str, Any]) -> Any:
     if is_core and kind == "PodSpec":
         context = {field: value.get(field) for field in OF_CONTEXT}
         value = {**value, "securityContext": {**context, **(value.get("securityContext") or {})}}
-    order = ORDERS.get(kind) if is_core else None
+    order = GO_TYPES.orders.get(kind) if is_core else None
     names = order or sorted(fields, key=lambda name: fields[name].number)
     return {
-        NAMES.get(name, name[:1].upper() + name[1:]): _field(
+        GO_TYPES.names.get(name, name[:1].upper() + name[1:]): _field(
             kind, name, fields.get(name), value.get(name)
         )
         for name in names
@@ -141,7 +88,7 @@ def _field(kind: str, name: str, field: Field | None, value: Any) -> Any:
         return bool(value) if name.startswith("hostN") or name[4:] in ("PID", "IPC") else value
     if value is not None:
         return go_value(field.type, value)
-    if name in POINTERS or f"{kind}.{name}" in POINTERS:
+    if {name, f"{kind}.{name}"} & GO_TYPES.pointers:
         return None
     match field.type:
         case Schema() if field.zero == {}:

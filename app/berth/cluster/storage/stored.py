@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.resources import Object
+from berth.cluster.written import Written
 
 MOST_SHARED = 10_000
 """Maps that are kept to be shared: pods of a workload have the same labels."""
@@ -58,7 +59,13 @@ class Stored:
         self.version = version
         self.labels = shared(metadata.get("labels") or {})
         said = _encode(metadata)
-        rest = _encode({k: v for k, v in obj.items() if k not in NOT_THE_REST})
+        rest = _encode(
+            {
+                key: msgspec.Raw(value.text) if type(value) is Written else value
+                for key, value in obj.items()
+                if key not in NOT_THE_REST
+            }
+        )
         self.body = b"%b%b%b" % (METADATA, said, b"," + rest[1:] if len(rest) > 2 else b"}")
         self.metadata_end = len(METADATA) + len(said)
         """Where in the body the metadata ends, which begins after METADATA; 0: nobody knows."""

@@ -52,8 +52,10 @@ def of_schema(
     immutable_first: bool = False,
     name: syntax.Rule = syntax.dns1123_subdomain,
     plain: bool = False,
+    whole_first: bool = False,
     created_only: bool = False,
     blamed: Mapping[str, str] | None = None,
+    before_others: tuple[str, ...] = (),
     constraints: Constraints = CONSTRAINTS,
     **more: Any,
 ) -> Strategy:
@@ -64,10 +66,12 @@ def of_schema(
     becomes of its status. *immutable* are paths that stay as they are. With *generation* the server
     counts the changes of what is wanted, or of what it makes of the object; with *status* a new
     object has that one, or what it makes of the object, or an empty one.
-    With *immutable_first* what may not change is told first. With *created_only* the rules
-    are for new objects. *blamed* are paths that upstream calls by another name. *name* and *plain*
-    are for
-    :func:`.metadata.validate`, *more* is for :class:`Strategy`.
+
+    With *immutable_first* what may not change is told first, and with *whole_first* the object is
+    evaluated before its metadata once more (:func:`.metadata.once_more`). With *created_only* the
+    rules are for new objects. *blamed* are paths that upstream calls by another name, and where
+    something is wrong with a path that begins like one of *before_others*, nothing else is told.
+    *name* and *plain* are for :func:`.metadata.validate`, *more* is for :class:`Strategy`.
     """
     spec = schema.fields.get("spec")
     has_spec = spec is not None and spec.zero == {}
@@ -87,15 +91,22 @@ def of_schema(
             metadata.set_generation(new, old, changed=changed)
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
+        found = validate_all(new, old)
+        return [error for error in found if error.field.startswith(before_others)] or found
+
+    def validate_all(new: Object, old: Object | None) -> list[FieldError]:
         if old is None:
             meta = new.get("metadata") or {}
             errors = metadata.validate(meta, namespaced=namespaced, name=name, plain=plain)
             return [*errors, *evaluate(new), *check_create(new)]
+        meta = []
+        if whole_first:
+            meta = metadata.once_more(new["metadata"], old["metadata"], plain=plain)
         if _wanted(new) == _wanted(old):
-            return list(check_update(new, old))
+            return [*meta, *check_update(new, old)]
         kept = [error for path in immutable for error in unchanged(new, old, path, schema=schema)]
         found = [] if created_only else evaluate(new)
-        in_order = kept + found if immutable_first else found + kept
+        in_order = kept + found if immutable_first else found + meta + kept
         return [*in_order, *check_update(new, old)]
 
     def evaluate(obj: Object) -> list[FieldError]:

@@ -12,7 +12,6 @@ from cryptography import x509
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.constraints import Table, between, named, required
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -59,34 +58,6 @@ def signer_name(name: str | None, path: str) -> list[FieldError]:
         for part in rest.split("/")
         for why in syntax.dns1123_subdomain(part)
     ]
-
-
-CERTIFICATE_TABLE: Final[Table] = {
-    "certificates.v1.CertificateSigningRequestSpec": {
-        "request": (certificate_request,),
-        "usages": (required(),),
-        "expirationSeconds": (
-            between(
-                LEAST_SECONDS,
-                2**31,
-                "may not specify a duration less than 600 seconds (10 minutes)",
-            ),
-        ),
-        "signerName": (signer_name,),
-    },
-    "certificates.v1.ClusterTrustBundleSpec": {"trustBundle": (required(),)},
-    "certificates.v1.PodCertificateRequestSpec": {
-        "signerName": (required(),),
-        "podName": (named(syntax.dns1123_subdomain),),
-        "podUID": (required(),),
-        "serviceAccountName": (named(syntax.dns1123_subdomain),),
-        "serviceAccountUID": (required(),),
-        "nodeName": (named(syntax.dns1123_subdomain),),
-        "nodeUID": (required(),),
-        "maxExpirationSeconds": (between(3600, 7_862_400, "must be in the range [3600, 7862400]"),),
-        "stubPKCS10Request": (required(),),
-    },
-}
 
 
 def check_status(new: Object, old: Object) -> list[FieldError]:

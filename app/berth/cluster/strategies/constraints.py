@@ -150,6 +150,11 @@ def _step(name: str, field: Field | None, said: Rules, *, leads_on: bool) -> _St
 # Rules. Those that are not about presence say nothing of a missing value.
 
 
+def given(rule: Plain, default: Any) -> Plain:
+    """Evaluate a missing or empty value as if it were *default*."""
+    return lambda value, path: rule(value or default, path)
+
+
 def anything(_value: Any, _path: str) -> tuple[()]:
     """Say nothing, whatever the schema lists."""
     return ()

@@ -5,15 +5,16 @@ from typing import Final
 from berth.cluster.resources import Object, section
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.go_value import go_diff
+from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.by_schema import unchanged
-from berth.cluster.strategies.constraint_table import CONSTRAINTS, VOLUME_SOURCES
-from berth.cluster.strategies.defaults import DEFAULTS, ITSELF
+from berth.cluster.strategies.constraint_table import CONSTRAINTS
+from berth.cluster.strategies.defaults import fill_namespace
+from berth.cluster.strategies.kind_constraints import VOLUME_SOURCES
 from berth.cluster.strategies.quantities import parse_or_none
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
-FILESYSTEM: Final = "Filesystem"
 FROZEN: Final = "field is immutable when `immutable` is set"
 BOUND_CLAIM: Final = (
     "spec is immutable after creation except resources.requests and "
@@ -25,7 +26,7 @@ def prepare_namespace(new: Object, old: Object | None) -> None:
     """Only the finalize subresource takes a finalizer of ``spec`` away."""
     spec = section(new, "spec")
     if old is None:
-        DEFAULTS["core.v1.Namespace"][ITSELF](new)  # a generated name is new
+        fill_namespace(new)  # a generated name is new
         finalizers = spec.setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")
@@ -92,8 +93,9 @@ def check_volume_update(new: Object, old: Object) -> list[FieldError]:
         after["csi"].pop("controllerExpandSecretRef", None)  # which may come later
     if after != before:
         detail = "spec.persistentvolumesource is immutable after creation"
-        schema = builtin.schema("io.k8s.api.core.v1.PersistentVolumeSpec")
-        detail += f"\n{go_diff(schema, before, after)}"
+        fields = builtin.schema("io.k8s.api.core.v1.PersistentVolumeSpec").fields
+        source = Schema("io.k8s.api.core.v1.PersistentVolumeSource", lambda: fields)
+        detail += f"\n{go_diff(source, before, after)}"
         errors.append(field_errors.forbidden("spec.persistentvolumesource", detail))
     return errors + unchanged(new, old, "spec.volumeMode", blamed="volumeMode")
 

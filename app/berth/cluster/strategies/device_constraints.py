@@ -48,13 +48,11 @@ def check_allocatable(resource: str, path: str) -> Errors:
 
 
 def _device_constraint(constraint: Object, path: str) -> Errors:
-    one = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
-    count = sum(
-        constraint.get(field) is not None for field in ("matchAttribute", "distinctAttribute")
-    )
-    if count != 1:
-        several = ", but multiple fields are set" if count else ""
-        yield field_errors.required(path, one + several)
+    """Refuse none, and both, with upstream's words, which are those for both."""
+    fields = ("matchAttribute", "distinctAttribute")
+    if sum(constraint.get(field) is not None for field in fields) != 1:
+        why = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
+        yield field_errors.required(path, f"{why}, but multiple fields are set")
 
 
 def _device_request(request: Object, path: str) -> Errors:

@@ -86,6 +86,7 @@ def job(release: str) -> Strategy:
         check=check,
         check_update=partial(_check_update, builtin.schema(SPEC, release)),
         check_status=job_status.check,
+        whole_first=True,
         generation=True,
         status=True,
     )

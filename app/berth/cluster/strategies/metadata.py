@@ -25,53 +25,6 @@ PLAIN_GROUPS: Final = frozenset(
 )
 """Whose kinds have apimachinery's rules only, as custom resources: any finalizer is one."""
 
-# What the strategies of Kubernetes evaluate on an update besides what every update is evaluated
-# for. Of other kinds it is ``ValidateObjectMetaUpdate``, once more.
-_WHOLE_TOO: Final = frozenset(
-    {
-        "certificatesigningrequests.certificates.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "configmaps",
-        "controllerrevisions.apps",
-        "endpoints",
-        "ingressclasses.networking.k8s.io",
-        "ingresses.networking.k8s.io",
-        "jobs.batch",
-        "namespaces",
-        "nodes",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "pods",
-        "rolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "secrets",
-        "serviceaccounts",
-        "storageclasses.storage.k8s.io",
-        "volumeattributesclasses.storage.k8s.io",
-    }
-)
-"""``ValidateObjectMeta``, too."""
-_WHOLE_ONLY: Final = frozenset(
-    {
-        "csinodes.storage.k8s.io",
-        "endpointslices.discovery.k8s.io",
-        "flowschemas.flowcontrol.apiserver.k8s.io",
-        "limitranges",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
-"""``ValidateObjectMeta`` instead."""
-_NOTHING_MORE: Final = frozenset({"events", "events.events.k8s.io", "poddisruptionbudgets.policy"})
-
 
 def validate(
     new: Object,
@@ -98,22 +51,40 @@ def validate_update(
 ) -> list[FieldError]:
     """Evaluate the ``metadata`` of an update as often as Kubernetes does.
 
-    First as ``rest.BeforeUpdate``, then as the kind's strategy: what is wrong is told each time.
+    First as ``rest.BeforeUpdate``, then as the kind's strategy, which has a rule of its own
+    (``ResourceType.metadata_rule``): what is wrong is told each time.
     """
-    if {**old, **_IGNORED} == {**new, **_IGNORED}:  # which was valid
+    if _is_same(new, old):  # which was valid
         return []
     told, finalizers, changes = _told(new), _finalizers(new), _changes(new, old)
     errors = told + finalizers + changes + told
-    key = resource.qualified_plural
-    if key in _NOTHING_MORE:
+    if resource.metadata_rule == "nothing":
         return errors
     is_plain = resource.structural is not None or resource.group in PLAIN_GROUPS
     standard = [] if is_plain else _standard_finalizers(new)
-    if of_status or key not in _WHOLE_ONLY:
-        errors += changes + told + standard
-    if not of_status and (key in _WHOLE_TOO or key in _WHOLE_ONLY):
-        errors += told + finalizers + standard
-    return errors
+    whole, update = told + finalizers + standard, changes + told + standard
+    if of_status:
+        return errors + update
+    match resource.metadata_rule:
+        case "whole" | "whole, then update":  # which is once_more
+            return errors + whole
+        case "update, then whole":
+            return errors + update + whole
+    return errors + update
+
+
+def once_more(new: Object, old: Object, *, plain: bool = False) -> list[FieldError]:
+    """Evaluate metadata as ``ValidateObjectMetaUpdate``, after what the new object is told of.
+
+    That is for kinds with "whole, then update". *plain*: any finalizer is one.
+    """
+    if _is_same(new, old):
+        return []
+    return _changes(new, old) + _told(new) + ([] if plain else _standard_finalizers(new))
+
+
+def _is_same(new: Object, old: Object) -> bool:
+    return {**old, **_IGNORED} == {**new, **_IGNORED}
 
 
 _IGNORED: Final[Object] = {"managedFields": None, "resourceVersion": None}

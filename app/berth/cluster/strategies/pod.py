@@ -6,6 +6,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas import builtin
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.constraint_table import CONSTRAINTS
+from berth.cluster.strategies.pod_groups import check_claim_statuses
 from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
@@ -84,6 +85,7 @@ def pod(release: str = RELEASE) -> Strategy:
         prepare=_prepare,
         check_create=_check_create,
         check_update=check_update,
+        check_status=check_claim_statuses,
         generation=True,
         status=initial_status,
         graceful_seconds=graceful_seconds,

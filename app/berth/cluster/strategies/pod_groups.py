@@ -175,8 +175,8 @@ POD_GROUP_TABLE: Final[Table] = {
 }
 
 
-def check_pod_group_status(new: Object, _old: Object) -> Iterator[FieldError]:
-    """Evaluate whether claims that were made for a group are claims of it."""
+def check_claim_statuses(new: Object, _old: Object) -> Iterator[FieldError]:
+    """Evaluate whether claims that were made for a pod or a group are claims of it."""
     known = {claim.get("name") for claim in (new.get("spec") or {}).get("resourceClaims") or []}
     for index, status in enumerate((new.get("status") or {}).get("resourceClaimStatuses") or []):
         if status.get("name") not in known:

@@ -33,7 +33,10 @@ def check_policy(obj: Object) -> list[FieldError]:
     found = list(_check_policy(spec))
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         detail = "validations or auditAnnotations must contain at least one item"
-        found.append(field_errors.required("spec.validations", detail))
+        found += [
+            field_errors.required(f"spec.{field}", detail)
+            for field in ("validations", "auditAnnotations")
+        ]
     for index, validation in enumerate(spec.get("validations") or ()):
         found += _check_validation(validation, f"spec.validations[{index}]")
     return found

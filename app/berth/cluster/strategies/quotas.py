@@ -5,12 +5,6 @@ from typing import Final
 
 from berth.cluster.resources import Object
 from berth.cluster.strategies import quantities, syntax
-from berth.cluster.strategies.constraints import (
-    ITSELF,
-    Table,
-    anything,
-    distinct,
-)
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.kube.objects.amounts import Amount, amounts
@@ -45,7 +39,7 @@ OF_CLAIMS = frozenset({"persistentvolumeclaims", "requests.storage"})
 OPERATORS = ("DoesNotExist", "Exists", "In", "NotIn")
 
 
-def _hard(hard: Object | None, path: str) -> Errors:
+def check_hard(hard: Object | None, path: str) -> Errors:
     """Evaluate what is limited, and how far."""
     for name, quantity in (hard or {}).items():
         here = f"{path}[{name}]"
@@ -53,7 +47,7 @@ def _hard(hard: Object | None, path: str) -> Errors:
         yield from quantities.validate_amount(name, quantity, here)
 
 
-def _scopes(spec: Object, path: str) -> Errors:
+def check_scopes(spec: Object, path: str) -> Errors:
     limited = sorted(name for name in spec.get("hard") or {} if name in quantities.QUOTA_RESOURCES)
     scopes = spec.get("scopes") or []
     for scope in scopes:
@@ -134,7 +128,7 @@ ORDERS = (
 STANDARD_LIMITS: Final = ("Pod", "Container", "PersistentVolumeClaim")
 
 
-def _limit_type(kind: str | None, path: str) -> Errors:
+def check_limit_type(kind: str | None, path: str) -> Errors:
     complaints = [
         field_errors.invalid(path, kind or "", why) for why in syntax.qualified_name(kind or "")
     ]
@@ -143,7 +137,7 @@ def _limit_type(kind: str | None, path: str) -> Errors:
         yield field_errors.invalid(path, kind, "must be a standard limit type or fully qualified")
 
 
-def _limits(item: Object, path: str) -> Errors:
+def check_limits(item: Object, path: str) -> Errors:
     kind = item.get("type")
     of_containers = kind in ("Pod", "Container")
     name_of = quantities.container_name if of_containers else quantities.resource_name
@@ -194,20 +188,3 @@ def _check_ratio(given: Mapping[str, Mapping[str, Amount]], path: str) -> Iterat
         if least and most and least.nanos and ratio.nanos / 10**9 > most.nanos / least.nanos:
             why = f"ratio {ratio} is greater than max/min = {most.nanos / least.nanos:f}"
             yield field_errors.invalid(here, str(ratio), why)
-
-
-QUOTA_TABLE: Final[Table] = {
-    "core.v1.LimitRangeSpec": {"limits": (distinct("type"),)},
-    "core.v1.LimitRangeItem": {"type": (_limit_type,), ITSELF: (_limits,)},
-    "core.v1.ResourceQuotaSpec": {
-        "hard": (_hard,),
-        ITSELF: (_scopes,),
-        "scopes": (anything,),
-        "scopeSelector": (anything,),
-    },
-    "core.v1.ScopedResourceSelectorRequirement": {
-        "operator": (anything,),
-        "scopeName": (anything,),
-    },
-    "core.v1.ResourceQuotaStatus": {"hard": (_hard,), "used": (_hard,)},
-}

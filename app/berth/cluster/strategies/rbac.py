@@ -6,12 +6,8 @@ from typing import Final
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, syntax
 from berth.cluster.strategies.constraints import (
-    ITSELF,
     Owners,
-    Table,
-    Within,
     known,
-    named,
     required,
     text,
 )
@@ -28,7 +24,7 @@ def _is_namespaced(owners: Owners) -> bool:
     return bool((owners[0].get("metadata") or {}).get("namespace"))
 
 
-def _rule(rule: Object, path: str, owners: Owners) -> Errors:
+def check_rule(rule: Object, path: str, owners: Owners) -> Errors:
     here, urls = f"{path}.nonResourceURLs", rule.get("nonResourceURLs")
     yield from required("verbs must contain at least one value")(rule.get("verbs"), f"{path}.verbs")
     if urls:
@@ -44,7 +40,7 @@ def _rule(rule: Object, path: str, owners: Owners) -> Errors:
         yield from required(detail)(rule.get(field), f"{path}.{field}")
 
 
-def _aggregated(found: list[Object] | None, path: str) -> Errors:
+def check_aggregated(found: list[Object] | None, path: str) -> Errors:
     why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
     yield from required(why)(found, path)
     for index, value in enumerate(found or ()):
@@ -54,12 +50,12 @@ def _aggregated(found: list[Object] | None, path: str) -> Errors:
             yield field_errors.invalid(f"{path}[{index}]", None, "invalid label selector.")
 
 
-def _role_kind(kind: str | None, path: str, owners: Owners) -> Errors:
+def check_role_kind(kind: str | None, path: str, owners: Owners) -> Errors:
     kinds = ("Role", "ClusterRole") if _is_namespaced(owners) else ("ClusterRole",)
     yield from known(*kinds)(kind, path)
 
 
-def _subject(subject: Object, path: str, owners: Owners) -> Errors:
+def check_subject(subject: Object, path: str, owners: Owners) -> Errors:
     name, group, kind = (subject.get(field) or "" for field in ("name", "apiGroup", "kind"))
     yield from required()(name, f"{path}.name")
     match kind:
@@ -85,17 +81,3 @@ def check_role_ref(new: Object, old: Object) -> list[FieldError]:
         for name, field in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
     }
     return [field_errors.invalid("roleRef", shown, "cannot change roleRef")]
-
-
-RBAC_TABLE: Final[Table] = {
-    "rbac.v1.PolicyRule": {ITSELF: (Within(_rule),)},
-    "rbac.v1.AggregationRule": {"clusterRoleSelectors": (_aggregated,)},
-    "rbac.v1.RoleBinding": {"roleRef": (), "subjects": ()},
-    "rbac.v1.ClusterRoleBinding": {"roleRef": (), "subjects": ()},
-    "rbac.v1.RoleRef": {
-        "apiGroup": (known(GROUP),),
-        "kind": (Within(_role_kind),),
-        "name": (named(syntax.path_segment),),
-    },
-    "rbac.v1.Subject": {ITSELF: (Within(_subject),)},
-}

@@ -5,22 +5,17 @@ from typing import Any, Final
 
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.constraints import (
     Owners,
-    Table,
-    Within,
     chosen,
-    distinct,
     ip,
     of_each,
-    one_of,
     port,
     said,
     shown,
     text,
 )
-from berth.cluster.strategies.pod_constraints import PROTOCOLS
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
@@ -42,7 +37,7 @@ def is_reachable(spec: Object) -> bool:
     )
 
 
-def _of_type(ports: Any, path: str, owners: Owners) -> Errors:
+def check_of_type(ports: Any, path: str, owners: Owners) -> Errors:
     """Evaluate what a Service of its type has, and cannot have."""
     spec, here = owners[-1], path.rpartition(".")[0]
     kind, is_headless = spec.get("type"), spec.get("clusterIP") == "None"
@@ -66,13 +61,13 @@ def _of_type(ports: Any, path: str, owners: Owners) -> Errors:
         yield from text(syntax.dns1123_subdomain)(name, at)
 
 
-def _named(name: str | None, path: str, owners: Owners) -> Errors:
+def check_named(name: str | None, path: str, owners: Owners) -> Errors:
     if not name and len(owners[-2].get("ports") or ()) > 1:
         yield field_errors.required(path)
     yield from text(syntax.dns1123_label)(name, path)
 
 
-def _distinct_names(ports: list[Object] | None, path: str) -> Errors:
+def check_distinct_names(ports: list[Object] | None, path: str) -> Errors:
     names: set[str] = set()
     for index, each in enumerate(ports or ()):
         name = each.get("name")
@@ -81,7 +76,7 @@ def _distinct_names(ports: list[Object] | None, path: str) -> Errors:
         names.add(name or "")
 
 
-def _affinity_config(config: Object | None, path: str, owners: Owners) -> Errors:
+def check_affinity_config(config: Object | None, path: str, owners: Owners) -> Errors:
     kind = owners[-1].get("sessionAffinity")
     if kind == "None" and config is not None:
         detail = f"must not be set when session affinity is {kind}"
@@ -97,7 +92,7 @@ def _affinity_config(config: Object | None, path: str, owners: Owners) -> Errors
             yield field_errors.invalid(here, seconds, detail)
 
 
-def _ports_of_type(_kind: Any, path: str, owners: Owners) -> Errors:
+def check_ports_of_type(_kind: Any, path: str, owners: Owners) -> Errors:
     spec, here = owners[-1], f"{path.rpartition('.')[0]}.ports"
     ports = spec.get("ports") or ()
     if spec.get("type") == "ClusterIP":
@@ -117,19 +112,19 @@ def _ports_of_type(_kind: Any, path: str, owners: Owners) -> Errors:
             seen.add(key)
 
 
-def _ranges(ranges: list[str] | None, path: str, owners: Owners) -> Errors:
+def check_ranges(ranges: list[str] | None, path: str, owners: Owners) -> Errors:
     here = path.replace("loadBalancerSourceRanges", "LoadBalancerSourceRanges")
     if ranges and owners[-1].get("type") != "LoadBalancer":
         yield field_errors.forbidden(here, BALANCED)
     yield from of_each(lambda value, at: said(syntax.cidr)(value.strip(), at))(ranges, here)
 
 
-def _balanced(value: Any, path: str, owners: Owners) -> Errors:
+def check_balanced(value: Any, path: str, owners: Owners) -> Errors:
     if value is not None and owners[-1].get("type") != "LoadBalancer":
         yield field_errors.forbidden(path, BALANCED)
 
 
-def _external_policy(policy: str | None, path: str, owners: Owners) -> Errors:
+def check_external_policy(policy: str | None, path: str, owners: Owners) -> Errors:
     if is_reachable(owners[-1]):
         yield from chosen("Cluster", "Local")(policy, path)
     elif policy:
@@ -137,7 +132,7 @@ def _external_policy(policy: str | None, path: str, owners: Owners) -> Errors:
         yield field_errors.invalid(path, policy, detail)
 
 
-def _health_check(number: int | None, path: str, owners: Owners) -> Errors:
+def check_health_check(number: int | None, path: str, owners: Owners) -> Errors:
     spec = owners[-1]
     is_local = spec.get("externalTrafficPolicy") == "Local"
     if not number:
@@ -148,7 +143,7 @@ def _health_check(number: int | None, path: str, owners: Owners) -> Errors:
         yield from port(number, path)
 
 
-def _addresses(addresses: list[str] | None, path: str, owners: Owners) -> Errors:
+def check_addresses(addresses: list[str] | None, path: str, owners: Owners) -> Errors:
     spec, given = owners[-1], addresses or []
     if spec.get("type") == "ExternalName":
         return
@@ -166,40 +161,3 @@ def _addresses(addresses: list[str] | None, path: str, owners: Owners) -> Errors
             yield from ip(address, f"{path}[{index}]")
     if len(given) > 2:
         yield field_errors.invalid(path, given, "may only hold up to 2 values")
-
-
-SERVICE_TABLE: Final[Table] = {
-    "core.v1.ServiceSpec": {
-        "ports": (Within(_of_type), _distinct_names),
-        "selector": (metadata.validate_labels,),
-        "sessionAffinity": (chosen("ClientIP", "None"),),
-        "sessionAffinityConfig": (Within(_affinity_config),),
-        "externalIPs": (of_each(ip),),
-        "type": (
-            chosen("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-            Within(_ports_of_type),
-        ),
-        "loadBalancerSourceRanges": (Within(_ranges),),
-        "allocateLoadBalancerNodePorts": (Within(_balanced),),
-        "loadBalancerClass": (said(syntax.qualified_name), Within(_balanced)),
-        "externalTrafficPolicy": (Within(_external_policy),),
-        "healthCheckNodePort": (Within(_health_check),),
-        "internalTrafficPolicy": (one_of("Cluster", "Local"),),
-        "ipFamilies": (of_each(one_of("IPv4", "IPv6")), distinct()),
-        "ipFamilyPolicy": (one_of("SingleStack", "PreferDualStack", "RequireDualStack"),),
-        "clusterIPs": (Within(_addresses),),
-        "trafficDistribution": (
-            lambda value, path: one_of("PreferClose", "PreferSameZone", "PreferSameNode")(
-                value or None, path
-            ),
-        ),
-    },
-    "core.v1.ServicePort": {
-        "name": (Within(_named),),
-        "port": (lambda number, path: port(number or 0, path),),
-        "protocol": (chosen(*PROTOCOLS),),
-        "targetPort": (port,),
-        "appProtocol": (said(syntax.qualified_name),),
-    },
-    "core.v1.LoadBalancerIngress": {"ip": (lambda value, path: ip(value or None, path),)},
-}

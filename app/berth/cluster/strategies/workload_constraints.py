@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -11,25 +11,17 @@ from berth.cluster import percent
 from berth.cluster.cron import LONGEST, Schedule
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.strategies import job_policies, selectors
+from berth.cluster.strategies import selectors
 from berth.cluster.strategies.constraints import (
-    ITSELF,
-    If,
     Owners,
+    Plain,
     Rule,
-    Table,
-    Within,
     amount,
-    anything,
     at_least,
     at_most_all,
-    counted,
     domain_path,
     empty,
-    known,
-    one_of,
     present,
-    required,
     selector,
     shown,
 )
@@ -37,7 +29,6 @@ from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 
 Errors = Iterator[FieldError]
-_Fields: TypeAlias = dict[str, tuple[Rule, ...]]
 
 MOST_PARALLEL: Final = 100_000
 MANY_COMPLETIONS: Final = 100_000
@@ -52,17 +43,21 @@ _COUNT: Final = at_least(0)
 # Selectors and templates.
 
 
-def _selector(value: Object | None, path: str, kind: str, unreadable: str | None) -> Errors:
+def selected_by(kind: str, unreadable: str | None = None) -> Plain:
     """Evaluate the selector of a workload, which may not be empty; *kind* is for the message.
 
     *unreadable* is said of one that cannot be used.
     """
-    complaints = selector(value, path)
-    yield from complaints
-    if value is not None and not (value.get("matchLabels") or value.get("matchExpressions")):
-        yield field_errors.invalid(path, value, f"empty selector is invalid for {kind}")
-    elif complaints and unreadable is not None:
-        yield field_errors.invalid(path, in_order(value), unreadable)
+
+    def rule(value: Object | None, path: str) -> Errors:
+        complaints = selector(value, path)
+        yield from complaints
+        if value is not None and not (value.get("matchLabels") or value.get("matchExpressions")):
+            yield field_errors.invalid(path, value, f"empty selector is invalid for {kind}")
+        elif complaints and unreadable is not None:
+            yield field_errors.invalid(path, in_order(value), unreadable)
+
+    return rule
 
 
 def in_order(value: Any) -> Any:
@@ -83,7 +78,7 @@ def labels_of(template: Object | None) -> Any:
     return ((template or {}).get("metadata") or {}).get("labels")
 
 
-def _selected(template: Object | None, path: str, owners: Owners) -> Errors:
+def check_selected(template: Object | None, path: str, owners: Owners) -> Errors:
     """Refuse a template that its selector, if it can be used, does not select."""
     value, labels = owners[-1].get("selector"), labels_of(template)
     if not selector(value, path) and not selects(value, labels or {}):
@@ -91,7 +86,7 @@ def _selected(template: Object | None, path: str, owners: Owners) -> Errors:
         yield field_errors.invalid(f"{path}.metadata.labels", labels, detail)
 
 
-def _endless(kind: str) -> Rule:
+def endless(kind: str) -> Rule:
     """Refuse pods that end: there would be new ones for ever."""
 
     def rule(workload: Object, path: str) -> Errors:
@@ -105,22 +100,7 @@ def _endless(kind: str) -> Rule:
     return rule
 
 
-def _workload(kind: str, name: str, unreadable: str = "invalid label selector") -> _Fields:
-    """Return the rules of ``selector`` and ``template`` of a workload, called *name* to the user.
-
-    Without a selector that can be used, nothing is said of its template.
-    """
-    return {
-        "selector": (
-            present(),
-            lambda value, path: _selector(value, path, name, unreadable),
-        ),
-        "template": (If(_is_usable), Within(_selected), Within(_claim_names)),
-        ITSELF: (_endless(kind),),
-    }
-
-
-def _claim_names(_template: Object | None, path: str, owners: Owners) -> Errors:
+def check_claim_names(_template: Object | None, path: str, owners: Owners) -> Errors:
     """Refuse claims without a name, which become volumes of the pods."""
     for index, claim in enumerate(owners[-1].get("volumeClaimTemplates") or ()):
         if not (claim.get("metadata") or {}).get("name"):
@@ -129,11 +109,11 @@ def _claim_names(_template: Object | None, path: str, owners: Owners) -> Errors:
             yield field_errors.required(f"{here}.name")
 
 
-def _is_usable(_template: Object | None, owners: Owners) -> bool:
+def is_usable(_template: Object | None, owners: Owners) -> bool:
     return not selector(owners[-1].get("selector"), "")
 
 
-def _selects_map(template: Object | None, path: str, owners: Owners) -> Errors:
+def check_selects_map(template: Object | None, path: str, owners: Owners) -> Errors:
     wanted, labels = owners[-1].get("selector") or {}, labels_of(template) or {}
     if template is not None and not wanted.items() <= labels.items():
         detail = "`selector` does not match template `labels`"
@@ -148,7 +128,7 @@ def _number(value: int | str | None) -> int:
     return percent.number_of(value) if isinstance(value, str) else value or 0
 
 
-def _deployment_strategy(strategy: Object, path: str) -> Errors:
+def check_deployment_strategy(strategy: Object, path: str) -> Errors:
     kind, rolling, here = (
         strategy.get("type") or "", strategy.get("rollingUpdate"), f"{path}.rollingUpdate",
     )  # fmt: skip
@@ -172,13 +152,13 @@ def _rolling_deployment(rolling: Object, path: str) -> Errors:
         yield from at_most_all(unavailable, here)
 
 
-def _deadline(seconds: int | None, path: str, owners: Owners) -> Errors:
+def check_deadline(seconds: int | None, path: str, owners: Owners) -> Errors:
     yield from _COUNT(seconds, path)
     if seconds is not None and seconds <= (owners[-1].get("minReadySeconds") or 0):
         yield field_errors.invalid(path, seconds, "must be greater than minReadySeconds")
 
 
-def _daemon_strategy(strategy: Object, path: str) -> Errors:
+def check_daemon_strategy(strategy: Object, path: str) -> Errors:
     kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
     if kind == "RollingUpdate":
         yield from present()(rolling, f"{path}.rollingUpdate")
@@ -207,12 +187,12 @@ def _rolling_daemon(rolling: Object, path: str) -> Errors:
         yield field_errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
-def _managed(policy: str | None, path: str) -> Errors:
+def check_managed(policy: str | None, path: str) -> Errors:
     if policy not in ("OrderedReady", "Parallel"):
         yield field_errors.invalid(path, policy or "", "must be 'OrderedReady' or 'Parallel'")
 
 
-def _stateful_strategy(strategy: Object, path: str) -> Errors:
+def check_stateful_strategy(strategy: Object, path: str) -> Errors:
     schema = builtin.schema("io.k8s.api.apps.v1.StatefulSetUpdateStrategy")
     value, kind, rolling = (
         shown(schema, strategy), strategy.get("type"), strategy.get("rollingUpdate"),
@@ -236,7 +216,7 @@ def _stateful_strategy(strategy: Object, path: str) -> Errors:
 # Jobs.
 
 
-def _restarts(spec: Object, path: str) -> Errors:
+def check_restarts(spec: Object, path: str) -> Errors:
     here = f"{path}.template.spec.restartPolicy"
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
     if policy in (None, "", "Always"):
@@ -255,7 +235,7 @@ def _manager(name: str | None, path: str) -> Errors:
         yield field_errors.too_long(path, LONGEST_MANAGER)
 
 
-def _indexing(mode: str | None, at: str, owners: Owners) -> Errors:
+def check_indexing(mode: str | None, at: str, owners: Owners) -> Errors:
     """Evaluate what has a meaning only, or has limits, where completions have an index."""
     spec, path = owners[-1], at.rpartition(".")[0]
     failed = spec.get("maxFailedIndexes")
@@ -296,7 +276,7 @@ def _indexing(mode: str | None, at: str, owners: Owners) -> Errors:
                 yield field_errors.invalid(f"{path}.{field}", number, detail)
 
 
-def _schedule(schedule: str | None, path: str) -> Errors:
+def check_schedule(schedule: str | None, path: str) -> Errors:
     if not schedule:
         yield field_errors.required(path)
     elif len(schedule.encode(errors="replace")) > LONGEST:
@@ -311,7 +291,7 @@ def _schedule(schedule: str | None, path: str) -> Errors:
             yield field_errors.invalid(path, schedule, str(exc))
 
 
-def _time_zone(zone: str | None, path: str) -> Errors:
+def check_time_zone(zone: str | None, path: str) -> Errors:
     if zone is None:
         return
     if not zone:
@@ -332,7 +312,7 @@ def _time_zone(zone: str | None, path: str) -> Errors:
         yield field_errors.invalid(path, zone, f"unknown time zone {zone}")
 
 
-def _without_selector(spec: Object, path: str) -> Errors:
+def check_without_selector(spec: Object, path: str) -> Errors:
     """Evaluate the template of the Jobs of a CronJob, whose selectors are generated."""
     job = spec.get("spec") or {}
     if job.get("selector") is not None:
@@ -341,134 +321,3 @@ def _without_selector(spec: Object, path: str) -> Errors:
     if job.get("manualSelector"):
         here = f"{path}.spec.manualSelector"
         yield field_errors.not_supported(here, "true", ("nil", "false"))
-
-
-# The table.
-
-
-def _counts(*fields: str) -> _Fields:
-    return dict.fromkeys(fields, (_COUNT,))
-
-
-_REPLICA_SET_STATUS: Final = counted(
-    "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
-    "terminatingReplicas", "observedGeneration",
-    most={
-        "fullyLabeledReplicas readyReplicas availableReplicas": ("replicas", "status.replicas"),
-        "availableReplicas": ("readyReplicas", "readyReplicas"),
-    },
-)  # fmt: skip
-
-WORKLOAD_TABLE: Final[Table] = {
-    "apps.v1.DaemonSetSpec": {
-        "selector": (lambda value, path: _selector(value, path, "daemonset", None),),
-        "template": (Within(_selected),),
-        ITSELF: (_endless("DaemonSet"),),
-        **_counts("minReadySeconds"),
-        "updateStrategy": (),
-        **_counts("revisionHistoryLimit"),
-    },
-    "apps.v1.DaemonSetUpdateStrategy": {ITSELF: (_daemon_strategy,), "type": (anything,)},
-    "apps.v1.DaemonSetStatus": {
-        ITSELF: (
-            counted(
-                "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled",
-                "numberReady", "observedGeneration", "updatedNumberScheduled", "numberAvailable",
-                "numberUnavailable", "collisionCount",
-                most={},
-            ),
-        ),
-    },
-    "apps.v1.DeploymentSpec": {
-        **_counts("replicas"),
-        **_workload("ReplicaSet", "deployment"),
-        "strategy": (),
-        **_counts("minReadySeconds", "revisionHistoryLimit"),
-        "progressDeadlineSeconds": (Within(_deadline),),
-    },
-    "apps.v1.DeploymentStrategy": {ITSELF: (_deployment_strategy,), "type": (anything,)},
-    "apps.v1.DeploymentStatus": {
-        ITSELF: (
-            counted(
-                "observedGeneration", "replicas", "updatedReplicas", "readyReplicas",
-                "availableReplicas", "unavailableReplicas", "terminatingReplicas",
-                "collisionCount",
-                most={
-                    "updatedReplicas readyReplicas availableReplicas": (
-                        "replicas", "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "readyReplicas"),
-                },
-            ),
-        ),
-    },
-    "apps.v1.ReplicaSetSpec": {
-        **_counts("replicas", "minReadySeconds"),
-        **_workload("ReplicaSet", "deployment"),
-    },
-    "apps.v1.ReplicaSetStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "core.v1.ReplicationControllerStatus": {ITSELF: (_REPLICA_SET_STATUS,)},
-    "core.v1.ReplicationControllerSpec": {
-        **_counts("minReadySeconds"),
-        "selector": (required(),),
-        **_counts("replicas"),
-        "template": (present(), Within(_selects_map)),
-        ITSELF: (_endless("ReplicationController"),),
-    },
-    "apps.v1.StatefulSetSpec": {
-        "podManagementPolicy": (_managed,),
-        "updateStrategy": (),
-        "persistentVolumeClaimRetentionPolicy": (),
-        **_counts("replicas"),
-        **_counts("minReadySeconds"),
-        "ordinals": (),
-        "volumeClaimTemplates": (),
-        **_workload("StatefulSet", "statefulset", ""),
-        **_counts("revisionHistoryLimit"),
-    },
-    "apps.v1.StatefulSetOrdinals": _counts("start"),
-    "apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy": {
-        "whenDeleted": (one_of("Retain", "Delete"),),
-        "whenScaled": (one_of("Retain", "Delete"),),
-    },
-    "apps.v1.StatefulSetUpdateStrategy": {ITSELF: (_stateful_strategy,), "type": (anything,)},
-    "apps.v1.StatefulSetStatus": {
-        ITSELF: (
-            counted(
-                "replicas", "readyReplicas", "currentReplicas", "updatedReplicas",
-                "availableReplicas", "observedGeneration", "collisionCount",
-                most={
-                    "readyReplicas currentReplicas updatedReplicas availableReplicas": (
-                        "replicas", "status.replicas",
-                    ),
-                    "availableReplicas": ("readyReplicas", "status.readyReplicas"),
-                },
-            ),
-        ),
-    },
-    "apps.v1.ControllerRevision": {
-        "data": (present("data is mandatory"),),
-        "revision": (_COUNT,),
-    },
-    "batch.v1.CronJobSpec": {
-        "schedule": (_schedule,),
-        "timeZone": (_time_zone,),
-        **_counts(
-            "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"
-        ),
-        "concurrencyPolicy": (known("Allow", "Forbid", "Replace"),),
-        "jobTemplate": (),
-    },
-    "batch.v1.JobTemplateSpec": {"spec": (), ITSELF: (_without_selector,)},
-    "batch.v1.JobSpec": {
-        **_counts(
-            "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
-            "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes",
-        ),
-        "completionMode": (one_of("Indexed", "NonIndexed"), Within(_indexing)),
-        "podFailurePolicy": (Within(job_policies.check_failure_policy),),
-        "successPolicy": (Within(job_policies.check_success_policy),),
-        "template": (),
-        ITSELF: (_restarts,),
-    },
-}  # fmt: skip

@@ -5,13 +5,20 @@ An object with finalizers, or with a grace period (a pod on a node), is marked w
 pod again with a grace period of 0.
 """
 
+from contextlib import suppress
+from typing import Final
+
 from berth.cluster import errors, views
+from berth.cluster.kinds.builtin import find
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Store
+from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.storage.stored import Stored
 from berth.cluster.times import seconds_of
 from berth.runtime.clock import Clock, rfc3339
+
+SERVICES: Final = "services"
+ENDPOINTS: Final = find("", "v1", "endpoints")
 
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59Z, in unix seconds: no time of the API is later."""
@@ -88,14 +95,22 @@ class Deletions:
         *,
         dry_run: bool = False,
     ) -> Stored:
-        """Remove an object that nothing holds; watchers see it go in its *last_state*."""
-        return self._store.delete(
+        """Remove an object that nothing holds; watchers see it go in its *last_state*.
+
+        With a Service the server itself deletes its Endpoints (``pkg/registry/core/service``).
+        """
+        gone = self._store.delete(
             resource.storage_key,
             *stored.key,
             expected=stored.version,
             last_state=last_state,
             dry_run=dry_run,
         )
+        if resource.storage_key == SERVICES and not dry_run:
+            with suppress(NotFoundError):
+                endpoints = self._store.get(ENDPOINTS.storage_key, *stored.key)
+                self.delete(ENDPOINTS, endpoints, DeleteOptions())
+        return gone
 
     def _mark(self, resource: ResourceType, new: Object, grace: int) -> None:
         metadata = new["metadata"]

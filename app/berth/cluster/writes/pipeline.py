@@ -24,6 +24,7 @@ from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.subresources.action import Action, Outcome
 from berth.cluster.writes.subresources.part import DROPPED_METADATA, KEPT_METADATA
 from berth.cluster.writes.subresources.table import PARTS
+from berth.cluster.written import without_text
 from berth.kube import field_errors
 from berth.kube.field_errors import FieldError
 from berth.runtime.clock import Clock, rfc3339
@@ -162,7 +163,7 @@ class Writes:
 
         def change(live: Object) -> Object:
             return self._field_manager.apply(
-                live,
+                without_text(live, resource.written_field),
                 applied,
                 resource=kind,
                 subresource=subresource,

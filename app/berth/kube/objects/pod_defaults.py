@@ -133,9 +133,12 @@ def _default_probe(probe: Object) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """Return ``Always`` for an image that may move: one without a tag, or ``latest``."""
+    """Return ``Always`` for an image that may move: one without a tag, or ``latest``.
+
+    What is no name of an image has no tag either.
+    """
     _, at, _digest = image.partition("@")
-    if at:
+    if at or not image:
         return "IfNotPresent"
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in ("", "latest") else "IfNotPresent"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.kubelet.container_plan import COMPLETES, RUNS, ContainerPlan, PodPlan, Role
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
 from berth.cluster.kubelet.pod_life import MINIMUM_GRACE_SECONDS
 from berth.cluster.kubelet.stages.load import PROFILES, StagesError, from_object, load
 from berth.cluster.kubelet.stages.plans import plans_by
+from berth.cluster.pods.kubelet import KubeletContainer, KubeletPod
 from tests.cluster.kubelet.lives import Life, a_pod
 
 

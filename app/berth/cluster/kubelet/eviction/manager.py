@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 IMMEDIATE_GRACE_SECONDS: Final = 1
 """What a pod that is evicted at once is given (``immediateEvictionGracePeriodSeconds``)."""
 
-TERMINATION_BY_KUBELET: Final = "TerminationByKubelet"
-
 _NODEFS: Final = frozenset({Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE})
 _IMAGEFS: Final = frozenset({Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE})
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 from berth.cluster.kubelet.annotations import plan_of, told
 from berth.cluster.kubelet.container_life import KILLED
 from berth.cluster.kubelet.container_plan import ContainerPlan, PodPlan, Pull, Role
-from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
 from berth.cluster.kubelet.stages.load import rules_of
 from berth.cluster.kubelet.stages.types import Match, Outcome, Rule, Stages
 from berth.cluster.kubelet.usage import PREFIX
+from berth.cluster.pods.kubelet import KubeletContainer, KubeletPod
 from berth.kube.objects.resources import CPU
 
 ROLES: Final = {Role.INIT: "Init", Role.SIDECAR: "Sidecar", Role.MAIN: "Main"}

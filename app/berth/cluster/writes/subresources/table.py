@@ -46,33 +46,47 @@ class Finalize(Part):
 EPHEMERAL = "ephemeralContainers"
 
 
-class EphemeralContainers(Part):
+class OfRunningPod(Part):
+    """A part that nothing else of the pod changes with.
+
+    Clients own, and admission sees, also what a write says of the rest, which is dropped then.
+    """
+
+    def spec(self, new: Object, old: Object) -> Object:
+        """Return the spec *old* with what this part takes from the spec *new*."""
+        raise NotImplementedError
+
+    def prepare(self, resource: ResourceType, new: Object, old: Object) -> None:
+        metadata = dict(old["metadata"])
+        put_back(metadata, new["metadata"], "managedFields")
+        new |= {"metadata": metadata, "spec": self.spec(new.get("spec") or {}, old["spec"])}
+        super().prepare(resource, new, old)
+
+
+class EphemeralContainers(OfRunningPod):
     """The ephemeral containers, and nothing else."""
 
     name = "ephemeralcontainers"
 
-    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
-        spec = {key: value for key, value in old["spec"].items() if key != EPHEMERAL}
-        given = (new.get("spec") or {}).get(EPHEMERAL)
-        if given:
-            spec[EPHEMERAL] = given
-        return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+    def spec(self, new: Object, old: Object) -> Object:
+        spec = dict(old)
+        put_back(spec, new, EPHEMERAL)
+        return spec
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
         return pod.validate_whole(new) + ephemeral_containers.validate(new, old)
 
 
-class Resize(Part):
+class Resize(OfRunningPod):
     """The resources of containers, and whether a resize restarts them."""
 
     name = "resize"
 
-    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
-        spec = pod_resize.resized(new.get("spec") or {}, old["spec"])
-        return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+    def spec(self, new: Object, old: Object) -> Object:
+        return pod_resize.resized(new, old)
 
     def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
-        return pod.validate_whole(new) or pod_resize.validate(new, old)
+        return pod.validate_whole(new) + pod_resize.validate(new, old)
 
 
 # ``status``, and ``approval``: the part of it that those who approve certificates write.
