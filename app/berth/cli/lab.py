@@ -153,17 +153,21 @@ def _do_runs(
         done = {(result.policy, result.seed) for result in results}
         screen = stack.enter_context(shown_live(sys.stderr))
         began = time.monotonic()
-        runs = stack.enter_context(closing(run_all(file, jobs=given.jobs, done=done)))
+
+        def look(share: float) -> None:
+            if screen is not None:
+                seconds = time.monotonic() - began
+                screen.show(progress(len(done) + share, total, seconds, before=len(done)))
+
+        runs = stack.enter_context(
+            closing(run_all(file, jobs=given.jobs, done=done, look=look if screen else None))
+        )
         for run_ in runs:
             result = msgspec.structs.replace(run_, origin=origins[run_.policy])
             results.append(result)
             if written is not None:
                 with naming_file("--results", str(given.results)):
                     written.add(result)
-            if screen is not None:
-                screen.show(
-                    progress(len(results), total, time.monotonic() - began, before=len(done))
-                )
 
 
 @contextmanager
@@ -180,12 +184,15 @@ def _raised_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def progress(done: int, total: int, seconds: float, *, before: int = 0) -> str:
+def progress(done: float, total: int, seconds: float, *, before: int = 0) -> str:
     """Return a bar, and how long it will take if the rest goes on like this.
 
-    *before* of the runs were done at the beginning.
+    *done* counts whole runs and parts of runs; *before* of them were done at the beginning.
     """
-    filled = BAR * done // total
-    left = round(seconds / (done - before) * (total - done))
+    filled = int(BAR * done / total)
     bar = "#" * filled + "-" * (BAR - filled)
-    return f"[{bar}] {done} of {total} runs, {left // 60}:{left % 60:02} left"
+    shown = f"[{bar}] {int(done)} of {total} runs"
+    if done <= before:
+        return shown
+    left = round(seconds / (done - before) * (total - done))
+    return f"{shown}, {left // 60}:{left % 60:02} left"

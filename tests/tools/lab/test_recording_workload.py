@@ -21,7 +21,7 @@ from berth.scheduler.framework.pod_info import PodInfo
 from berth.tools.lab.chance import PythonChance
 from berth.tools.lab.curves import RunResult
 from berth.tools.lab.recording_workload import RecordingWorkload
-from berth.tools.lab.run import Policy, run
+from berth.tools.lab.run import Policy, Terms, run
 from berth.tools.lab.types import RecordingSource
 from berth.tools.lab.workload import Arrival
 from berth_plugins.registry import IN_TREE
@@ -263,7 +263,7 @@ def run_noted(path: Path) -> tuple[RunResult, dict[str, str]]:
     noted = config(profiles=[{"plugins": {"multiPoint": {"enabled": [{"name": "Notes"}]}}}])
     Notes.placed.clear()
     policy = Policy("noted", noted, {**IN_TREE, "Notes": Notes})
-    result = run(policy, workload(path), PythonChance(1), seed=1, in_node_order=False)
+    result = run(policy, workload(path), PythonChance(1), Terms(), seed=1)
     return result, dict(Notes.placed)
 
 

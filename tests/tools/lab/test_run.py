@@ -52,9 +52,9 @@ def lab_file(folder: Path, **fields: Any) -> LabFile:
 
 def results(file: LabFile, *, seeds: int = 1) -> list[RunResult]:
     workload = file.workload()
-    ranked = file.lab.ties == "nodeOrder"
+    terms = file.terms()
     return [
-        run(policy, workload, file.chance(seed), seed=seed, in_node_order=ranked)
+        run(policy, workload, file.chance(seed), terms, seed=seed)
         for seed in range(1, seeds + 1)
         for policy in file.policies()
     ]
@@ -170,7 +170,7 @@ POD = {"manifest": pod("p", "1")}
     [
         pytest.param(
             {"workload": {}},
-            "workload: Invalid value: {}: exactly one of recording, trace, manifests and generator",
+            "workload: Invalid value: {}: exactly one of recording, csv, trace, manifests and",
             id="no workload",
         ),
         pytest.param(

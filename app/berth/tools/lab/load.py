@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -22,14 +22,19 @@ from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.profile.build import check_profiles
 from berth.service.plugin_sources import KnownPlugins
 from berth.tools.lab.chance import Chance, GoChance, PythonChance
+from berth.tools.lab.csv_workload import CsvWorkload
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.generated_workload import GeneratedWorkload
 from berth.tools.lab.manifest_workload import ManifestWorkload
+from berth.tools.lab.meters import Meters
 from berth.tools.lab.recording_workload import RecordingWorkload
-from berth.tools.lab.run import Policy
+from berth.tools.lab.run import Policy, Terms
 from berth.tools.lab.trace import MILLI_PER_GPU, Trace, called
 from berth.tools.lab.types import API_VERSION, KIND, Lab, PolicySource
 from berth.tools.lab.workload import Arrival, Change, Workload
+
+MEASURED: Final = {"workload", "random", "ties", "waiting_by", "power", "price"}
+"""The fields that all results depend on."""
 
 
 class LabFile:
@@ -71,7 +76,7 @@ class LabFile:
         """
         lab, beside = self.lab, self.path.parent
         common = blake2b(version().encode(), digest_size=8)
-        common.update(lab.model_dump_json(include={"workload", "random", "ties"}).encode())
+        common.update(lab.model_dump_json(include=MEASURED).encode())
         plugins = (path for name in lab.plugin_dirs for path in (beside / name).rglob("*.py"))
         for path in (*(beside / name for name in lab.workload.files), *sorted(plugins)):
             try:
@@ -90,6 +95,8 @@ class LabFile:
         source, beside = self.lab.workload, self.path.parent
         if source.recording is not None:
             return RecordingWorkload(source.recording, beside)
+        if source.csv is not None:
+            return CsvWorkload(source.csv, beside)
         if source.trace is not None:
             given = source.trace
             trace = Trace(
@@ -103,6 +110,10 @@ class LabFile:
             return ManifestWorkload(source.manifests, beside)
         assert source.generator is not None, "one of them is given"
         return GeneratedWorkload(source.generator, beside)
+
+    def terms(self) -> Terms:
+        lab = self.lab
+        return Terms(lab.ties == "nodeOrder", Meters(lab.power, lab.price), lab.waiting_by)
 
     def chance(self, seed: int) -> Chance:
         return GoChance(seed) if self.lab.random == "go" else PythonChance(seed)

@@ -1,7 +1,8 @@
 """Workloads of manifests, whose pods come one after the other."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.tools.lab.chance import Chance
 from berth.tools.lab.errors import LabError
-from berth.tools.lab.types import ManifestSource
+from berth.tools.lab.types import ManifestSource, NodeGroup
 from berth.tools.lab.workload import Arrival, Change
 
 MOST_PODS: Final = 1_000_000
@@ -57,6 +58,16 @@ def read(beside: Path, names: Iterable[str]) -> Iterable[dict[str, Any]]:
     for name in names:
         for document in files.read(beside / name):
             yield json.loads(json.dumps(document))
+
+
+def nodes_of(groups: Iterable[NodeGroup]) -> Iterator[Node]:
+    """Yield the nodes of all groups. Raises QuestionError."""
+    taken: set[str] = set()
+    for i, group in enumerate(groups):
+        model = manifests.node(group.manifest, at=f"nodes[{i}].manifest")
+        for node in islice(manifests.nodes_called(model, taken=taken), group.count):
+            taken.add(node.metadata.name)
+            yield node
 
 
 def rendered(objects: Iterable[dict[str, Any]]) -> Render:
