@@ -3,17 +3,17 @@
 import argparse
 import logging
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from berth.cli import importing
+from berth.cli.flags.progress import Terminated, progress, raised_on_sigterm
 from berth.runtime import log
 from berth.runtime.terminal import (
     INTERRUPTED,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from berth.tools.lab.curves import RunResult
     from berth.tools.lab.load import LabFile
 
-BAR: Final = 30
-"""Characters of the bar."""
 PIPE_WIDTH: Final = 160
 """Columns of a table that goes to no terminal."""
 
@@ -68,10 +66,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-class _Terminated(BaseException):
-    """SIGTERM has come."""
-
-
 def run(given: argparse.Namespace) -> int:
     with importing():
         from berth.tools.lab.load import LabFile
@@ -89,9 +83,9 @@ def run(given: argparse.Namespace) -> int:
     results: list[RunResult] = []
     status = 0
     try:
-        with _raised_on_sigterm():
+        with raised_on_sigterm():
             _do_runs(file, given, origins, results)
-    except (KeyboardInterrupt, _Terminated) as exc:
+    except (KeyboardInterrupt, Terminated) as exc:
         status = INTERRUPTED if isinstance(exc, KeyboardInterrupt) else TERMINATED
     if status:
         done = f"{len(results)} of {_total(file)} runs"
@@ -168,31 +162,3 @@ def _do_runs(
             if written is not None:
                 with naming_file("--results", str(given.results)):
                     written.add(result)
-
-
-@contextmanager
-def _raised_on_sigterm() -> Iterator[None]:
-    """Have SIGTERM raised as an exception in the block, as Ctrl-C is."""
-
-    def terminate(_number: int, _frame: object) -> NoReturn:
-        raise _Terminated
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def progress(done: float, total: int, seconds: float, *, before: int = 0) -> str:
-    """Return a bar, and how long it will take if the rest goes on like this.
-
-    *done* counts whole runs and parts of runs; *before* of them were done at the beginning.
-    """
-    filled = int(BAR * done / total)
-    bar = "#" * filled + "-" * (BAR - filled)
-    shown = f"[{bar}] {int(done)} of {total} runs"
-    if done <= before:
-        return shown
-    left = round(seconds / (done - before) * (total - done))
-    return f"{shown}, {left // 60}:{left % 60:02} left"

@@ -13,7 +13,7 @@ from berth.tools.lab.csv_workload import CsvWorkload
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.load import LabFile
 from berth.tools.lab.types import CsvSource
-from berth.tools.lab.workload import Arrival
+from berth.tools.lab.workload import WHOLE, Arrival, Part
 from tests.tools.lab.test_run import lab_file, node, results
 
 COLUMNS = {"arrival": "at", "duration": "runs", "requests": {"cpu": {"column": "cpu"}}}
@@ -25,12 +25,10 @@ def source(folder: Path, rows: str, **fields: Any) -> dict[str, Any]:
     return {"csv": {"jobs": "jobs.csv", "columns": COLUMNS, "nodes": nodes, **fields}}
 
 
-def workload(
-    folder: Path, rows: str, *, part: int = 0, parts: int = 1, **fields: Any
-) -> CsvWorkload:
+def workload(folder: Path, rows: str, *, part: Part = WHOLE, **fields: Any) -> CsvWorkload:
     fields = source(folder, rows, **fields)["csv"]
     model = CsvSource.model_validate_json(json.dumps(fields))
-    return CsvWorkload(model, folder, number=part, parts=parts)
+    return CsvWorkload(model, folder, part)
 
 
 def arrivals(of: CsvWorkload) -> list[Arrival]:
@@ -73,7 +71,7 @@ def amounts(pod: Pod) -> tuple[int, int, dict[str, int]]:
 
 
 def test_times_have_units(tmp_path: Path) -> None:
-    units = {"timeUnit": "1ms", "durationUnit": "1h"}
+    units: dict[str, Any] = {"timeUnit": "1ms", "durationUnit": "1h"}
     one, two = arrivals(workload(tmp_path, "at,runs,cpu\n5000,2,1\n6500,0.5,1\n", **units))
 
     assert (one.at, one.lifetime) == (0.0, 7200.0)
@@ -242,7 +240,7 @@ ROWS = "at,runs,cpu\n" + "".join(f"{i * 10},{1000 if i == 1 else 5},1\n" for i i
 
 def test_a_part_begins_with_what_still_runs_then(tmp_path: Path) -> None:
     def part(number: int) -> list[tuple[str, float, float | None]]:
-        of = workload(tmp_path, ROWS, part=number, parts=3)
+        of = workload(tmp_path, ROWS, part=Part(number, 3))
         return [(each.pod.metadata.name, each.at, each.lifetime) for each in arrivals(of)]
 
     assert part(0) == [("job-1", 0, 5), ("job-2", 10, 1000), ("job-3", 20, 5)]
@@ -252,7 +250,7 @@ def test_a_part_begins_with_what_still_runs_then(tmp_path: Path) -> None:
 
 def test_more_parts_than_jobs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="9 jobs: 10 or more are needed"):
-        workload(tmp_path, ROWS, parts=10)
+        workload(tmp_path, ROWS, part=Part(0, 10))
 
 
 def test_jobs_are_read_as_they_come(tmp_path: Path) -> None:

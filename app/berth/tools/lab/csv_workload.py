@@ -33,7 +33,7 @@ from berth.tools.lab.errors import LabError
 from berth.tools.lab.manifest_workload import nodes_of
 from berth.tools.lab.trace import called
 from berth.tools.lab.types import CsvNodes, CsvQuantity, CsvSource
-from berth.tools.lab.workload import MEASUREMENTS, Arrival, Change, ticks
+from berth.tools.lab.workload import MEASUREMENTS, WHOLE, Arrival, Change, Part, ticks
 
 MOST_SAMPLES: Final = 10_000
 """Pods that tell what is usual, of files with more."""
@@ -122,9 +122,9 @@ class _Job(NamedTuple):
 class _Window:
     """Some of the rows, by number."""
 
-    first: int = 0
-    last: int | None = None
-    begin: float = 0.0
+    first: int
+    last: int
+    begin: float
     """Seconds from the first row to the first of these."""
 
 
@@ -137,10 +137,9 @@ class CsvWorkload:
     warnings: Sequence[str] = ()
     objects: Sequence[Any] = ()
 
-    def __init__(self, source: CsvSource, beside: Path, *, number: int = 0, parts: int = 1) -> None:
-        """Read the file once, part *number* of so many; LabError names the row that is wrong."""
+    def __init__(self, source: CsvSource, beside: Path, part: Part = WHOLE) -> None:
+        """Read the file once; LabError names the row that is wrong."""
         self._source, self._path = source, beside / source.jobs
-        self._window = _Window()
         self._template = lru_cache(MOST_TEMPLATES)(self._new_template)
         self.nodes: Sequence[Node] = list(nodes_of(source.nodes))
         if source.node_rows is not None:
@@ -151,17 +150,17 @@ class CsvWorkload:
             if job.name in names:
                 raise row.error(source.columns.name, "there is a row with this name before it")
             names.add(job.name)
-        if len(times) < parts:
-            raise LabError(f"{self._path}: {len(times)} jobs: {parts} or more are needed")
-        if parts > 1:
-            first, last = len(times) * number // parts, len(times) * (number + 1) // parts
-            self._window = _Window(first, last, times[first])
-            times = times[first:last]
+        if len(times) < part.of:
+            raise LabError(f"{self._path}: {len(times)} jobs: {part.of} or more are needed")
+        first = len(times) * part.number // part.of
+        last = len(times) * (part.number + 1) // part.of
+        self._window = _Window(first, last, times[first])
+        times = times[first:last]
         step = -(-len(times) // MOST_SAMPLES)
         self.pods: Sequence[Pod] = [
             job.pod
             for number, (_, job) in enumerate(self._jobs())
-            if self._window.first <= number < self._window.first + len(times) and not number % step
+            if first <= number < last and not number % step
         ]
         self.length = max(ticks(times[-1] - times[0]), 1.0)
         self.interval = max(round(self.length / MEASUREMENTS), 1)

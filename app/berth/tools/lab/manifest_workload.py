@@ -16,7 +16,7 @@ from berth.kube.objects.pod import Pod
 from berth.tools.lab.chance import Chance
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.types import ManifestSource, NodeGroup
-from berth.tools.lab.workload import Arrival, Change
+from berth.tools.lab.workload import WHOLE, Arrival, Change, Part
 
 MOST_PODS: Final = 1_000_000
 
@@ -30,7 +30,7 @@ class ManifestWorkload:
     changes: Sequence[Change] = ()
     warnings: Sequence[str] = ()
 
-    def __init__(self, source: ManifestSource, beside: Path) -> None:
+    def __init__(self, source: ManifestSource, beside: Path, part: Part = WHOLE) -> None:
         """Read the files; LabError, ManifestError or QuestionError names what is wrong."""
         self.resource, self._shuffle = source.resource, source.shuffle
         objects = list(read(beside, source.files))
@@ -44,7 +44,7 @@ class ManifestWorkload:
             raise LabError(f"{', '.join(source.files)}: no nodes")
         render = rendered(object_ for object_ in objects if object_["kind"] != "Node")
         self.objects: Sequence[Any] = render.objects
-        self.pods: Sequence[Pod] = pods_of(render)
+        self.pods: Sequence[Pod] = pods_of(render)[part.number :: part.of]
 
     def arrivals(self, chance: Chance) -> Sequence[Arrival]:
         pods = list(self.pods)

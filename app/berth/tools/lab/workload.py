@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
@@ -20,6 +20,20 @@ MEASUREMENTS: Final = 100
 def ticks(seconds: float) -> float:
     """Return the time nearest to *seconds*."""
     return round(seconds / TICK) * TICK
+
+
+class Part(NamedTuple):
+    """A part of a workload that others have nothing in common with, but for the nodes.
+
+    Where pods have times, the parts follow each other; where they have none, each has its share of
+    the pods, from all over the workload. Parts of what is drawn are drawn from other seeds.
+    """
+
+    number: int = 0
+    of: int = 1
+
+
+WHOLE: Final = Part()
 
 
 @dataclass(frozen=True, slots=True)
