@@ -10,6 +10,7 @@ from berth.runtime.errors import UserError
 from berth.scheduler.config.errors import ConfigError
 from berth.tools.lab.curves import RunResult
 from berth.tools.lab.load import LabFile
+from berth.tools.lab.paired import Difference
 from berth.tools.lab.run import run
 from berth.tools.lab.summary import columns, only, summarize
 
@@ -160,6 +161,22 @@ def test_a_summary_has_mean_and_sample_deviation(tmp_path: Path) -> None:
     assert columns([summary], ()) == [10, 20]
     with pytest.raises(UserError, match=r"report\.measures: 'n': must be one of m"):
         only([summary], ["n"])
+
+
+def test_policies_are_compared_with_the_first_seed_by_seed() -> None:
+    def result(policy: str, seed: int, value: float) -> RunResult:
+        totals = {"m": value, f"only {policy}": 1.0}
+        return RunResult(policy, seed, "x", {}, 4, 0, {}, 0, [], 1.0, totals=totals)
+
+    runs = [result("a", 1, 10), result("a", 2, 90), result("b", 1, 13), result("b", 2, 93)]
+    runs.append(result("b", 3, 1000))
+    first, second = summarize(runs, ["a", "b"])
+
+    assert first.differences == {}
+    assert second.differences == {"m": Difference(3.0, 3.0, 3.0, pairs=2)}
+    assert first.totals["m"].mean == 50.0
+    (kept, _) = only([first, second], ["m"])
+    assert list(kept.totals) == ["m"]
 
 
 POD = {"manifest": pod("p", "1")}

@@ -10,6 +10,7 @@ from berth.cli import main
 from berth.tools.lab.load import LabFile
 from berth.tools.tune.objective import Objective
 from berth.tools.tune.tune import Tuned, TuneOptions, Tuner
+from berth.tools.up.scenario.load import ScenarioFile
 
 JOBS = "at,runs,cpu\n" + "".join(f"{i * 20},{100 + 37 * i % 90},{1 + i % 2}\n" for i in range(80))
 LAB = {
@@ -62,6 +63,7 @@ def test_packing_is_found_where_fewer_nodes_are_asked_for(lab: Path) -> None:
 
     assert found.is_better
     assert found.changes["NodeResourcesFit.scoringStrategy"] == MOST
+    assert "ImageLocality.weight" not in found.changes, "there are no images"
     assert found.tuned < found.baseline
     assert found.difference.low <= found.tuned - found.baseline <= found.difference.high < 0
     assert found.measures["imbalance of cpu"].difference.mean > 0
@@ -121,3 +123,11 @@ def test_wrong_usage(
 
     assert status == 2
     assert want in capsys.readouterr().err
+
+
+def test_the_examples_can_be_read() -> None:
+    folder = Path("examples/tune")
+    (policy,) = LabFile(folder / "gpu-trace.yaml").policies()
+
+    assert "GpuFragmentation" in policy.registry
+    assert ScenarioFile(folder / "sample-day.yaml").scenario.cluster.nodes[0].count == 16

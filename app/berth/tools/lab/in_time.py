@@ -214,7 +214,8 @@ class _Run:
                 continue
             again = True
             del self._jobs[key], job.arrivals[key]
-            job.with_node -= 1
+            if self._waiting.pop(key, None) is None:  # else it had not got its node for good
+                job.with_node -= 1
             job.epoch += 1
             name = f"{arrival.pod.metadata.name.split(AGAIN)[0]}{AGAIN}{self._preempted}"
             self._put(job, replace(arrival, pod=called(arrival.pod, name)))

@@ -22,7 +22,7 @@ from berth.tools.lab.run import Policy, run
 from berth.tools.lab.workload import Part, Workload
 from berth.tools.tune.halving import BASELINE, most_runs, successive_halving
 from berth.tools.tune.objective import Objective, Totals
-from berth.tools.tune.space import Changes, Space, changed, default_space, draw
+from berth.tools.tune.space import MOST_CHANGES, Changes, Space, changed, default_space, draw
 
 FEWEST_PARTS: Final = 4
 """Two to search on, and two to be sure."""
@@ -61,7 +61,7 @@ class Tuned(msgspec.Struct, frozen=True, rename="camel"):
     tuned: float
     difference: Difference
     changes: dict[str, Any]
-    """Of the best candidate; none: it is the baseline."""
+    """Of the best candidate, but for those that come to nothing; none: it is the baseline."""
     out_of_bounds: dict[str, float]
     """By measure how far it is out of its bound, on the parts that were held out."""
     measures: dict[str, Elsewhere]
@@ -120,9 +120,10 @@ class Tuner:
             space = default_space(self._baseline.config, self._baseline.registry, workload.nodes)
         self.space: Space = {**space, **(more or {})}
         self._random = Random(options.seed)
-        self._candidates = self._drawn()
+        self._candidates = self._valid()
+        self._drawn = len(self._candidates)
 
-    def _drawn(self) -> list[tuple[Changes, str]]:
+    def _valid(self) -> list[tuple[Changes, str]]:
         """The valid ones of those that were drawn, as changes and JSON; the baseline first."""
         candidates: dict[str, Changes] = {}
         problem: ConfigError | None = None
@@ -141,25 +142,41 @@ class Tuner:
     @property
     def most_runs(self) -> int:
         """How many runs it takes, at most."""
-        parts = self._options.parts
-        return most_runs(len(self._candidates), -(-parts // 2)) + 2 * (parts // 2)
+        held_out = self._options.parts // 2
+        searched = self._options.parts - held_out
+        return most_runs(self._drawn, searched) + MOST_CHANGES * searched + 2 * held_out
 
     def run(self, look: Callable[[float], None] | None = None) -> Tuned:
         """Search; *look* is called every second with how many runs are done."""
         options = self._options
         searched, held_out = range(0, options.parts, 2), range(1, options.parts, 2)
         order = self._random.sample(searched, len(searched))
-        number = min(options.jobs, len(self._candidates))
+        number = min(options.jobs, self._drawn)
         load = partial(_Loaded, self._file.path, self._file.fields)
         with Processes[_Item, Totals](number, load, _do) as processes:
             evaluate = _Evaluation(self, processes, look)
-            best, *_ = successive_halving(
-                len(self._candidates), order, evaluate, self._objective.rank
-            )
+            best, *_ = successive_halving(self._drawn, order, evaluate, self._objective.rank)
+            if not options.shuffles:
+                best = self._simplified(best, order, evaluate)
             compared = evaluate([(c, part) for c in (BASELINE, best) for part in held_out])
         return self._tuned(
             best, [(compared[BASELINE, p], compared[best, p]) for p in held_out], evaluate.runs
         )
+
+    def _simplified(self, best: int, parts: Sequence[int], evaluate: "_Evaluation") -> int:
+        """Return *best* without those of its changes that it is no better for on *parts*."""
+        rank = self._objective.rank([evaluate.values[best, part] for part in parts])
+        for name in self._candidates[best][0]:
+            changes = {n: value for n, value in self._candidates[best][0].items() if n != name}
+            if not changes:
+                break
+            document = json.dumps(changed(self._baseline.config, changes))
+            self._candidates.append((changes, document))
+            simpler = len(self._candidates) - 1
+            values = evaluate([(simpler, part) for part in parts])
+            if (other := self._objective.rank(list(values.values()))) <= rank:
+                best, rank = simpler, other
+        return best
 
     def items(self, units: Sequence[tuple[int, int]]) -> Iterator[_Item]:
         """Yield what processes are to do."""
@@ -201,7 +218,7 @@ class Tuner:
             changes=dict(changes),
             out_of_bounds=self._objective.excess([after for _, after in pairs]),
             measures={name: Elsewhere(*difference(itemgetter(name))) for name in names},
-            candidates=len(self._candidates),
+            candidates=self._drawn,
             runs=runs,
             configuration=to_yaml(config),
         )
@@ -218,6 +235,7 @@ class _Evaluation:
     ) -> None:
         self._tuner, self._processes, self._look = tuner, processes, look
         self.runs = 0
+        self.values: dict[tuple[int, int], Totals] = {}
 
     def __call__(self, units: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Totals]:
         items = list(self._tuner.items(units))
@@ -233,7 +251,9 @@ class _Evaluation:
             values[item.unit] = totals
             self.runs += 1
         # In the order of the units, not in that in which processes were done.
-        return self._tuner.shuffled({item.unit: values[item.unit] for item in items})
+        ordered = self._tuner.shuffled({item.unit: values[item.unit] for item in items})
+        self.values |= ordered
+        return ordered
 
 
 class _Loaded:
