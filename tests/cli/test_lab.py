@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from berth.cli import main
-from berth.cli.lab import progress
+from berth.cli.flags.progress import progress
 
 LAB = """
 apiVersion: berth.dev/v1alpha1

@@ -47,7 +47,7 @@ def test_what_is_done_is_not_done_again(
     file, path = lab_file(tmp_path), tmp_path / "results.jsonl"
     done(path, file)
     before = path.read_bytes()
-    monkeypatch.setattr("berth.tools.lab.parallel.ProcessPoolExecutor", None)
+    monkeypatch.setattr("berth.tools.lab.processes.ProcessPoolExecutor", None)
 
     assert main(["lab", str(file), f"--results={path}", "--resume"]) == 0
     assert "spread" in capsys.readouterr().out

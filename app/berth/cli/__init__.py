@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "shadow": "report how a shadow compares with the scheduler of a cluster",
     "lab": "compare policies on a workload: allocation, fragmentation, waiting",
+    "tune": "search a configuration that does better on a recording or a workload",
     "completion": "print what makes a shell complete commands, flags and names",
     "health": "check whether a process is ready, for container health checks",
     "bench": "measure scheduling on this machine",

@@ -3,17 +3,17 @@
 import argparse
 import logging
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from berth.cli import importing
+from berth.cli.flags.progress import Terminated, progress, raised_on_sigterm
 from berth.runtime import log
 from berth.runtime.terminal import (
     DOCUMENTS,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from berth.tools.lab.curves import RunResult
     from berth.tools.lab.load import LabFile
 
-BAR: Final = 30
-"""Characters of the bar."""
 PIPE_WIDTH: Final = 160
 """Columns of a table that goes to no terminal."""
 
@@ -69,10 +67,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-class _Terminated(BaseException):
-    """SIGTERM has come."""
-
-
 def run(given: argparse.Namespace) -> int:
     with importing():
         from berth.tools.lab.load import LabFile
@@ -90,9 +84,9 @@ def run(given: argparse.Namespace) -> int:
     results: list[RunResult] = []
     status = 0
     try:
-        with _raised_on_sigterm():
+        with raised_on_sigterm():
             _do_runs(file, given, origins, results)
-    except (KeyboardInterrupt, _Terminated) as exc:
+    except (KeyboardInterrupt, Terminated) as exc:
         status = INTERRUPTED if isinstance(exc, KeyboardInterrupt) else TERMINATED
     if status:
         done = f"{len(results)} of {_total(file)} runs"
@@ -154,39 +148,18 @@ def _do_runs(
         done = {(result.policy, result.seed) for result in results}
         screen = stack.enter_context(shown_live(sys.stderr))
         began = time.monotonic()
-        runs = stack.enter_context(closing(run_all(file, jobs=given.jobs, done=done)))
+
+        def look(share: float) -> None:
+            if screen is not None:
+                seconds = time.monotonic() - began
+                screen.show(progress(len(done) + share, total, seconds, before=len(done)))
+
+        runs = stack.enter_context(
+            closing(run_all(file, jobs=given.jobs, done=done, look=look if screen else None))
+        )
         for run_ in runs:
             result = msgspec.structs.replace(run_, origin=origins[run_.policy])
             results.append(result)
             if written is not None:
                 with naming_file("--results", str(given.results)):
                     written.add(result)
-            if screen is not None:
-                screen.show(
-                    progress(len(results), total, time.monotonic() - began, before=len(done))
-                )
-
-
-@contextmanager
-def _raised_on_sigterm() -> Iterator[None]:
-    """Have SIGTERM raised as an exception in the block, as Ctrl-C is."""
-
-    def terminate(_number: int, _frame: object) -> NoReturn:
-        raise _Terminated
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def progress(done: int, total: int, seconds: float, *, before: int = 0) -> str:
-    """Return a bar, and how long it will take if the rest goes on like this.
-
-    *before* of the runs were done at the beginning.
-    """
-    filled = BAR * done // total
-    left = round(seconds / (done - before) * (total - done))
-    bar = "#" * filled + "-" * (BAR - filled)
-    return f"[{bar}] {done} of {total} runs, {left // 60}:{left % 60:02} left"

@@ -110,7 +110,7 @@ def _check_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) 
     """Refuse flags that say what the file of ``--scenario`` says."""
     for name in (
         "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
-        "config", "preset", "exit_when_idle", "record", "kubernetes_version",
+        "config", "preset", "exit_when_idle", "kubernetes_version",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
@@ -234,6 +234,7 @@ def _run_scenario(given: argparse.Namespace) -> int:
                 exits=given.exit,
             ),
             set_speed=lambda speed: loops[-1].set_speed(speed),
+            new_recording=partial(recording, given),
         )
         return 1 if result.failure else 0
 

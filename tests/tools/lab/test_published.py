@@ -16,7 +16,7 @@ GPUS = "allocation of example.com/gpu-milli"
 def test_a_published_run_is_met_exactly() -> None:
     file = LabFile(Path("examples/lab/gpu-sharing.yaml"))
     (policy,) = (each for each in file.policies() if each.name == "FGD")
-    result = run(policy, file.workload(), GoChance(SEED), seed=SEED, in_node_order=True)
+    result = run(policy, file.workload(), GoChance(SEED), file.terms(), seed=SEED)
 
     assert result.unplaced == 2532
     assert result.curves[GPUS][100] == 95.14

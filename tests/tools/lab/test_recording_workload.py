@@ -20,10 +20,11 @@ from berth.scheduler.framework.listers import KINDS
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.tools.lab.chance import PythonChance
 from berth.tools.lab.curves import RunResult
+from berth.tools.lab.errors import LabError
 from berth.tools.lab.recording_workload import RecordingWorkload
-from berth.tools.lab.run import Policy, run
+from berth.tools.lab.run import Policy, Terms, run
 from berth.tools.lab.types import RecordingSource
-from berth.tools.lab.workload import Arrival
+from berth.tools.lab.workload import WHOLE, Arrival, Part
 from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod
 from tests.insight.recording.world import RecordedWorld, config, sealed
@@ -57,12 +58,12 @@ def write_lines(folder: Path, data: Sequence[bytes]) -> Path:
     return path
 
 
-def workload(path: Path) -> RecordingWorkload:
-    return RecordingWorkload(RecordingSource(files=(path.name,)), path.parent)
+def workload(path: Path, part: Part = WHOLE) -> RecordingWorkload:
+    return RecordingWorkload(RecordingSource(files=(path.name,)), path.parent, part)
 
 
-def arrivals(path: Path) -> Sequence[Arrival]:
-    return workload(path).arrivals(PythonChance(1))
+def arrivals(path: Path, part: Part = WHOLE) -> Sequence[Arrival]:
+    return workload(path, part).arrivals(PythonChance(1))
 
 
 Told = tuple[str, str, float, float | None, float | None]
@@ -263,7 +264,7 @@ def run_noted(path: Path) -> tuple[RunResult, dict[str, str]]:
     noted = config(profiles=[{"plugins": {"multiPoint": {"enabled": [{"name": "Notes"}]}}}])
     Notes.placed.clear()
     policy = Policy("noted", noted, {**IN_TREE, "Notes": Notes})
-    result = run(policy, workload(path), PythonChance(1), seed=1, in_node_order=False)
+    result = run(policy, workload(path), PythonChance(1), Terms(), seed=1)
     return result, dict(Notes.placed)
 
 
@@ -411,3 +412,34 @@ def test_pods_end_with_their_node_and_claims_with_their_pod(tmp_path: Path) -> N
     assert placed == {"p": "a", "q": "b"}
     assert result.waited == [0.0, 60.0, 60.0, 60.0]
     assert not any(isinstance(change.obj, type(mine)) for change in workload(path).changes)
+
+
+def test_a_part_begins_with_what_runs_then_and_knows_when_its_pods_end(tmp_path: Path) -> None:
+    steps = [put(node("n"), -5)]
+    for number in range(6):
+        name, at = f"p{number}", 10.0 * number
+        steps += [put(pod(name), at), tried(at), put(pod(name, node="n"), at + 1)]
+    steps += [gone(pod(f"p{number}", node="n"), 100.0 + number) for number in range(6)]
+    path = write(tmp_path, *steps)
+
+    def told(number: int) -> list[tuple[str, str, float, float | None]]:
+        return [
+            (each.pod.metadata.name, each.pod.spec.node_name, each.at, each.lifetime)
+            for each in arrivals(path, Part(number, 3))
+        ]
+
+    assert told(0) == [("p0", "", 0, 99), ("p1", "", 10, 90)]
+    assert told(1) == [
+        ("p0", "n", 0, 80),
+        ("p1", "n", 0, 81),
+        ("p2", "", 0, 81),
+        ("p3", "", 10, 72),
+    ]
+    assert [name for name, *_ in told(2)] == ["p0", "p1", "p2", "p3", "p4", "p5"]
+
+
+def test_more_parts_than_pods_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, put(node("n"), -5), put(pod("p")), tried())
+
+    with pytest.raises(LabError, match="1 pods come: 2 or more are needed"):
+        workload(path, Part(0, 2))

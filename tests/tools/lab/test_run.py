@@ -10,6 +10,7 @@ from berth.runtime.errors import UserError
 from berth.scheduler.config.errors import ConfigError
 from berth.tools.lab.curves import RunResult
 from berth.tools.lab.load import LabFile
+from berth.tools.lab.paired import Difference
 from berth.tools.lab.run import run
 from berth.tools.lab.summary import columns, only, summarize
 
@@ -52,9 +53,9 @@ def lab_file(folder: Path, **fields: Any) -> LabFile:
 
 def results(file: LabFile, *, seeds: int = 1) -> list[RunResult]:
     workload = file.workload()
-    ranked = file.lab.ties == "nodeOrder"
+    terms = file.terms()
     return [
-        run(policy, workload, file.chance(seed), seed=seed, in_node_order=ranked)
+        run(policy, workload, file.chance(seed), terms, seed=seed)
         for seed in range(1, seeds + 1)
         for policy in file.policies()
     ]
@@ -162,6 +163,22 @@ def test_a_summary_has_mean_and_sample_deviation(tmp_path: Path) -> None:
         only([summary], ["n"])
 
 
+def test_policies_are_compared_with_the_first_seed_by_seed() -> None:
+    def result(policy: str, seed: int, value: float) -> RunResult:
+        totals = {"m": value, f"only {policy}": 1.0}
+        return RunResult(policy, seed, "x", {}, 4, 0, {}, 0, [], 1.0, totals=totals)
+
+    runs = [result("a", 1, 10), result("a", 2, 90), result("b", 1, 13), result("b", 2, 93)]
+    runs.append(result("b", 3, 1000))
+    first, second = summarize(runs, ["a", "b"])
+
+    assert first.differences == {}
+    assert second.differences == {"m": Difference(3.0, 3.0, 3.0, pairs=2)}
+    assert first.totals["m"].mean == 50.0
+    (kept, _) = only([first, second], ["m"])
+    assert list(kept.totals) == ["m"]
+
+
 POD = {"manifest": pod("p", "1")}
 
 
@@ -170,7 +187,7 @@ POD = {"manifest": pod("p", "1")}
     [
         pytest.param(
             {"workload": {}},
-            "workload: Invalid value: {}: exactly one of recording, trace, manifests and generator",
+            "workload: Invalid value: {}: exactly one of recording, csv, trace, manifests and",
             id="no workload",
         ),
         pytest.param(

@@ -10,6 +10,7 @@ from berth.tools.lab.chance import GoChance, PythonChance
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.load import TraceWorkload
 from berth.tools.lab.trace import Trace
+from berth.tools.lab.workload import Part
 from tests.builders import node_affinity, requirement, term
 
 GPU = "example.com/gpu-milli"
@@ -145,3 +146,13 @@ def test_the_published_run_of_seed_42_begins_as_it_did() -> None:
     assert arrived[8152].pod.metadata.name.startswith("openb-pod-3888-")
     assert sum(requests(each.pod)[2] for each in arrived) == 8_075_080
     assert chance.permutation(len(read.nodes))[:5] == [601, 815, 450, 13, 731]
+
+
+def test_parts_of_a_trace_share_its_pods(tmp_path: Path) -> None:
+    read = trace(tmp_path)
+    parts = [
+        TraceWorkload(read, tune=None, shuffle=False, part=Part(number, 2)) for number in range(2)
+    ]
+
+    assert [names(part) for part in parts] == [["half", "two"], ["none"]]
+    assert all(part.nodes == read.nodes for part in parts)

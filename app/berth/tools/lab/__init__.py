@@ -7,5 +7,5 @@
                               \\         v
                                run: one policy, one workload, one seed --> curves
                                          |
-                 parallel: all runs in processes --> summary: mean and spread --> report, plots
+                 parallel: all runs in processes --> summary: mean, spread, differences --> report
 """

@@ -59,3 +59,5 @@ class RunResult(msgspec.Struct, frozen=True, rename="camel"):
     """What the run took."""
     origin: str = ""
     """Tells the workload and the configuration that it is of from others."""
+    totals: dict[str, float] = {}
+    """What the whole run came to, by name: means over time, or what was measured last; and more."""

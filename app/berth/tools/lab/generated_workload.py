@@ -1,7 +1,7 @@
 """Pods that come and go at random times."""
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from collections.abc import Sequence
+from itertools import accumulate
 from math import log
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from berth.insight.whatif.admission import Admission
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.tools.lab.chance import Chance
-from berth.tools.lab.manifest_workload import read, rendered
+from berth.tools.lab.manifest_workload import nodes_of, read, rendered
 from berth.tools.lab.trace import called
 from berth.tools.lab.types import GeneratorSource
 from berth.tools.lab.workload import MEASUREMENTS, Arrival, Change, ticks
@@ -31,7 +31,7 @@ class GeneratedWorkload:
         self._source = source
         self.interval = max(round(source.count * source.every.seconds / MEASUREMENTS), 1)
         render = rendered(read(beside, source.objects)) if source.objects else None
-        self.nodes: Sequence[Node] = list(self._nodes())
+        self.nodes: Sequence[Node] = list(nodes_of(source.nodes))
         self.objects: Sequence[Any] = render.objects if render else ()
         admission = render.admission() if render else Admission()
         self.pods: Sequence[Pod] = [
@@ -40,14 +40,6 @@ class GeneratedWorkload:
             ).pods[0]
             for i, group in enumerate(source.pods)
         ]
-
-    def _nodes(self) -> Iterator[Node]:
-        taken: set[str] = set()
-        for i, group in enumerate(self._source.nodes):
-            model = manifests.node(group.manifest, at=f"nodes[{i}].manifest")
-            for node in islice(manifests.nodes_called(model, taken=taken), group.count):
-                taken.add(node.metadata.name)
-                yield node
 
     def arrivals(self, chance: Chance) -> Sequence[Arrival]:
         groups = self._source.pods

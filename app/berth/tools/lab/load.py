@@ -1,10 +1,10 @@
 """Reading a Lab file and what it names. Raises ConfigError or LabError."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -22,22 +22,28 @@ from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.profile.build import check_profiles
 from berth.service.plugin_sources import KnownPlugins
 from berth.tools.lab.chance import Chance, GoChance, PythonChance
+from berth.tools.lab.csv_workload import CsvWorkload
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.generated_workload import GeneratedWorkload
 from berth.tools.lab.manifest_workload import ManifestWorkload
+from berth.tools.lab.meters import Meters
 from berth.tools.lab.recording_workload import RecordingWorkload
-from berth.tools.lab.run import Policy
+from berth.tools.lab.run import Policy, Terms
 from berth.tools.lab.trace import MILLI_PER_GPU, Trace, called
 from berth.tools.lab.types import API_VERSION, KIND, Lab, PolicySource
-from berth.tools.lab.workload import Arrival, Change, Workload
+from berth.tools.lab.workload import WHOLE, Arrival, Change, Part, Workload
+
+MEASURED: Final = {"workload", "random", "ties", "waiting_by", "power", "price"}
+"""The fields that all results depend on."""
 
 
 class LabFile:
     """A Lab, and the files beside it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fields: Mapping[str, Any] | None = None) -> None:
+        """*path* names it, and what is beside it; *fields* are its content, if they are known."""
         self.path = path
-        fields = _document(path)
+        self.fields = fields = _document(path) if fields is None else fields
         given = fields.get("apiVersion"), fields.get("kind")
         if given != (API_VERSION, KIND):
             shown = f"apiVersion {given[0]!r} and kind {given[1]!r}"
@@ -71,7 +77,7 @@ class LabFile:
         """
         lab, beside = self.lab, self.path.parent
         common = blake2b(version().encode(), digest_size=8)
-        common.update(lab.model_dump_json(include={"workload", "random", "ties"}).encode())
+        common.update(lab.model_dump_json(include=MEASURED).encode())
         plugins = (path for name in lab.plugin_dirs for path in (beside / name).rglob("*.py"))
         for path in (*(beside / name for name in lab.workload.files), *sorted(plugins)):
             try:
@@ -85,11 +91,13 @@ class LabFile:
             hashes[policy.name] = own.hexdigest()
         return hashes
 
-    def workload(self) -> Workload:
-        """Return the workload; a UserError if it cannot be read."""
+    def workload(self, part: Part = WHOLE) -> Workload:
+        """Return the workload, or a part of it; a UserError if it cannot be read."""
         source, beside = self.lab.workload, self.path.parent
         if source.recording is not None:
-            return RecordingWorkload(source.recording, beside)
+            return RecordingWorkload(source.recording, beside, part)
+        if source.csv is not None:
+            return CsvWorkload(source.csv, beside, part)
         if source.trace is not None:
             given = source.trace
             trace = Trace(
@@ -98,28 +106,35 @@ class LabFile:
                 resource=given.resource,
                 model_label=given.model_label,
             )
-            return TraceWorkload(trace, tune=given.tune, shuffle=given.shuffle)
+            return TraceWorkload(trace, tune=given.tune, shuffle=given.shuffle, part=part)
         if source.manifests is not None:
-            return ManifestWorkload(source.manifests, beside)
+            return ManifestWorkload(source.manifests, beside, part)
         assert source.generator is not None, "one of them is given"
         return GeneratedWorkload(source.generator, beside)
+
+    def terms(self) -> Terms:
+        lab = self.lab
+        return Terms(lab.ties == "nodeOrder", Meters(lab.power, lab.price), lab.waiting_by)
 
     def chance(self, seed: int) -> Chance:
         return GoChance(seed) if self.lab.random == "go" else PythonChance(seed)
 
     def _configuration(self, policy: PolicySource, at: str) -> KubeSchedulerConfiguration:
-        models = self._plugins.args_models
         if policy.preset is not None:
+            models = self._plugins.args_models
             return load(preset(policy.preset), source=policy.preset, args_models=models)
         fields, source = policy.config, f"{self.path}: {at}.config"
         if (name := fields.get("file")) is not None:
             path = self.path.parent / str(name)
             fields, source = _document(path), str(path)
-        head = {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
+        return self.configured(fields, source=source)
+
+    def configured(self, fields: Mapping[str, Any], *, source: str) -> KubeSchedulerConfiguration:
+        """Return a configuration of these *fields*, checked with the plugins that there are."""
         config = from_object(
-            {**head, **fields},
+            {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND, **fields},
             source=source,
-            args_models=models,
+            args_models=self._plugins.args_models,
             known_plugins=self._plugins.registry,
         )
         check_profiles(config, self._plugins.registry, source=source)
@@ -149,9 +164,12 @@ class TraceWorkload:
     warnings: Sequence[str] = ()
     objects: Sequence[Any] = ()
 
-    def __init__(self, trace: Trace, *, tune: float | None, shuffle: bool) -> None:
+    def __init__(
+        self, trace: Trace, *, tune: float | None, shuffle: bool, part: Part = WHOLE
+    ) -> None:
         """With *tune*, pods are added, or left out, until they request so much of all GPUs."""
-        self.nodes, self.pods, self.resource = trace.nodes, trace.pods, trace.resource
+        self.nodes, self.resource = trace.nodes, trace.resource
+        self.pods: Sequence[Pod] = trace.pods[part.number :: part.of]
         self._tune, self._shuffle = tune, shuffle
         self._demand = {pod.metadata.name: self._gpus_of(pod) for pod in self.pods}
         self._capacity = sum(

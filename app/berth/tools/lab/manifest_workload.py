@@ -1,7 +1,8 @@
 """Workloads of manifests, whose pods come one after the other."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +15,8 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.tools.lab.chance import Chance
 from berth.tools.lab.errors import LabError
-from berth.tools.lab.types import ManifestSource
-from berth.tools.lab.workload import Arrival, Change
+from berth.tools.lab.types import ManifestSource, NodeGroup
+from berth.tools.lab.workload import WHOLE, Arrival, Change, Part
 
 MOST_PODS: Final = 1_000_000
 
@@ -29,7 +30,7 @@ class ManifestWorkload:
     changes: Sequence[Change] = ()
     warnings: Sequence[str] = ()
 
-    def __init__(self, source: ManifestSource, beside: Path) -> None:
+    def __init__(self, source: ManifestSource, beside: Path, part: Part = WHOLE) -> None:
         """Read the files; LabError, ManifestError or QuestionError names what is wrong."""
         self.resource, self._shuffle = source.resource, source.shuffle
         objects = list(read(beside, source.files))
@@ -43,7 +44,7 @@ class ManifestWorkload:
             raise LabError(f"{', '.join(source.files)}: no nodes")
         render = rendered(object_ for object_ in objects if object_["kind"] != "Node")
         self.objects: Sequence[Any] = render.objects
-        self.pods: Sequence[Pod] = pods_of(render)
+        self.pods: Sequence[Pod] = pods_of(render)[part.number :: part.of]
 
     def arrivals(self, chance: Chance) -> Sequence[Arrival]:
         pods = list(self.pods)
@@ -57,6 +58,16 @@ def read(beside: Path, names: Iterable[str]) -> Iterable[dict[str, Any]]:
     for name in names:
         for document in files.read(beside / name):
             yield json.loads(json.dumps(document))
+
+
+def nodes_of(groups: Iterable[NodeGroup]) -> Iterator[Node]:
+    """Yield the nodes of all groups. Raises QuestionError."""
+    taken: set[str] = set()
+    for i, group in enumerate(groups):
+        model = manifests.node(group.manifest, at=f"nodes[{i}].manifest")
+        for node in islice(manifests.nodes_called(model, taken=taken), group.count):
+            taken.add(node.metadata.name)
+            yield node
 
 
 def rendered(objects: Iterable[dict[str, Any]]) -> Render:

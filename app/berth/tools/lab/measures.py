@@ -10,31 +10,45 @@ from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.lab_plugin import LabPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.tools.lab.meters import COST_PER_HOUR, POWER, Meters
 
+NODES_USED: Final = "nodes used"
+WAITING: Final = "waiting pods"
+PREEMPTED: Final = "preempted pods"
+UNITS: Final = {NODES_USED: "", WAITING: "", PREEMPTED: "", POWER: ", W", COST_PER_HOUR: ""}
+"""What follows the names of measures that are no percentages."""
 BALANCED: Final = ("cpu", "memory")
 
 
 class Measures:
-    """Measures one cluster, in percent.
+    """Measures one cluster; resources in percent.
 
     Allocation is the share of a resource that pods have requested. Imbalance is the standard
     deviation of that share over nodes. Fragmentation is the share of a resource that is free on
     nodes where a pod, drawn from the typical ones, does not fit.
     """
 
-    def __init__(self, nodes: NodeTable, pods: Iterable[Pod], plugins: Iterable[LabPlugin]) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        pods: Iterable[Pod],
+        plugins: Iterable[LabPlugin],
+        meters: Meters,
+    ) -> None:
         """*pods* are those that are typical, more or less."""
         infos = [PodInfo(pod) for pod in pods]
-        self._nodes, self._plugins = nodes, [*plugins]
+        self._nodes, self._plugins, self._meters = nodes, [*plugins], meters
         for plugin in self._plugins:
             plugin.learn(infos)
         self._typical = TypicalPods(infos)
 
     def now(self) -> dict[str, float]:
         """Measure what is cheap to measure."""
-        measured = {}
+        measured: dict[str, float] = {}
         for name, (allocatable, requested) in self._resources():
             measured[f"allocation of {name}"] = 100 * int(requested.sum()) / int(allocatable.sum())
+        measured[NODES_USED] = int(np.count_nonzero(self._nodes.pod_count))
+        measured |= self._meters.rates(self._nodes)
         for plugin in self._plugins:
             measured |= plugin.measure()
         return measured

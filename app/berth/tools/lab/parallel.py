@@ -1,17 +1,14 @@
 """All runs of a Lab, side by side in processes."""
 
-import os
-import signal
-from collections.abc import Container, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Container, Generator, Sequence
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.connection import wait
+from functools import partial
 from pathlib import Path
-from threading import Thread
+from typing import NamedTuple
 
 from berth.tools.lab.curves import RunResult
 from berth.tools.lab.load import LabFile
+from berth.tools.lab.processes import Processes, Progress
 from berth.tools.lab.run import Policy, run
 from berth.tools.lab.workload import Workload
 
@@ -25,72 +22,50 @@ class _Loaded:
     workload: Workload
 
 
-_loaded: _Loaded | None = None
-"""Of a process that does runs; set once, by :func:`_begin`."""
+class _Run(NamedTuple):
+    policy: int
+    seed: int
 
 
 def run_all(
-    file: LabFile, *, jobs: int, done: Container[tuple[str, int]] = ()
+    file: LabFile,
+    *,
+    jobs: int,
+    done: Container[tuple[str, int]] = (),
+    look: Callable[[float], None] | None = None,
 ) -> Generator[RunResult, None, None]:
     """Do all runs, *jobs* at a time, and yield what comes of each as it ends.
 
     Those *done*, by policy and seed, are left out. The first run that fails ends all: its error is
     raised. However this ends, it leaves no process behind; close it where it is not read to its
-    end.
+    end. *look* is called every second with how many runs are done, whole ones and parts.
     """
     lab = file.lab
     seeds = range(lab.seeds.first, lab.seeds.first + lab.seeds.count)
     wanted = [
-        (policy, seed)
+        _Run(policy, seed)
         for seed in seeds
         for policy, named in enumerate(lab.policies)
         if (named.name, seed) not in done
     ]
     if not wanted:
         return
-    # A fork would share the state of libraries that have threads.
-    with ProcessPoolExecutor(
-        min(jobs, len(wanted)),
-        mp_context=get_context("spawn"),
-        initializer=_begin,
-        initargs=(file.path,),
-    ) as processes:
-        others = {child.pid for child in active_children()}
-        try:
-            runs: list[Future[RunResult]] = [processes.submit(_run, *run) for run in wanted]
-            for ended in as_completed(runs):
-                yield ended.result()
-        except BaseException:
-            processes.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                if child.pid not in others:
-                    child.terminate()
-                    child.join()
-            raise
+    with Processes(min(jobs, len(wanted)), partial(_load, file.path), _do) as processes:
+        for _, result in processes.run(wanted, look=look):
+            yield result
 
 
-def _begin(path: Path) -> None:
-    global _loaded
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends this one
-    Thread(target=_end_with_parent, daemon=True).start()
+def _load(path: Path) -> _Loaded:
     file = LabFile(path)
-    _loaded = _Loaded(file, file.policies(), file.workload())
+    return _Loaded(file, file.policies(), file.workload())
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, however it did."""
-    parent = parent_process()
-    assert parent is not None, "it was spawned"
-    wait([parent.sentinel])
-    os._exit(1)
-
-
-def _run(policy: int, seed: int) -> RunResult:
-    assert _loaded is not None, "the process has begun"
+def _do(loaded: _Loaded, what: _Run, progress: Progress) -> RunResult:
     return run(
-        _loaded.policies[policy],
-        _loaded.workload,
-        _loaded.file.chance(seed),
-        seed=seed,
-        in_node_order=_loaded.file.lab.ties == "nodeOrder",
+        loaded.policies[what.policy],
+        loaded.workload,
+        loaded.file.chance(what.seed),
+        loaded.file.terms(),
+        seed=what.seed,
+        progress=progress,
     )

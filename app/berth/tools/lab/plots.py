@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from berth.tools.lab.errors import LabError
+from berth.tools.lab.measures import UNITS
 from berth.tools.lab.summary import PolicySummary
 
 INCHES: Final = (7.0, 4.2)
@@ -54,7 +55,7 @@ def _draw(summaries: Sequence[PolicySummary], name: str, path: Path, title: str)
             linewidth=0,
         )
     axes.set_xlabel(summaries[0].axis)
-    axes.set_ylabel(name if name.endswith("pods") else f"{name}, %")
+    axes.set_ylabel(name + UNITS.get(name, ", %"))
     axes.set_title(title)
     axes.grid(alpha=0.3)
     axes.legend()

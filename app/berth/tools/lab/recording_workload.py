@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ import msgspec
 
 from berth.insight.recording import lines
 from berth.insight.recording.files import LineError
-from berth.insight.recording.kinds import by_name
+from berth.insight.recording.kinds import by_name, kind_name
 from berth.insight.recording.runs import RecordedRun, runs
 from berth.kube.objects.devices import ResourceClaim
 from berth.kube.objects.node import Node
@@ -29,10 +30,11 @@ from berth.scheduler.framework.listers import KINDS
 from berth.tools.lab.chance import Chance
 from berth.tools.lab.errors import LabError
 from berth.tools.lab.types import RecordingSource
-from berth.tools.lab.workload import MEASUREMENTS, Arrival, Change, pod_owners, ticks
+from berth.tools.lab.workload import MEASUREMENTS, WHOLE, Arrival, Change, Part, pod_owners, ticks
 
 LATEST: Final = 1e11
 """Seconds since 1970; a time after it is no time."""
+PODS_NAME: Final = kind_name(PODS)
 _KINDS: Final = by_name({kind: kind for kind in KINDS.values()})
 _WRITTEN_BY_SCHEDULERS: Final = (ResourceClaim, PodGroup)
 """What they write to these is no part of the workload, and hardly anything else changes."""
@@ -51,17 +53,21 @@ class _Configuration(msgspec.Struct):
 class RecordingWorkload:
     """The nodes, pods and other objects of a recording, which come, change and go as they did.
 
-    It begins at the first attempt, with what there is then.
+    It begins at the first attempt, with what there is then. A part of it begins at the first
+    attempt of a time in which as many pods come as in the others.
     """
 
     is_timed = True
     resource = ""
 
-    def __init__(self, source: RecordingSource, beside: Path) -> None:
+    def __init__(self, source: RecordingSource, beside: Path, part: Part = WHOLE) -> None:
         """Read the files; RecordingError or LabError names what is wrong."""
-        history = _History()
-        for run in runs(beside / name for name in source.files):
-            history.read(run)
+        files = tuple(beside / name for name in source.files)
+        if part == WHOLE:
+            history = _history(files)
+        else:
+            bounds = _bounds(files, part.of)
+            history = _history(files, bounds[part.number], bounds[part.number + 1])
         self.warnings: Sequence[str] = history.warnings
         self.length = history.since_begin(history.now)
         self.interval = max(round(self.length / MEASUREMENTS), 1)
@@ -102,10 +108,30 @@ class _RecordedPod:
         return Arrival(self.pod, history.since_begin(self.came), lifetime)
 
 
+def _history(files: Sequence[Path], begin: float = 0.0, end: float = LATEST) -> "_History":
+    history = _History(begin, end)
+    for run in runs(files):
+        history.read(run)
+    return history
+
+
+@lru_cache
+def _bounds(files: tuple[Path, ...], parts: int) -> Sequence[float]:
+    """Return where *parts* begin, and where the last one ends, in seconds since 1970."""
+    came = _history(files).came
+    if len(came) < parts:
+        names = ", ".join(map(str, files))
+        raise LabError(f"{names}: {len(came)} pods come: {parts} or more are needed")
+    inner = [came[len(came) * number // parts] for number in range(1, parts)]
+    return [0.0, *inner, LATEST]
+
+
 class _History:
     """Follows the lines of a recording."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: float, end: float) -> None:
+        """Of what comes to be after *end* nothing is known, but when pods end that came before."""
+        self._not_before, self._not_after = begin, end
         self.now = 0.0
         self.warnings: list[str] = []
         """Why what was read may not be all, or not the truth."""
@@ -139,6 +165,9 @@ class _History:
     def _take(self, line: lines.Step) -> None:
         if not 0 <= line.t < LATEST:
             raise LineError(f"t: {line.t!r}: must be seconds since 1970")
+        if line.t >= self._not_after:
+            self._take_end(line)
+            return
         self.now = max(self.now, line.t)
         match line:
             case lines.Header() | lines.Configured():
@@ -156,7 +185,7 @@ class _History:
                     self._end_pod(obj.key)
                 else:
                     self._tell_pod(obj)
-            case lines.Attempt() if self._begin is None:
+            case lines.Attempt() if self._begin is None and line.t >= self._not_before:
                 self._begin = self.now
                 objects, self._objects = self._objects, {}
                 # Whether a claim is delayed depends on its class.
@@ -166,6 +195,11 @@ class _History:
                 self.changes.clear()
             case _:
                 pass
+
+    @property
+    def came(self) -> Sequence[float]:
+        """When those pods came that had no node, in seconds since 1970."""
+        return [pod.came for pod in self.pods if not pod.pod.spec.node_name]
 
     # Pods.
 
@@ -201,13 +235,28 @@ class _History:
         self._current[pod.key] = known
         self.pods.append(known)
 
-    def _end_pod(self, key: str) -> None:
+    def _end_pod(self, key: str, at: float | None = None) -> None:
         known = self._current.pop(key, None)
         if known is None:
             return
-        known.ended = self.now
+        known.ended = self.now if at is None else at
         if self._begin is None:
             self.pods.remove(known)
+
+    def _take_end(self, line: lines.Step) -> None:
+        """Learn from a line after the end how long pods ran."""
+        match line:
+            case lines.Added() | lines.Updated() | lines.Deleted() if line.kind == PODS_NAME:
+                pod = PODS.decode(bytes(line.object))
+                known = self._current.get(pod.key)
+                if known is None or known.pod.metadata.uid != pod.metadata.uid:
+                    return
+                if isinstance(line, lines.Deleted) or pod.is_terminated:
+                    self._end_pod(pod.key, line.t)
+                elif pod.spec.node_name and known.started is None:
+                    known.started = line.t
+            case _:
+                pass
 
     # Everything else.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from berth.runtime.tables import Stack, Table
+from berth.tools.lab.paired import Difference
 from berth.tools.lab.summary import PolicySummary, Spread, columns
 
 MOST_REASONS: Final = 5
@@ -40,6 +41,28 @@ def _parts(summaries: Sequence[PolicySummary], bins: Sequence[int]) -> Iterator[
         )
     yield ""
     yield table
+    names = dict.fromkeys(name for summary in summaries for name in summary.totals)
+    if names:
+        table = Table(
+            "whole runs",
+            *(summary.policy for summary in summaries),
+            right=range(1, len(summaries) + 1),
+        )
+        for name in names:
+            table.add_row(name, *(_shown(summary.totals.get(name)) for summary in summaries))
+        yield ""
+        yield table
+    others = [summary for summary in summaries if summary.differences]
+    if others:
+        table = Table(
+            f"more than {summaries[0].policy} [95%]",
+            *(summary.policy for summary in others),
+            right=range(1, len(others) + 1),
+        )
+        for name in names:
+            table.add_row(name, *(shown_difference(s.differences.get(name)) for s in others))
+        yield ""
+        yield table
     if not any(summary.unplaced_by_reason for summary in summaries):
         return
     table = Table("unplaced because of", "policy", "pods", right=(2,))
@@ -52,3 +75,10 @@ def _parts(summaries: Sequence[PolicySummary], bins: Sequence[int]) -> Iterator[
 
 def _shown(spread: Spread | None) -> str:
     return "" if spread is None else f"{spread.mean:.2f} ± {spread.deviation:.2f}"
+
+
+def shown_difference(difference: Difference | None) -> str:
+    """Return a mean with its interval."""
+    if difference is None:
+        return ""
+    return f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from berth.tools.lab.chance import Chance
 from berth.tools.lab.curves import RunResult
 from berth.tools.lab.in_order import run_in_order
 from berth.tools.lab.in_time import run_in_time
+from berth.tools.lab.meters import Meters
 from berth.tools.lab.workload import Workload
 
 
@@ -28,25 +29,46 @@ class Policy:
     registry: Registry
 
 
-def run(
-    policy: Policy, workload: Workload, chance: Chance, *, seed: int, in_node_order: bool
-) -> RunResult:
-    """Run *workload*. Of several best nodes one is drawn or, *in_node_order*, the first is taken.
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for all runs that are compared."""
 
-    That order is drawn from *chance*, as are pods.
+    in_node_order: bool = False
+    """Of several best nodes the first is taken, in an order that is drawn; if not, one is drawn."""
+    meters: Meters = field(default_factory=Meters)
+    waiting_by: str = ""
+    """The label of pods by which waiting is told apart; empty: their priority."""
+
+
+def run(
+    policy: Policy,
+    workload: Workload,
+    chance: Chance,
+    terms: Terms,
+    *,
+    seed: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> RunResult:
+    """Run *workload*, and call *progress* now and then with how much of it is done, from 0 to 1.
+
+    Pods and the order of nodes are drawn from *chance*.
     """
     began = time.process_time()
     arrivals = workload.arrivals(chance)
     chance.begin_nodes()
     select = None
-    if in_node_order:
+    if terms.in_node_order:
         names = (node.name for node in workload.nodes)
         order = chance.permutation(len(workload.nodes))
         select = _FirstInOrder(dict(zip(names, order, strict=True))).of
-    kind = run_in_time if workload.is_timed else run_in_order
-    result = asyncio.run(
-        kind(policy.config, policy.registry, workload, arrivals, seed=seed, select=select)
-    )
+    common = (policy.config, policy.registry, workload, arrivals)
+    how: dict[str, Any] = {
+        "seed": seed, "select": select, "meters": terms.meters, "progress": progress,
+    }  # fmt: skip
+    if workload.is_timed:
+        result = asyncio.run(run_in_time(*common, **how, waiting_by=terms.waiting_by))
+    else:
+        result = asyncio.run(run_in_order(*common, **how))
     return RunResult(
         policy=policy.name,
         seed=seed,

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from berth.kube.objects import quantity
 from berth.runtime.duration import Duration
 from berth.scheduler.config.presets import Preset
 from berth.scheduler.config.types import ConfigModel
@@ -13,6 +14,8 @@ KIND: Final = "Lab"
 
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=1_000_000)]
+Share = Annotated[float, Field(ge=0, le=100)]
+Watts = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Metadata(ConfigModel):
@@ -91,10 +94,84 @@ class RecordingSource(ConfigModel):
     """Files beside this one that were written by `--record`: all of a process, in any order."""
 
 
+class CsvQuantity(ConfigModel):
+    """An amount of a resource in a row of a CSV file."""
+
+    column: str
+    """Has a number; empty is 0."""
+    times: str = ""
+    """Another column, by whose number it is multiplied."""
+    unit: Literal["", "n", "u", "m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi"] = ""
+    """The suffix that makes the number a Kubernetes quantity."""
+
+
+class CsvNodes(ConfigModel):
+    """Nodes of a CSV file, one in each row."""
+
+    file: str
+    """A file beside this one; `.gz` is supported."""
+    name: str
+    """The column with their names."""
+    allocatable: Annotated[dict[str, CsvQuantity], Field(min_length=1)]
+    """By name of the resource."""
+    max_pods: Number = 110
+    """How many pods each of them takes."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """By name of the label, the column with its values; there is no label where it is empty."""
+
+
+class CsvColumns(ConfigModel):
+    """Which columns of a CSV file say what of a job. A row is a job: one pod, or a gang."""
+
+    arrival: str
+    """When it comes: a number of `timeUnit`, or a date and time as in ISO 8601."""
+    duration: str = ""
+    """How long it runs, in `durationUnit`; for ever where it is empty."""
+    end: str = ""
+    """When it ended, in place of `duration`: it runs as long as there is between the two times."""
+    gang_size: str = ""
+    """How many pods it has, each with these requests; one if there is no such column."""
+    name: str = ""
+    """What its pods are called; by number if there is no such column."""
+    priority: str = ""
+    """The priority of its pods, a whole number; 0 if there is no such column."""
+    requests: Annotated[dict[str, CsvQuantity], Field(min_length=1)]
+    """What each of its pods requests, by name of the resource."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """By name of a label of its pods, the column with its values, such as users and queues."""
+    node_labels: dict[str, str] = Field(default_factory=dict)
+    """By name of a label of nodes, the column with the values that will do, separated by `|`; any
+    where it is empty."""
+
+
+class CsvSource(ConfigModel):
+    """Jobs of a CSV file, which come, run for a time and end. It is read as time goes on."""
+
+    jobs: str
+    """A file beside this one with rows in the order in which jobs come; `.gz` is supported."""
+    columns: CsvColumns
+    time_unit: Duration = Duration.of(1)
+    """What arrivals and ends are numbers of."""
+    duration_unit: Duration = Duration.of(1)
+    """What durations are numbers of."""
+    nodes: tuple[NodeGroup, ...] = ()
+    node_rows: CsvNodes | None = None
+    """In place of `nodes`, or beside them."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not self.nodes and self.node_rows is None:
+            raise ValueError("nodes or nodeRows are needed")
+        if self.columns.duration and self.columns.end:
+            raise ValueError("columns.duration and columns.end exclude each other")
+        return self
+
+
 class WorkloadSource(ConfigModel):
     """Where nodes and pods come from: one of these."""
 
     recording: RecordingSource | None = None
+    csv: CsvSource | None = None
     trace: TraceSource | None = None
     manifests: ManifestSource | None = None
     generator: GeneratorSource | None = None
@@ -104,6 +181,9 @@ class WorkloadSource(ConfigModel):
         """The names of the files that it is made from."""
         if self.trace is not None:
             return (self.trace.nodes, self.trace.pods)
+        if self.csv is not None:
+            nodes = self.csv.node_rows
+            return (self.csv.jobs, *((nodes.file,) if nodes is not None else ()))
         if self.recording is not None:
             return self.recording.files
         if self.manifests is not None:
@@ -113,7 +193,9 @@ class WorkloadSource(ConfigModel):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise ValueError("exactly one of recording, trace, manifests and generator is needed")
+            raise ValueError(
+                "exactly one of recording, csv, trace, manifests and generator is needed"
+            )
         return self
 
 
@@ -141,6 +223,47 @@ class Seeds(ConfigModel):
     count: Annotated[int, Field(ge=1, le=10_000)] = 10
 
 
+class PowerCurve(ConfigModel):
+    """What nodes draw by how much of a resource is requested. Of several curves, all count."""
+
+    node_labels: dict[str, str] = Field(default_factory=dict)
+    """The labels of the nodes that it is for; all if empty."""
+    resource: str = "cpu"
+    watts: Annotated[tuple[tuple[Share, Watts], ...], Field(min_length=1)]
+    """Percent of the resource that pods have requested, rising, and watts; between them straight
+    lines."""
+    each: str = ""
+    """The watts are those of so much of the resource, such as `"1000"`: a node that has four times
+    as much draws four times as much. Those of the whole node if empty."""
+    empty: Watts | None = None
+    """What is drawn by nodes without pods, such as 0 if they are turned off; by default as at 0%.
+    """
+
+    @field_validator("watts")
+    @classmethod
+    def _rising(cls, points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+        shares = [share for share, _ in points]
+        if shares != sorted(set(shares)):
+            raise ValueError("percents must rise from one to the next")
+        return points
+
+    @field_validator("each")
+    @classmethod
+    def _quantity(cls, each: str) -> str:
+        if each and quantity.parse(each) <= 0:
+            raise ValueError("must be more than 0")
+        return each
+
+
+class Price(ConfigModel):
+    """What nodes cost while they have pods."""
+
+    label: str = "node.kubernetes.io/instance-type"
+    """A label of nodes."""
+    per_hour: Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    """By its value, the cost of an hour; nodes with other values cost nothing."""
+
+
 class Report(ConfigModel):
     """What tables and plots are about."""
 
@@ -148,7 +271,8 @@ class Report(ConfigModel):
     """The columns of tables: seconds, or how much has been requested in percent. By default four.
     """
     measures: tuple[str, ...] = ()
-    """What there are tables and plots of; by default everything that is measured."""
+    """What there are tables and plots of, and what is compared; by default everything that is
+    measured."""
 
 
 class Lab(ConfigModel):
@@ -169,6 +293,13 @@ class Lab(ConfigModel):
     """Whose generator the seed is for. `go` draws as the simulator of the published experiment."""
     ties: Literal["random", "nodeOrder"] = "random"
     """Which of several best nodes is taken: any, or the first in an order that the seed gives."""
+    waiting_by: str = ""
+    """The label of pods by whose values waiting is told apart, such as that of the queue; by
+    priority if empty."""
+    power: tuple[PowerCurve, ...] = ()
+    """What nodes draw, for the measures `power` and `energy`."""
+    price: Price | None = None
+    """What nodes cost, for the measures `cost per hour` and `cost`."""
     report: Report = Report()
     """What is shown of all that is measured."""
 

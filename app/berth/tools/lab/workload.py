@@ -1,11 +1,12 @@
 """Workloads: nodes, and pods with their times."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import PodGroup
 from berth.tools.lab.chance import Chance
 
 TICK: Final = 2.0**-10
@@ -21,6 +22,20 @@ def ticks(seconds: float) -> float:
     return round(seconds / TICK) * TICK
 
 
+class Part(NamedTuple):
+    """A part of a workload that others have nothing in common with, but for the nodes.
+
+    Where pods have times, the parts follow each other; where they have none, each has its share of
+    the pods, from all over the workload. Parts of what is drawn are drawn from other seeds.
+    """
+
+    number: int = 0
+    of: int = 1
+
+
+WHOLE: Final = Part()
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A pod that is created."""
@@ -32,6 +47,13 @@ class Arrival:
     """Seconds that it runs, in the same way; None: for ever."""
     until: float | None = None
     """When it is deleted, in seconds since the begin, whether it runs or not; None: never."""
+    group: PodGroup | None = None
+    """The gang that it is of: a job that begins to run when all of its pods have nodes. It comes
+    with the first of them, and ends with the last."""
+    size: int = 1
+    """How many pods the job has."""
+    comes_again: bool = False
+    """Whether another pod like it comes in its place when it is evicted, as a Job's does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +76,20 @@ class Workload(Protocol):
     changes: Sequence[Change]
     """What becomes of them in the course of a run with time, in order."""
     pods: Sequence[Pod]
-    """Each pod, or one of each kind, for plugins that learn what is usual."""
+    """Each pod, or some that stand for all, for plugins that learn what is usual."""
     is_timed: bool
     """Whether pods come and go, and wait. If not, each is tried once in its turn, and stays."""
     interval: int
     """Seconds between two measurements of a run with time, the same for all seeds."""
     length: float
-    """Seconds that a run with time is measured; longer if pods go on coming."""
+    """Seconds that a run with time is measured; 0: as long as pods come."""
     warnings: Sequence[str]
     """What to know of the files that it was read from."""
     resource: str
     """Tells how far a run without time is: how much of it has been requested."""
 
-    def arrivals(self, chance: Chance) -> Sequence[Arrival]:
-        """Return the pods in their order."""
+    def arrivals(self, chance: Chance) -> Iterable[Arrival]:
+        """Return the pods in the order in which they come."""
         ...
 
 

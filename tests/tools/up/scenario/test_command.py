@@ -57,3 +57,38 @@ def test_the_status_says_whether_it_passed(
     told = capsys.readouterr().out
     assert "try: kubectl --kubeconfig" in told
     assert ("passed: 1 of 1" if status == 0 else "failed: 0 of 1") in told
+
+
+POD = """steps:
+- name: s
+  do:
+  - create:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: p}
+      spec: {containers: [{name: c, image: x}]}
+  expect:
+  - pods: {scheduled: true, count: 1}
+    within: 1m
+- name: The scheduler comes back
+  do: [{scheduler: stop}]
+- name: It is there
+  wait: 1m
+  do: [{scheduler: start}]
+"""
+
+
+@pytest.mark.wall
+def test_what_a_scenario_has_recorded_can_be_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pod.yaml").write_text(HEAD + POD)
+    flags = ["--scenario=pod.yaml", "--exit", "--debug-port=0", "--record=day.json.gz"]
+    assert cli.execute("up", flags) == 0
+    files = sorted(str(path) for path in tmp_path.glob("day.json.gz*"))
+    capsys.readouterr()
+
+    assert len(files) == 2, "one of each scheduler"
+    assert cli.execute("replay", files) == 0
+    assert "decisions  1" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -12,6 +12,7 @@ from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.insight.recording.writer import RecordingWriter
 from berth.kube.client.api import Api
 from berth.kube.client.errors import NotFoundError
 from berth.runtime.clock import Clock
@@ -24,6 +25,9 @@ from berth.tools.autoscaler.node_groups import NodeGroups
 from berth.tools.autoscaler.planning_thread import InTurn
 from berth.tools.up.autoscaling import cluster_autoscaler
 from berth.tools.up.scenario.actions import NodeGroup
+
+NewRecording = Callable[[], RecordingWriter | None]
+"""Makes what the steps of a scheduler are told to; None: they are not recorded."""
 
 LOOK_SECONDS = 0.1
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
@@ -44,6 +48,7 @@ class Simulation:
         clock: Clock,
         rng: random.Random,
         start: Start,
+        new_recording: NewRecording,
     ) -> None:
         """*start* begins what runs until the end."""
         self.api = cluster.in_process("berth-scenario", user=ADMIN)
@@ -55,6 +60,7 @@ class Simulation:
         self._plugins = plugins
         self._rng = rng
         self._start = start
+        self._new_recording = new_recording
         self._is_autoscaling = False
         """Whether the machines that node groups begin with have been started."""
         self._scheduling: list[asyncio.Task[None]] = []
@@ -85,7 +91,12 @@ class Simulation:
             return
         api = self._cluster.in_process("berth-scheduler", user=SCHEDULER)
         self.scheduler = SchedulerService(
-            api, self._config, clock=self.clock, rng=self._rng, plugins=self._plugins
+            api,
+            self._config,
+            clock=self.clock,
+            rng=self._rng,
+            plugins=self._plugins,
+            recording=self._new_recording(),
         )
         self._scheduling.append(self._start("scheduler", self.scheduler.run))
         if self._autoscaler is not None:
@@ -148,6 +159,7 @@ async def running(
     plugins: KnownPlugins,
     clock: Clock,
     rng: random.Random,
+    new_recording: NewRecording = lambda: None,
 ) -> AsyncIterator[Simulation]:
     """Run controllers, kubelets and a scheduler on *cluster*, which was started, for the block.
 
@@ -163,6 +175,7 @@ async def running(
             clock=clock,
             rng=rng,
             start=start,
+            new_recording=new_recording,
         )
         for group in nodes:
             await simulation.add_nodes(group)

@@ -27,7 +27,7 @@ from berth.tools.up.autoscaling import access_rights
 from berth.tools.up.kubeconfig_out import KubeconfigOut
 from berth.tools.up.scenario.load import ScenarioFile
 from berth.tools.up.scenario.runner import Result, Runner
-from berth.tools.up.scenario.simulation import Simulation, running
+from berth.tools.up.scenario.simulation import NewRecording, Simulation, running
 from berth.tools.up.scheduler_port import scheduler_port
 
 REAL_TIME: Final = 1.0
@@ -62,6 +62,7 @@ async def run_scenario(
     say: Callable[[str], None],
     served: ServeOptions | None = None,
     set_speed: SetSpeed = lambda _speed: None,
+    new_recording: NewRecording = lambda: None,
 ) -> Result:
     """Run a scenario on *cluster*, which is new, and return what came of it.
 
@@ -86,6 +87,7 @@ async def run_scenario(
                 plugins=plugins,
                 clock=clock,
                 rng=rng,
+                new_recording=new_recording,
             )
         )
         if served is not None:
