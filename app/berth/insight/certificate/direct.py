@@ -94,9 +94,7 @@ class Direct:
             )
             self._model.add(objective >= value if maximizes else objective <= value)
             self._hint_values(solver)
-        return Solution(
-            Status.SOLVED, tuple(stages), placement, self._elapsed(), self._close_at
-        )
+        return Solution(Status.SOLVED, tuple(stages), placement, self._elapsed(), self._close_at)
 
     def _search(
         self, objective: cp_model.LinearExprT, maximizes: bool, seconds: float, is_first: bool
@@ -307,9 +305,7 @@ class Direct:
     def _by_priority(self, priorities: Sequence[int]) -> cp_model.LinearExprT:
         rank = {priority: number for number, priority in enumerate(priorities)}
         groups = self._problem.groups
-        return sum(
-            rank[groups[group].priority] * gone for (group, _), gone in self._gone.items()
-        )
+        return sum(rank[groups[group].priority] * gone for (group, _), gone in self._gone.items())
 
     def _placed(self, priority: int) -> cp_model.LinearExprT:
         """Return how many pods of a priority have a node that had none; or of all, some lost it."""
@@ -347,7 +343,7 @@ class Direct:
                 self._model.add_hint(self._gone[cell], max(-change, 0))
 
     def _hint_values(self, solver: cp_model.CpSolver) -> None:
-        self._model.clear_hints()
+        self._model.clear_hints()  # type: ignore[no-untyped-call]
         for variable in (*self._come.values(), *self._gone.values()):
             self._model.add_hint(variable, solver.value(variable))
 

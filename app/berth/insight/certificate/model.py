@@ -20,7 +20,7 @@ from berth.insight.certificate.between_nodes import (
     has_required_spread,
     lacks_label,
 )
-from berth.insight.certificate.problem import Exclusion, Goal, Group, Problem, Spread
+from berth.insight.certificate.problem import Exclusion, Goal, Group, Problem
 from berth.insight.certificate.within_nodes import Rooms, in_numbers
 from berth.insight.whatif.world import unplaced
 from berth.kube.objects.node_pods import goes_with_node
@@ -167,9 +167,7 @@ class _Builder:
         problem = Problem(
             goal,
             by_node,
-            tuple(
-                any(not goes_with_node(pod.pod) for pod in pods) for pods in self._fixed
-            ),
+            tuple(any(not goes_with_node(pod.pod) for pod in pods) for pods in self._fixed),
             tuple(group for group, _ in groups),
             tuple(rules.topologies),
             tuple(
@@ -204,7 +202,7 @@ class _Builder:
         """Whether all pods are filtered by *plugin*."""
         profiles = {pod.pod.spec.scheduler_name for pod in self._pods}
         return all(
-            any(p.NAME == plugin for p in self._cluster.profiles[name].filters) for name in profiles
+            any(plugin == p.NAME for p in self._cluster.profiles[name].filters) for name in profiles
         )
 
     def _where(self, pod: PodInfo) -> tuple[int, ...]:
@@ -292,7 +290,7 @@ def _roles(
 def _merged(
     kinds: Sequence[_Kind], requests: Sequence[dict[int, int]], roles: Iterable[Hashable]
 ) -> tuple[list[tuple[Group, dict[int, list[PodInfo]]]], list[int]]:
-    """Put kinds together that are alike in the model; return the groups, and which one each is in."""
+    """Put kinds together that are alike in the model; return the groups, and which one each is."""
     numbers: dict[Hashable, int] = {}
     homes: list[dict[int, list[PodInfo]]] = []
     firsts: list[tuple[dict[int, int], _Kind]] = []

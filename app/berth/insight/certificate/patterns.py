@@ -18,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from ortools.graph.python import linear_sum_assignment
@@ -156,9 +157,12 @@ def classes_of(problem: Problem) -> list[NodeClass]:
     for number, group in enumerate(problem.groups):
         for node in group.nodes:
             groups_at[node].append(number)
-    used = {rule.topology for rule in (*problem.exclusions, *problem.spreads)}
+    used = {exclusion.topology for exclusion in problem.exclusions}
+    used |= {spread.topology for spread in problem.spreads}
     coarse = [topology for topology in sorted(used) if not is_by_node(problem, topology)]
-    by_node = [_most_by_node(problem, s) for s in problem.spreads if is_by_node(problem, s.topology)]
+    by_node = [
+        _most_by_node(problem, s) for s in problem.spreads if is_by_node(problem, s.topology)
+    ]
     classes: dict[object, NodeClass] = {}
     for node, room in enumerate(problem.rooms):
         domains = tuple(
@@ -254,7 +258,9 @@ class Patterns:
                 return False
             for resource, need in problem.groups[group].requests.items():
                 needs[resource] += need * count
-        return any(counts) and all(need <= max(has, 0) for need, has in zip(needs, of.room))
+        return any(counts) and all(
+            need <= max(has, 0) for need, has in zip(needs, of.room, strict=True)
+        )
 
     def _fitted(self) -> Iterator[tuple[NodeClass, Counts]]:
         """Yield patterns that come of placing the largest pods first, where they first fit."""
@@ -274,7 +280,9 @@ class Patterns:
                     if group not in allowed or not left[group]:
                         continue
                     requests = problem.groups[group].requests
-                    fits = min((room[r] // need for r, need in requests.items()), default=left[group])
+                    fits = min(
+                        (room[r] // need for r, need in requests.items()), default=left[group]
+                    )
                     counts[group] = taken = min(fits, left[group])
                     left[group] -= taken
                     for resource, need in requests.items():
@@ -335,7 +343,7 @@ class Patterns:
             if self._elapsed() > until:
                 return None
             relaxed = Relaxation(self._classes, nodes, counts)
-            for _ in zip(range(DIVE_ROUNDS), self._priced(relaxed, counts, nodes, until=until)):
+            for _ in islice(self._priced(relaxed, counts, nodes, until=until), DIVE_ROUNDS):
                 pass
             relaxed.solve()
             taken = relaxed.whole() or relaxed.largest()
@@ -383,14 +391,14 @@ class Patterns:
             chosen = [
                 counts for n, counts, z in columns if n == number for _ in range(solver.value(z))
             ]
-            of_class = self._on_nodes(of, chosen)
+            on_class = self._on_nodes(of, chosen)
             if placed:
                 left = [
                     solver.value(placed[number, group]) if (number, group) in placed else 0
                     for group in range(len(self._counts))
                 ]
-                self._trim(of_class, left)
-            on |= of_class
+                self._trim(on_class, left)
+            on |= on_class
         self._trim(on, self._counts)
         return tuple(
             (group, node, count)
@@ -408,8 +416,9 @@ class Patterns:
         """
         problem = self._problem
         placed: dict[tuple[int, int], cp_model.IntVar] = {}
-        rules = (*problem.exclusions, *problem.spreads)
-        if all(is_by_node(problem, rule.topology) for rule in rules):
+        used = {exclusion.topology for exclusion in problem.exclusions}
+        used |= {spread.topology for spread in problem.spreads}
+        if all(is_by_node(problem, topology) for topology in used):
             return placed
         for number, _ in enumerate(self._classes):
             for group, count in enumerate(self._counts):
@@ -541,7 +550,9 @@ class Relaxation:
         """Return the patterns that are taken nearly once, or the one that is most of all."""
         values = {key: variable.solution_value() for key, variable in self._columns.items()}
         left, counts, taken = list(self._nodes), list(self._counts), Packing()
-        for number, pattern in sorted(values, key=lambda key: (values[key], sum(key[1])), reverse=True):
+        for number, pattern in sorted(
+            values, key=lambda key: (values[key], sum(key[1])), reverse=True
+        ):
             value = values[number, pattern]
             if value < EPSILON or (taken and value < NEARLY):
                 break

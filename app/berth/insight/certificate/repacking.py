@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
 
 from berth.insight.certificate import counting
 from berth.insight.certificate.carrying_out import carry_out
@@ -16,6 +17,7 @@ from berth.insight.certificate.model import Model, model_of
 from berth.insight.certificate.problem import Goal, Limits, Solution, Status
 from berth.insight.certificate.solver_process import find
 from berth.insight.whatif.deciding import decider
+from berth.insight.whatif.engine import answer
 from berth.insight.whatif.movable import Movable
 from berth.insight.whatif.placing import Placing
 from berth.insight.whatif.question import Question
@@ -26,7 +28,15 @@ from berth.scheduler.core.simulated_cluster import run_simulation
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.profile.build import Registry
 
-NODES = "nodes that run pods"
+NODES: Final = "nodes that run pods"
+NO_COMPARISON: Final[dict[str, Any]] = {
+    "compare_config": None,
+    "compare_preset": None,
+    "compare_emulated_version": "",
+    "compare_weights": {},
+    "compare_profile": "",
+    "find_nodes": None,
+}
 
 
 @dataclass(slots=True)
@@ -46,14 +56,17 @@ def prove_repacking(
     registry: Registry,
     limits: Limits,
     *,
-    by_scheduler: int | None = None,
     look: Callable[[], None] = lambda: None,
 ) -> Certificate:
     """Find the fewest nodes for the pods that run in the cluster of *question*, and those it adds.
 
-    Pods that wait in the snapshot are left waiting. *by_scheduler* is how many nodes the scheduler
-    comes to for the same pods, if that is known. Raises what :func:`answer` of what-if raises.
+    Pods that wait in the snapshot are left waiting. Raises what :func:`answer` of what-if raises.
     """
+    alone = question.model_copy(update={"include_pending": False, **NO_COMPARISON})
+    repacked = answer(alone, snapshot, registry)
+    by_scheduler = None
+    if repacked.fits and repacked.repacked is not None:
+        by_scheduler = repacked.repacked.nodes_after
     emptied = _emptied(question, snapshot, registry)
     model = model_of(
         emptied.placing.cluster,

@@ -56,9 +56,11 @@ class Rooms:
             needs[PODS] = 1
             needs["cpu"], needs["memory"] = amounts.milli_cpu, amounts.memory
             needs["ephemeral-storage"] = amounts.ephemeral_storage
-            for name, amount in amounts.scalars.items():
-                if name not in self._made_of_devices and not name.startswith(IMPLICIT_DEVICES):
-                    needs[name] = amount
+            needs |= {
+                name: amount
+                for name, amount in amounts.scalars.items()
+                if name not in self._made_of_devices and not name.startswith(IMPLICIT_DEVICES)
+            }
         if self._applies("NodePorts"):
             needs |= dict.fromkeys(self._ports.slots(pod.template.host_ports), 1)
         if self._applies("NodeVolumeLimits"):
@@ -153,7 +155,11 @@ def in_numbers(
             columns.append([min(has, total[name]) // unit for has in room])
     by_node = tuple(tuple(column[i] for column in columns) for i in range(len(nodes)))
     by_group = [
-        {numbers[name][0]: amount // numbers[name][1] for name, amount in of_group.items() if name in numbers}
+        {
+            numbers[name][0]: amount // numbers[name][1]
+            for name, amount in of_group.items()
+            if name in numbers
+        }
         for of_group in needs
     ]
     return by_node, by_group
