@@ -54,6 +54,8 @@ class Certificate(msgspec.Struct, frozen=True, rename="camel"):
     moves: tuple[PlannedMove, ...] = ()
     before: int | None = None
     """The first number as it is now."""
+    within_one_percent: float | None = None
+    """After how many seconds the first number and its bound were that close."""
     by_scheduler: int | None = None
     """The first number as the scheduler, or the search without a solver, comes to it."""
 

@@ -25,6 +25,7 @@ from ortools.graph.python import linear_sum_assignment
 from ortools.linear_solver import pywraplp
 from ortools.sat.python import cp_model
 
+from berth.insight.certificate import counting
 from berth.insight.certificate.problem import (
     NO_DOMAIN,
     Exclusion,
@@ -50,7 +51,13 @@ NEARLY: Final = 0.7
 BOUND_SHARE: Final = 0.4
 DIVE_SHARE: Final = 0.8
 """The shares of the time after which the bound, and the way down, are done."""
-DIVE_ROUNDS: Final = 4
+WHOLE_SHARE: Final = 0.9
+"""Of the time that is left then, the share for whole numbers of patterns."""
+MOST_FITTED: Final = 5
+"""Patterns of a class that are added at once."""
+FITTED_ROUNDS: Final = 5
+"""How often, before the dearest is sought."""
+DIVE_ROUNDS: Final = 2
 """New patterns of each class, before some are taken."""
 
 Counts = tuple[int, ...]
@@ -204,7 +211,13 @@ class Patterns:
         self._counts = [group.count for group in problem.groups]
         self._busy = sum(problem.is_busy)
         self._classes = classes_of(problem)
-        self._bound = 0
+        self._most_on_node = list(self._counts)
+        """Of each group; 1 where its pods exclude each other."""
+        for exclusion in problem.exclusions:
+            if is_by_node(problem, exclusion.topology):
+                for group in {*exclusion.holders} & {*exclusion.targets}:
+                    self._most_on_node[group] = 1
+        self._bound = counting.bound(problem) - self._busy
         """Of the nodes that are not busy anyway."""
         self._close_at: float | None = None
 
@@ -307,9 +320,17 @@ class Patterns:
                 return
 
     def _priced(
-        self, relaxed: "Relaxation", counts: Sequence[int], nodes: Sequence[int], *, until: float
+        self,
+        relaxed: "Relaxation",
+        counts: Sequence[int],
+        nodes: Sequence[int],
+        *,
+        until: float,
+        fitted: int = 0,
     ) -> Iterator[tuple[int, int]]:
         """Add patterns to *relaxed*, until none is worth it or time is over.
+
+        In the first rounds, so many as *fitted* says, quickly made ones.
 
         Yields for each round the prices of all pods, and by how much patterns are worth more than
         their nodes cost; in parts of SCALE.
@@ -318,6 +339,9 @@ class Patterns:
         is_new = True
         while is_new and self._elapsed() < until:
             relaxed.solve()
+            if fitted > 0 and self._add_fitted(relaxed, counts, nodes):
+                fitted -= 1  # as long as that helps, nothing dearer is sought
+                continue
             worth, is_new = 0, False
             for number, (of, knapsack) in enumerate(zip(self._classes, knapsacks, strict=True)):
                 if not nodes[number]:
@@ -331,6 +355,51 @@ class Patterns:
             paid = sum(price * count for price, count in zip(relaxed.prices, counts, strict=True))
             yield paid, worth
 
+    def _add_fitted(
+        self, relaxed: "Relaxation", counts: Sequence[int], nodes: Sequence[int]
+    ) -> bool:
+        """Add some dear patterns that are quickly made; return whether there are any."""
+        is_new = False
+        for number, of in enumerate(self._classes):
+            if not nodes[number]:
+                continue
+            patterns = [
+                pattern
+                for first in of.groups
+                if counts[first] and relaxed.prices[first]
+                if relaxed.gains(number, pattern := self._fitting(of, counts, relaxed, first))
+                and self._is_pattern(of, pattern)
+            ]
+            patterns.sort(key=relaxed.worth, reverse=True)
+            for pattern in patterns[:MOST_FITTED]:
+                if relaxed.add(number, pattern):
+                    of.patterns[pattern] = None
+                    is_new = True
+        return is_new
+
+    def _fitting(
+        self, of: NodeClass, counts: Sequence[int], relaxed: "Relaxation", first: int
+    ) -> Counts:
+        """Return a pattern with a pod of group *first*, and then those dear for their size."""
+        room, pattern = [max(has, 0) for has in of.room], [0] * len(counts)
+
+        def density(group: int) -> float:
+            requests = self._problem.groups[group].requests
+            size = sum(need / max(of.room[r], 1) for r, need in requests.items())
+            return relaxed.prices[group] / (size + EPSILON)
+
+        for group in (first, *sorted(of.groups, key=density, reverse=True)):
+            requests = self._problem.groups[group].requests
+            most = 1 if group == first and not any(pattern) else counts[group] - pattern[group]
+            if not relaxed.prices[group]:
+                continue
+            fits = min((room[r] // need for r, need in requests.items()), default=most)
+            taken = max(min(fits, most, self._most_on_node[group] - pattern[group]), 0)
+            pattern[group] += taken
+            for resource, need in requests.items():
+                room[resource] -= need * taken
+        return tuple(pattern)
+
     def _dive(self) -> Packing | None:
         """Take the patterns that the relaxation has most of, and solve it again for what is left.
 
@@ -343,7 +412,10 @@ class Patterns:
             if self._elapsed() > until:
                 return None
             relaxed = Relaxation(self._classes, nodes, counts)
-            for _ in islice(self._priced(relaxed, counts, nodes, until=until), DIVE_ROUNDS):
+            for _ in islice(
+                self._priced(relaxed, counts, nodes, until=until, fitted=FITTED_ROUNDS),
+                DIVE_ROUNDS,
+            ):
                 pass
             relaxed.solve()
             taken = relaxed.whole() or relaxed.largest()
@@ -382,7 +454,7 @@ class Patterns:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self._limits.workers
         solver.parameters.random_seed = self._limits.seed
-        solver.parameters.max_time_in_seconds = max(self._left(), 0.1)
+        solver.parameters.max_time_in_seconds = max(WHOLE_SHARE * self._left(), 0.1)
         status = solver.solve(model, _Enough(self._bound))
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
@@ -533,10 +605,16 @@ class Relaxation:
         self.prices = [max(math.floor(cover.dual_value() * SCALE), 0) for cover in self._covers]
         self._class_prices = [max(-limit.dual_value(), 0.0) for limit in self._limits]
 
+    def worth(self, pattern: Counts) -> int:
+        """Return the prices of the pods of *pattern*."""
+        return sum(price * count for price, count in zip(self.prices, pattern, strict=True))
+
     def gains(self, number: int, pattern: Counts) -> bool:
         """Whether the relaxation costs less with *pattern*."""
-        worth = sum(price * count for price, count in zip(self.prices, pattern, strict=True))
-        return worth > (self._classes[number].cost + self._class_prices[number] + EPSILON) * SCALE
+        return (
+            self.worth(pattern)
+            > (self._classes[number].cost + self._class_prices[number] + EPSILON) * SCALE
+        )
 
     def whole(self) -> Packing:
         """Return how often each pattern is taken, rounded down."""

@@ -139,6 +139,7 @@ async def _certificate(
         numbers=(Number(NODES, value, bound),),
         method=method,
         seconds=solution.seconds,
+        within_one_percent=solution.within_one_percent,
         left_out=tuple(model.left_out),
         notes=tuple(notes),
         moves=moves,

@@ -9,22 +9,19 @@ import time
 import msgspec
 from msgspec.structs import replace
 
+from berth.insight.certificate.direct import Direct
 from berth.insight.certificate.keeping import broken_rules
+from berth.insight.certificate.patterns import Patterns
 from berth.insight.certificate.problem import Goal, Limits, Problem, Request, Solution, Status
 from berth.runtime.memory import limit_memory
-
-BEGUN = time.monotonic()
-
-
-def elapsed() -> float:
-    """Return the seconds since the process began, but for the start of the interpreter."""
-    return time.monotonic() - BEGUN
 
 
 def solve(problem: Problem, limits: Limits) -> Solution:
     """Return the best that is found within the time of *limits*."""
-    from berth.insight.certificate.direct import Direct
-    from berth.insight.certificate.patterns import Patterns
+    begun = time.monotonic()
+
+    def elapsed() -> float:
+        return time.monotonic() - begun
 
     if problem.goal is not Goal.FEWEST_NODES:
         return Direct(problem, limits, elapsed).solve()
