@@ -8,6 +8,8 @@ The numbers sought come one after the other: when one is found, it is held, and 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ortools.sat.python import cp_model
@@ -29,7 +31,13 @@ from berth.insight.certificate.problem import (
 EVICTIONS: Final = "evictions"
 PRIORITIES: Final = "evictions, by priority"
 LAST_SHARE: Final = 0.5
-"""How much of the time that is left a number gets, unless it is the first."""
+"""Of the time that is left, for a number that matters less."""
+TIER_SHARE: Final = 0.6
+LAST_TIER_SHARE: Final = 0.9
+"""The same for pods of one priority, and of the lowest."""
+MOMENT: Final = 0.05
+"""Seconds that each number gets at least."""
+EPSILON: Final = 1e-6
 MOST_CELLS: Final = 2_000_000
 """Groups times nodes; more would not be looked at in time."""
 
@@ -65,53 +73,67 @@ class Direct:
             why = f"{len(problem.groups)} kinds of pods on {len(problem.rooms)} nodes are too many"
             return Solution(Status.OPEN, (), (), self._elapsed(), None, why)
         self._build()
-        self._hint(start)
         stages: list[Stage] = []
-        placement: Placement = start
-        for what, objective, maximizes in self._objectives():
-            is_first = not stages
-            seconds = self._limits.seconds - self._elapsed()
-            solver, status = self._search(
-                objective, maximizes, seconds if is_first else seconds * LAST_SHARE, is_first
+        placement = start
+        if problem.goal is Goal.MOST_PENDING:  # where pods are now is a solution
+            placement = tuple(
+                (number, node, count)
+                for number, group in enumerate(problem.groups)
+                for node, count in group.homes.items()
             )
+        self._hint(placement)
+        for target in self._targets():
+            is_first = not stages
+            if target.value_of is not None and target.value_of(placement) == target.most:
+                stages.append(Stage(target.what, target.most, target.most))
+                self._model.add(target.objective >= target.most * target.unit)
+                continue
+            solver, status, stopped_at = self._search(target, is_first=is_first)
             if status == cp_model.INFEASIBLE and is_first:
                 return Solution(Status.IMPOSSIBLE, (), (), self._elapsed())
             if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-                if is_first:
+                if target.value_of is not None:
+                    stages.append(Stage(target.what, target.value_of(placement), target.most))
+                elif is_first:
                     why = "no placement was found in time"
                     return Solution(Status.OPEN, (), (), self._elapsed(), None, why)
                 break
-            value = round(solver.objective_value)
-            rounded = math.floor if maximizes else math.ceil
-            best = rounded(solver.best_objective_bound + (1e-6 if maximizes else -1e-6))
-            if is_first and not maximizes:
+            value = round(solver.objective_value) // target.unit
+            best = target.bound(min(solver.best_objective_bound, stopped_at, key=target.tightness))
+            if is_first and not target.maximizes:
                 best = max(best, bound)
-            stages.append(Stage(what, value, best))
+            stages.append(Stage(target.what, value, best))
             placement = tuple(
                 (group, node, count)
                 for (group, node), here in self._here.items()
                 if (count := solver.value(here))
             )
-            self._model.add(objective >= value if maximizes else objective <= value)
+            least = value * target.unit
+            self._model.add(
+                target.objective >= least if target.maximizes else target.objective <= least
+            )
             self._hint_values(solver)
         return Solution(Status.SOLVED, tuple(stages), placement, self._elapsed(), self._close_at)
 
     def _search(
-        self, objective: cp_model.LinearExprT, maximizes: bool, seconds: float, is_first: bool
-    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
-        (self._model.maximize if maximizes else self._model.minimize)(objective)
+        self, target: "_Target", *, is_first: bool
+    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus, float]:
+        """Return the solver, how its search ended, and the best bound that it told."""
+        model = self._model
+        (model.maximize if target.maximizes else model.minimize)(target.objective)
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self._limits.workers
         solver.parameters.random_seed = self._limits.seed
-        solver.parameters.max_time_in_seconds = max(seconds, 0.1)
-        progress = _Progress(self._elapsed)
+        left = self._limits.seconds - self._elapsed()
+        solver.parameters.max_time_in_seconds = max(target.share * left, MOMENT)
+        progress = _Progress(self._elapsed, target, solver)
         solver.best_bound_callback = progress.on_bound
-        status = solver.solve(self._model, progress)
+        status = solver.solve(model, progress)
         if is_first:
             if status == cp_model.OPTIMAL and progress.close_at is None:
                 progress.close_at = self._elapsed()
             self._close_at = progress.close_at
-        return solver, status
+        return solver, status, progress.bound
 
     # The model.
 
@@ -282,39 +304,57 @@ class Direct:
             if above is None or groups[group].priority > above
         )
 
-    def _objectives(self) -> Iterator[tuple[str, cp_model.LinearExprT, bool]]:
-        """Yield what each number is called, what it is, and whether more is better."""
+    def _targets(self) -> "Iterator[_Target]":
         problem = self._problem
         match problem.goal:
             case Goal.FEWEST_NODES:
-                yield NODES, self._used_nodes(), False
-                yield EVICTIONS, self._evictions(), False
+                yield _Target(NODES, self._used_nodes())
+                yield _Target(EVICTIONS, self._evictions(), share=LAST_SHARE)
             case Goal.MOST_PENDING:
-                waiting = {group.priority for group in problem.groups if group.waiting}
-                if problem.may_lose:
-                    waiting |= {group.priority for group in problem.groups}
-                for priority in sorted(waiting, reverse=True):
-                    yield f"priority {priority}", self._placed(priority), True
-                yield EVICTIONS, self._evictions(), False
+                yield from self._tiers()
+                yield _Target(EVICTIONS, self._evictions())
             case Goal.FEWEST_EVICTIONS:
-                yield EVICTIONS, self._evictions(), False
+                yield _Target(EVICTIONS, self._evictions())
                 priorities = sorted({group.priority for group in problem.groups if group.homes})
                 if len(priorities) > 1:
-                    yield PRIORITIES, self._by_priority(priorities), False
+                    by_priority = self._by_priority(priorities)
+                    yield _Target(PRIORITIES, by_priority, share=LAST_SHARE)
+
+    def _tiers(self) -> "Iterator[_Target]":
+        """Yield how many pods of each priority are placed, the highest first.
+
+        As many as can be of lower ones beside that, so that nobody goes without need.
+        """
+        groups, may_lose = self._problem.groups, self._problem.may_lose
+        tiers: dict[int, list[int]] = defaultdict(list)
+        for number, group in enumerate(groups):
+            if group.waiting or may_lose:
+                tiers[group.priority].append(number)
+        ordered = sorted(tiers.items(), reverse=True)
+        unit = 1 + sum(group.count for group in groups)
+        for place, (priority, numbers) in enumerate(ordered):
+            kept = 0 if may_lose else sum(groups[number].running for number in numbers)
+            others = [number for _, lower in ordered[place + 1 :] for number in lower]
+            kept_of_others = 0 if may_lose else sum(groups[other].running for other in others)
+            objective = unit * (self._placed(numbers) - kept)
+            objective += self._placed(others) - kept_of_others
+            yield _Target(
+                f"priority {priority}",
+                objective,
+                maximizes=True,
+                unit=unit,
+                share=TIER_SHARE if others else LAST_TIER_SHARE,
+                most=sum(groups[number].count for number in numbers) - kept,
+                value_of=partial(_count, numbers, kept),
+            )
+
+    def _placed(self, numbers: Iterable[int]) -> cp_model.LinearExprT:
+        return sum(sum(self._cells_of(number)) for number in numbers)
 
     def _by_priority(self, priorities: Sequence[int]) -> cp_model.LinearExprT:
         rank = {priority: number for number, priority in enumerate(priorities)}
         groups = self._problem.groups
         return sum(rank[groups[group].priority] * gone for (group, _), gone in self._gone.items())
-
-    def _placed(self, priority: int) -> cp_model.LinearExprT:
-        """Return how many pods of a priority have a node that had none; or of all, some lost it."""
-        problem = self._problem
-        return sum(
-            sum(self._cells_of(number)) - (0 if problem.may_lose else group.running)
-            for number, group in enumerate(problem.groups)
-            if group.priority == priority and (group.waiting or problem.may_lose)
-        )
 
     def _used_nodes(self) -> cp_model.LinearExprT:
         problem, model = self._problem, self._model
@@ -348,24 +388,61 @@ class Direct:
             self._model.add_hint(variable, solver.value(variable))
 
 
-class _Progress(cp_model.CpSolverSolutionCallback):
-    """Notes when value and bound are close."""
+def _count(numbers: Sequence[int], kept: int, placement: Placement) -> int:
+    return sum(count for group, _, count in placement if group in numbers) - kept
 
-    def __init__(self, elapsed: Callable[[], float]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """One of the numbers that are sought."""
+
+    what: str
+    objective: cp_model.LinearExprT
+    maximizes: bool = False
+    unit: int = 1
+    """The objective has the number so many times, and less than that of something else."""
+    share: float = 1.0
+    """Of the time that is left."""
+    most: int = 0
+    """What can obviously not be exceeded, if *value_of* says what a placement comes to."""
+    value_of: Callable[[Placement], int] | None = None
+
+    def bound(self, objective: float) -> int:
+        """Return the bound of the number that follows from one of the objective."""
+        if self.maximizes:
+            return min(math.floor((objective + EPSILON) / self.unit), self.most)
+        return math.ceil(objective - EPSILON)
+
+    def tightness(self, objective: float) -> float:
+        """Sort bounds of the objective, the tightest first."""
+        return objective if self.maximizes else -objective
+
+
+class _Progress(cp_model.CpSolverSolutionCallback):
+    """Notes when value and bound are close, and ends a search when the number is found."""
+
+    def __init__(
+        self, elapsed: Callable[[], float], target: _Target, solver: cp_model.CpSolver
+    ) -> None:
         super().__init__()
-        self._elapsed = elapsed
-        self._value: float | None = None
+        self._elapsed, self._target, self._solver = elapsed, target, solver
+        self._value: int | None = None
         self.close_at: float | None = None
+        self.bound = math.inf if target.maximizes else -math.inf
 
     def on_solution_callback(self) -> None:
-        self._value = self.objective_value
+        self._value = round(self.objective_value) // self._target.unit
         self._note(self.best_objective_bound)
 
     def on_bound(self, bound: float) -> None:
         self._note(bound)
 
-    def _note(self, bound: float) -> None:
-        if self._value is None or self.close_at is not None:
+    def _note(self, objective: float) -> None:
+        self.bound = min(self.bound, objective, key=self._target.tightness)
+        if self._value is None:
             return
-        if is_within_one_percent(self._value, bound):
+        bound = self._target.bound(self.bound)
+        if self.close_at is None and is_within_one_percent(self._value, bound):
             self.close_at = self._elapsed()
+        if self._target.unit > 1 and self._value == bound:
+            self._solver.stop_search()
