@@ -15,7 +15,7 @@ from berth.insight.certificate.certificate import (
 )
 from berth.insight.certificate.model import Model, model_of
 from berth.insight.certificate.problem import Goal, Limits, Solution, Status
-from berth.insight.certificate.solver_process import find
+from berth.insight.certificate.solver_process import Find, find
 from berth.insight.whatif.deciding import decider
 from berth.insight.whatif.engine import answer
 from berth.insight.whatif.movable import Movable
@@ -57,6 +57,7 @@ def prove_repacking(
     limits: Limits,
     *,
     look: Callable[[], None] = lambda: None,
+    find: Find = find,
 ) -> Certificate:
     """Find the fewest nodes for the pods that run in the cluster of *question*, and those it adds.
 
@@ -74,7 +75,7 @@ def prove_repacking(
         running=emptied.running,
         waiting=emptied.world.asked,
     )
-    solution = find(model.problem, limits, look=look)
+    solution = find(model.problem, limits, look)
     return run_simulation(_certificate(emptied, model, solution, by_scheduler))
 
 

@@ -17,6 +17,9 @@ LOOK_SECONDS: Final = 0.2
 """How often it is asked whether the solution is still wanted."""
 NOT_INSTALLED: Final = "OR-Tools is not installed; pip install 'berth-scheduler[solver]' does so"
 
+Find = Callable[[Problem, Limits, Callable[[], None]], Solution]
+"""As :func:`find`."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Solution).decode
 
@@ -28,8 +31,8 @@ def is_installed() -> bool:
 def find(
     problem: Problem,
     limits: Limits,
-    *,
     look: Callable[[], None] = lambda: None,
+    *,
     command: tuple[str, ...] = COMMAND,
 ) -> Solution:
     """Return what the solver finds; it is OPEN if there is no solver, or if it comes to nothing.

@@ -128,12 +128,12 @@ async def measure_full(
         for values in product(FULL_NODES, PODS_PER_NODE, PRIORITIES, USAGES, range(seeds))
     )
     for full in made:
-        running, waiting = await _scheduled(full, registry)
+        running, waiting = await scheduled(full, registry)
         if not waiting:
             continue
         for limit in seconds:
             comparison = totals[limit, full.usage <= 100]
-            await _compare(full, registry, running, waiting, limit, comparison)
+            await compare(full, registry, running, waiting, limit, comparison)
     for (limit, fits), comparison in totals.items():
         failures = max(comparison.failures, 1)
         yield figure(
@@ -148,7 +148,7 @@ async def measure_full(
         )
 
 
-async def _compare(
+async def compare(
     full: Full,
     registry: Registry,
     running: Sequence[PodInfo],
@@ -214,7 +214,7 @@ def _made(full: Full) -> Iterator[tuple[str, tuple[int, int], int]]:
         )
 
 
-async def _scheduled(full: Full, registry: Registry) -> tuple[list[PodInfo], list[PodInfo]]:
+async def scheduled(full: Full, registry: Registry) -> tuple[list[PodInfo], list[PodInfo]]:
     """Have pods come one after the other; return those with a node in the end, and the others.
 
     Who is evicted for another comes again.

@@ -70,7 +70,7 @@ class Prover:
             left = self._limits.seconds - self._seconds
             if left <= 0:
                 return
-            solution = find(problem, replace(self._limits, seconds=left), look=self._look)
+            solution = find(problem, replace(self._limits, seconds=left), self._look)
             self._seconds += solution.seconds
             self.first = self.first or solution
             if solution.status is not Status.SOLVED:
