@@ -64,7 +64,11 @@ def test_nothing_to_do(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("argv", "error"),
     [
-        pytest.param([], "name a goal: --for-pod, --empty-nodes or --mend-skew", id="no goal"),
+        pytest.param(
+            [],
+            "name a goal: --for-pod, --pending, --empty-nodes or --mend-skew",
+            id="no goal",
+        ),
         pytest.param(
             ["--mend-skew", "--apply"], "--apply needs a cluster, not a snapshot", id="apply"
         ),

@@ -103,17 +103,23 @@ class Direct:
             if is_first and not target.maximizes:
                 best = max(best, bound)
             stages.append(Stage(target.what, value, best))
-            placement = tuple(
-                (group, node, count)
-                for (group, node), here in self._here.items()
-                if (count := solver.value(here))
-            )
+            placement = tuple(self._placement(solver))
             least = value * target.unit
             self._model.add(
                 target.objective >= least if target.maximizes else target.objective <= least
             )
             self._hint_values(solver)
         return Solution(Status.SOLVED, tuple(stages), placement, self._elapsed(), self._close_at)
+
+    def _placement(self, solver: cp_model.CpSolver) -> Iterator[tuple[int, int, int]]:
+        """Yield where pods are; on nodes that were not looked at, as they are now."""
+        for (group, node), here in self._here.items():
+            if count := solver.value(here):
+                yield group, node, count
+        for number, group in enumerate(self._problem.groups):
+            for node, count in group.homes.items():
+                if (number, node) not in self._here:
+                    yield number, node, count
 
     def _search(
         self, target: "_Target", *, is_first: bool
@@ -155,8 +161,7 @@ class Direct:
                 if cell in self._come and cell in self._gone:
                     model.add(self._come[cell] <= group.count - running)
                 self._at[node].append(number)
-            left_out = sum(count for node, count in group.homes.items() if node not in nodes)
-            here = left_out + sum(self._cells_of(number))
+            here = sum(self._cells_of(number))
             if problem.goal is Goal.MOST_PENDING:
                 model.add(here <= group.count)
                 if not problem.may_lose:
@@ -177,8 +182,8 @@ class Direct:
 
     def _cells_of(self, group: int) -> Iterator[cp_model.LinearExprT]:
         spec = self._problem.groups[group]
-        cells = ((group, node) for node in {*spec.nodes, *spec.homes})
-        return (self._here[cell] for cell in cells if cell in self._here)
+        for node in {*spec.nodes, *spec.homes}:
+            yield self._here.get((group, node), spec.homes.get(node, 0))
 
     def _nodes(self) -> Iterable[int]:
         """Return the nodes to look at: of those that are alike, as many as evictions can touch.

@@ -48,15 +48,18 @@ NODES: Final = "nodes"
 
 EPSILON: Final = 1e-6
 NEARLY: Final = 0.7
-BOUND_SHARE: Final = 0.4
+SLACK: Final = 0.002
+"""How close the bound is brought to the relaxation at first, as a share."""
+BOUND_SHARE: Final = 0.25
 DIVE_SHARE: Final = 0.8
 """The shares of the time after which the bound, and the way down, are done."""
 WHOLE_SHARE: Final = 0.9
 """Of the time that is left then, the share for whole numbers of patterns."""
 MOST_FITTED: Final = 5
 """Patterns of a class that are added at once."""
+FIRST_ROUNDS: Final = 40
 FITTED_ROUNDS: Final = 5
-"""How often, before the dearest is sought."""
+"""How often, before the dearest is sought: at first, and each time on the way down."""
 DIVE_ROUNDS: Final = 2
 """New patterns of each class, before some are taken."""
 
@@ -230,8 +233,11 @@ class Patterns:
                     of.patterns[counts] = None
         for of, counts in self._fitted():
             of.patterns[counts] = None
-        self._bound_it()
+        seconds = self._limits.seconds
+        self._bound_it(until=BOUND_SHARE * seconds, slack=max(0.5, SLACK * self._bound))
         packing = self._dive()
+        if packing is None or self._cost_of(packing) > self._bound:
+            self._bound_it(until=self._elapsed() + BOUND_SHARE * self._left(), slack=EPSILON)
         placement = self._whole(packing or Packing())
         if placement is None:
             why = "no placement of all pods was found in time"
@@ -309,14 +315,14 @@ class Patterns:
 
     # The linear relaxation, and prices.
 
-    def _bound_it(self) -> None:
-        """Raise the bound as far as the relaxation goes, or time."""
-        until = BOUND_SHARE * self._limits.seconds
+    def _bound_it(self, *, until: float, slack: float) -> None:
+        """Raise the bound until time is over, or the relaxation is no more than *slack* above."""
         nodes = [len(of.nodes) for of in self._classes]
         relaxed = Relaxation(self._classes, nodes, self._counts)
-        for paid, worth in self._priced(relaxed, self._counts, nodes, until=until):
+        rounds = self._priced(relaxed, self._counts, nodes, until=until, fitted=FIRST_ROUNDS)
+        for paid, worth in rounds:
             self._bound = max(self._bound, math.ceil((paid - worth) / SCALE))
-            if self._bound >= math.ceil(relaxed.cost - EPSILON):
+            if relaxed.cost <= self._bound + slack:
                 return
 
     def _priced(
@@ -330,7 +336,7 @@ class Patterns:
     ) -> Iterator[tuple[int, int]]:
         """Add patterns to *relaxed*, until none is worth it or time is over.
 
-        In the first rounds, so many as *fitted* says, quickly made ones.
+        Quickly made ones come first, in so many rounds as *fitted* says, and in some after each.
 
         Yields for each round the prices of all pods, and by how much patterns are worth more than
         their nodes cost; in parts of SCALE.
@@ -342,6 +348,7 @@ class Patterns:
             if fitted > 0 and self._add_fitted(relaxed, counts, nodes):
                 fitted -= 1  # as long as that helps, nothing dearer is sought
                 continue
+            fitted = FITTED_ROUNDS
             worth, is_new = 0, False
             for number, (of, knapsack) in enumerate(zip(self._classes, knapsacks, strict=True)):
                 if not nodes[number]:
@@ -363,41 +370,45 @@ class Patterns:
         for number, of in enumerate(self._classes):
             if not nodes[number]:
                 continue
+            dense = self._by_density(of, relaxed.prices, counts)
+            fitting = {self._fitting(of, counts, dense, first) for first in dense}
             patterns = [
                 pattern
-                for first in of.groups
-                if counts[first] and relaxed.prices[first]
-                if relaxed.gains(number, pattern := self._fitting(of, counts, relaxed, first))
-                and self._is_pattern(of, pattern)
+                for pattern in fitting
+                if relaxed.gains(number, pattern) and self._is_pattern(of, pattern)
             ]
-            patterns.sort(key=relaxed.worth, reverse=True)
+            patterns.sort(key=lambda pattern: (relaxed.worth(pattern), pattern), reverse=True)
             for pattern in patterns[:MOST_FITTED]:
                 if relaxed.add(number, pattern):
                     of.patterns[pattern] = None
                     is_new = True
         return is_new
 
-    def _fitting(
-        self, of: NodeClass, counts: Sequence[int], relaxed: "Relaxation", first: int
-    ) -> Counts:
-        """Return a pattern with a pod of group *first*, and then those dear for their size."""
-        room, pattern = [max(has, 0) for has in of.room], [0] * len(counts)
+    def _by_density(self, of: NodeClass, prices: Sequence[int], counts: Sequence[int]) -> list[int]:
+        """Return the groups that have a price and are left, those dear for their size first."""
 
         def density(group: int) -> float:
             requests = self._problem.groups[group].requests
             size = sum(need / max(of.room[r], 1) for r, need in requests.items())
-            return relaxed.prices[group] / (size + EPSILON)
+            return prices[group] / (size + EPSILON)
 
-        for group in (first, *sorted(of.groups, key=density, reverse=True)):
+        left = (group for group in of.groups if prices[group] and counts[group])
+        return sorted(left, key=density, reverse=True)
+
+    def _fitting(
+        self, of: NodeClass, counts: Sequence[int], dense: Sequence[int], first: int
+    ) -> Counts:
+        """Return a pattern with a pod of group *first*, and then those of *dense* that fit."""
+        room, pattern = [max(has, 0) for has in of.room], [0] * len(counts)
+        for group, most in ((first, 1), *((group, counts[group]) for group in dense)):
             requests = self._problem.groups[group].requests
-            most = 1 if group == first and not any(pattern) else counts[group] - pattern[group]
-            if not relaxed.prices[group]:
-                continue
-            fits = min((room[r] // need for r, need in requests.items()), default=most)
-            taken = max(min(fits, most, self._most_on_node[group] - pattern[group]), 0)
-            pattern[group] += taken
+            fits = min(most, self._most_on_node[group]) - pattern[group]
             for resource, need in requests.items():
-                room[resource] -= need * taken
+                fits = min(fits, room[resource] // need)
+            if fits > 0:
+                pattern[group] += fits
+                for resource, need in requests.items():
+                    room[resource] -= need * fits
         return tuple(pattern)
 
     def _dive(self) -> Packing | None:
@@ -426,9 +437,11 @@ class Patterns:
                 nodes[number] -= times
                 for group, count in enumerate(pattern):
                     counts[group] = max(counts[group] - count * times, 0)
-        cost = sum(self._classes[number].cost * times for (number, _), times in packing.items())
-        self._note(self._busy + cost)
+        self._note(self._busy + self._cost_of(packing))
         return packing
+
+    def _cost_of(self, packing: Packing) -> int:
+        return sum(self._classes[number].cost * times for (number, _), times in packing.items())
 
     # Whole numbers of patterns.
 

@@ -5,6 +5,7 @@ MessagePack from stdin to stdout, as :mod:`.problem` has them. Started by :mod:`
 
 import sys
 import time
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,11 @@ from berth.insight.certificate.patterns import Patterns
 from berth.insight.certificate.problem import Goal, Limits, Problem, Request, Solution, Status
 from berth.runtime.memory import limit_memory
 
+FEW: Final = 8
+"""Evictions that are tried first."""
+FEW_SHARE: Final = 0.5
+"""Of the time, for that."""
+
 
 def solve(problem: Problem, limits: Limits) -> Solution:
     """Return the best that is found within the time of *limits*."""
@@ -23,6 +29,14 @@ def solve(problem: Problem, limits: Limits) -> Solution:
     def elapsed() -> float:
         return time.monotonic() - begun
 
+    if problem.goal is Goal.FEWEST_EVICTIONS and problem.most_evictions is None:
+        # With few evictions, few nodes that are alike have to be looked at.
+        few = replace(limits, seconds=FEW_SHARE * limits.seconds)
+        solution = Direct(replace(problem, most_evictions=FEW), few, elapsed).solve()
+        if solution.status is Status.SOLVED:
+            return solution
+        fewest = FEW + 1 if solution.status is Status.IMPOSSIBLE else 0
+        return Direct(problem, limits, elapsed).solve(bound=fewest)
     if problem.goal is not Goal.FEWEST_NODES:
         return Direct(problem, limits, elapsed).solve()
     solution = Patterns(problem, limits, elapsed).solve()

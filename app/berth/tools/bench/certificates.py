@@ -17,7 +17,6 @@ from berth.insight.certificate.model import model_of
 from berth.insight.certificate.problem import Goal, Limits, Status
 from berth.insight.certificate.repacking import prove_repacking
 from berth.insight.certificate.solver_process import find, is_installed
-from berth.insight.whatif.engine import answer
 from berth.insight.whatif.placing import Placing
 from berth.insight.whatif.question import Question
 from berth.insight.whatif.world import unplaced
@@ -28,7 +27,7 @@ from berth.scheduler.core.simulated_cluster import SimulatedCluster, SimulationO
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.profile.build import Registry, args_models
-from berth.tools.bench.planted import SEEDS, VARIANTS, Planted, node_of, planted
+from berth.tools.bench.planted import SEEDS, VARIANTS, node_of, planted
 from berth.tools.bench.results import Figure, figure
 from berth.tools.bench.workloads import requests
 
@@ -55,7 +54,10 @@ async def measure_planted(
     for count, variant, seed in product(nodes, VARIANTS, SEEDS):
         cluster = planted(count, variant, seed)
         certificate = prove_repacking(
-            Question(repack=True), cluster.snapshot, registry, Limits(seconds=seconds)
+            Question(repack=True, preset=PACKED),
+            cluster.snapshot,
+            registry,
+            Limits(seconds=seconds),
         )
         [number] = certificate.numbers
         is_right = number.bound <= cluster.fewest and (
@@ -66,7 +68,7 @@ async def measure_planted(
         outcome = (
             f"{'right' if is_right else 'WRONG'}, fewest {cluster.fewest}, plan {number.value},"
             f" bound {number.bound}, now {certificate.before},"
-            f" default {certificate.by_scheduler}, packed {_packed(cluster, registry)},"
+            f" scheduler {certificate.by_scheduler},"
             f" {cluster.pods} pods"
             + ("" if within is not None else f", not within 1% (gap {number.gap:.1%})")
         )
@@ -80,14 +82,6 @@ async def measure_planted(
             seed=seed,
         )
     yield figure("certificates that are right", float(right), "", outcome=f"of {total}")
-
-
-def _packed(cluster: Planted, registry: Registry) -> int | None:
-    """Return how many nodes the scheduler comes to when it packs."""
-    answered = answer(Question(repack=True, preset=PACKED), cluster.snapshot, registry)
-    if not answered.fits or answered.repacked is None:
-        return None
-    return answered.repacked.nodes_after
 
 
 def _check_solver() -> None:
