@@ -69,7 +69,11 @@ def test_nothing_to_do(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("argv", "error"),
     [
-        pytest.param([], "name a goal: --for-pod, --empty-nodes or --mend-skew", id="no goal"),
+        pytest.param(
+            [],
+            "name a goal: --for-pod, --pending, --empty-nodes or --mend-skew",
+            id="no goal",
+        ),
         pytest.param(
             ["--mend-skew", "--apply"], "--apply needs a cluster, not a snapshot", id="apply"
         ),
@@ -116,3 +120,35 @@ def test_a_node_that_is_not_there(file: str, capsys: pytest.CaptureFixture[str])
 )
 def test_a_run_has_ended_if_its_process_is_gone(run: str, *, ended: bool) -> None:
     assert has_ended(run) is ended
+
+
+@pytest.mark.wall
+def test_a_proof(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rebalance", "--snapshot", file, "--for-pod", "w", "--prove"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[-3:-1] == [
+        "fewest evictions so that default/w fits:",
+        "  evictions: 1, proven to be the best",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (["--empty-nodes", "a", "--prove"], "--prove needs --for-pod or --pending"),
+        (
+            ["--for-pod", "w", "--max-evictions", "2"],
+            "--max-evictions needs --pending, and excludes --apply",
+        ),
+        (
+            ["--for-pod", "w", "--pending", "--prove"],
+            "--prove: one of --for-pod and --pending at a time",
+        ),
+    ],
+)
+def test_flags_of_proofs(
+    flags: list[str], error: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["rebalance", "--snapshot", file, *flags])
+    assert error in capsys.readouterr().err

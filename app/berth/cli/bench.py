@@ -30,6 +30,7 @@ FEW: Final = 5
 """Runs of what takes seconds."""
 ONE: Final = 1
 """Runs of what takes minutes."""
+PLANTED: Final = (50, 100, 200, 300, 400, 500)
 SIZES: Final = (1_000, 5_000, 20_000, 50_000, 130_000)
 
 
@@ -151,6 +152,19 @@ def _parser() -> argparse.ArgumentParser:
     sized.add_argument(
         "--seconds", type=positive, default=20, help="how long they last; default: 20"
     )
+    proven = kind(
+        "certificates", "measure proofs of how many nodes are needed", runs=ONE, nodes=PLANTED
+    )
+    proven.add_argument(
+        "--seconds", type=amount, default=20.0,
+        help="what the solver may take for each cluster; default: 20",
+    )  # fmt: skip
+    full = kind("packing", "compare with a solver on full clusters", runs=ONE, nodes=None)
+    full.add_argument(
+        "--seconds", type=amounts, default=[1.0, 10.0], metavar="SECONDS[,SECONDS...]",
+        help="what the solver may take for each cluster; default: 1,10",
+    )  # fmt: skip
+    full.add_argument("--seeds", type=positive, default=1, help="clusters of each kind; default: 1")
     seen = kind("watch", "measure what the changes of a cluster cost a scheduler", runs=ONE)
     seen.add_argument(
         "--pods", type=positive, default=50_000, help="number of running pods; default: 50000"
@@ -211,6 +225,11 @@ def amount(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text} must be a number above 0")
     return number
+
+
+def amounts(text: str) -> list[float]:
+    """Read durations, with commas between them."""
+    return [amount(part) for part in text.split(",")]
 
 
 def run(given: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ import msgspec
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_document, known_plugins
+from berth.cli.flags.proof import add_proof_flags, limits
 from berth.cli.flags.versions import add_emulated_version
 from berth.kube.client.errors import ApiError
 from berth.runtime import log
@@ -31,6 +32,7 @@ from berth.runtime.terminal import (
 )
 
 if TYPE_CHECKING:
+    from berth.insight.certificate.problem import Limits
     from berth.insight.whatif.snapshot import Snapshot
     from berth.scheduler.profile.build import Registry
     from berth.tools.rebalance.patient_api import PatientApi
@@ -49,13 +51,19 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--snapshot excludes --kubeconfig and --context")
     if given.snapshot is not None and given.apply:
         parser.error("--apply needs a cluster, not a snapshot")
-    has_goal = given.for_pod or given.empty_nodes or given.mend_skew
+    has_goal = given.for_pod or given.pending or given.empty_nodes or given.mend_skew
     if given.uncordon and (has_goal or given.apply or given.snapshot is not None):
         parser.error("--uncordon excludes goals, --apply and --snapshot")
     if given.keep_cordoned and not (given.apply and given.empty_nodes):
         parser.error("--keep-cordoned needs --empty-nodes and --apply")
     if not has_goal and not given.uncordon:
-        parser.error("name a goal: --for-pod, --empty-nodes or --mend-skew")
+        parser.error("name a goal: --for-pod, --pending, --empty-nodes or --mend-skew")
+    if given.max_evictions is not None and (not given.pending or given.apply):
+        parser.error("--max-evictions needs --pending, and excludes --apply")
+    if given.prove and not (given.for_pod or given.pending):
+        parser.error("--prove needs --for-pod or --pending")
+    if given.prove and given.for_pod and given.pending:
+        parser.error("--prove: one of --for-pod and --pending at a time")
     return given
 
 
@@ -74,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
         help="make this pending pod fit; can be repeated",
     )  # fmt: skip
     goals.add_argument(
+        "--pending", action="store_true",
+        help="make as many pending pods fit as possible, those of higher priority first",
+    )  # fmt: skip
+    goals.add_argument(
+        "--max-evictions", type=positive, metavar="K",
+        help="with --pending: evict so many pods at most",
+    )  # fmt: skip
+    goals.add_argument(
         "--empty-nodes", type=_number_or_names, metavar="N|NAME,NAME", default=(),
         help="empty so many nodes, the cheapest, or the nodes of these names",
     )  # fmt: skip
@@ -81,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         "--mend-skew", action="store_true",
         help="move pods until the topology spread constraints of their workloads are kept",
     )  # fmt: skip
+    add_proof_flags(goals, "with --for-pod or --pending")
     where = parser.add_argument_group("the cluster")
     where.add_argument(
         "--snapshot", type=Path, metavar="FILE",
@@ -156,7 +173,7 @@ def run(given: argparse.Namespace) -> int:
             _with_api(given, kubeconfig, lambda api: _apply(given, api, goals, registry))
         )
     snapshot = _configured(given, _snapshot(given, kubeconfig))
-    proposal = propose(snapshot, goals, registry, before_trial=_progress())
+    proposal = propose(snapshot, goals, registry, before_trial=_progress(), proof=limits(given))
     _show(given, proposal)
     return NOT_REACHED if proposal.unmet else REACHED
 
@@ -207,7 +224,7 @@ async def _apply(
 
     async def proposed(uncordoned: Collection[str]) -> "Proposal":
         snapshot = _configured(given, await snapshot_of(api, time=rfc3339(clock.now())))
-        return await _in_thread(snapshot, goals, registry, uncordoned)
+        return await _in_thread(snapshot, goals, registry, uncordoned, limits(given))
 
     rebalancing = Rebalancing(
         api,
@@ -224,7 +241,11 @@ async def _apply(
 
 
 async def _in_thread(
-    snapshot: "Snapshot", goals: "Goals", registry: "Registry", uncordoned: Collection[str]
+    snapshot: "Snapshot",
+    goals: "Goals",
+    registry: "Registry",
+    uncordoned: Collection[str],
+    proof: "Limits | None",
 ) -> "Proposal":
     """Propose while signals are heard; the search ends when it is not wanted any more."""
     from berth.tools.rebalance.propose import propose
@@ -237,7 +258,13 @@ async def _in_thread(
 
     try:
         return await asyncio.to_thread(
-            propose, snapshot, goals, registry, uncordoned=uncordoned, before_trial=look
+            propose,
+            snapshot,
+            goals,
+            registry,
+            uncordoned=uncordoned,
+            before_trial=look,
+            proof=proof,
         )
     finally:
         is_wanted = False
@@ -278,6 +305,8 @@ def _goals(given: argparse.Namespace) -> "Goals":
         for_pods=tuple(key if "/" in key else f"default/{key}" for key in given.for_pod),
         empty_nodes=() if isinstance(nodes, int) else nodes,
         num_empty_nodes=nodes if isinstance(nodes, int) else 0,
+        pending=given.pending,
+        most_evictions=given.max_evictions,
         mends_skew=given.mend_skew,
     )
 

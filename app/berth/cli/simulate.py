@@ -7,16 +7,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, configuration_document, known_plugins
+from berth.cli.flags.proof import add_proof_flags, limits
 from berth.cli.flags.running_scheduler import CREDENTIALS, add_scheduler_flags, scheduler
 from berth.cli.flags.versions import add_emulated_version
 from berth.runtime import log
-from berth.runtime.terminal import DOCUMENTS, UsageError, note, positive, program, say_document
+from berth.runtime.terminal import (
+    DOCUMENTS,
+    UsageError,
+    note,
+    positive,
+    program,
+    say,
+    say_document,
+)
 from berth.scheduler.config.presets import PRESETS
 
 if TYPE_CHECKING:
+    from berth.insight.certificate.certificate import Certificate
     from berth.insight.whatif.answer import Answer
+    from berth.insight.whatif.question import Question
+    from berth.insight.whatif.snapshot import Snapshot
+    from berth.scheduler.profile.build import Registry
     from berth.service.plugin_sources import KnownPlugins
 
 
@@ -45,6 +60,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--replicas requires --template or --like")
     if given.count is not None and not given.add_nodes:
         parser.error("--count requires --add-nodes")
+    if given.prove and not given.repack:
+        parser.error("--prove requires --repack")
+    if given.prove and (given.server or (given.snapshot is None and given.kubeconfig is None)):
+        parser.error("--prove requires --snapshot or --kubeconfig, without --server")
+    if given.prove and given.profile:
+        parser.error("--prove and --profile exclude each other")
     return given
 
 
@@ -133,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         "--repack", action="store_true",
         help="place all movable running pods again, as if they were not running",
     )  # fmt: skip
+    add_proof_flags(ask, "with --repack")
     ask.add_argument("--config", type=Path, metavar="FILE", help="use this configuration")
     add_emulated_version(ask)
     add_emulated_version(ask, flag="--compare-emulated-version", text="compare with this release")
@@ -189,11 +211,15 @@ def run(given: argparse.Namespace) -> int:
     log.setup(logging.ERROR)
     if given.source is not None:
         return _recorded(given)
-    answer = _ask(given, _question(given))
-    if given.output in DOCUMENTS:
-        say_document(answer.model_dump_json(by_alias=True), given.output)
+    asked = _question(given)
+    if given.prove:
+        answer, certificate = _prove(given, asked)
     else:
-        _print(answer)
+        answer, certificate = _ask(given, asked), None
+    if given.output in DOCUMENTS:
+        say_document(_as_json(answer, certificate), given.output)
+    else:
+        _print(answer, certificate)
     return FITS if answer.fits else DOES_NOT_FIT
 
 
@@ -316,14 +342,18 @@ def _node_type(type_: str) -> dict[str, Any]:
 def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> "Answer":
     if given.server is not None or (given.snapshot is None and given.kubeconfig is None):
         return _ask_scheduler(given, asked)
+    return _simulate(given, *_here(given, asked))
+
+
+def _here(
+    given: argparse.Namespace, asked: dict[str, Any]
+) -> "tuple[Question, Snapshot, Registry]":
+    """Return what is needed to answer in this process."""
     with importing():
         from pydantic import ValidationError
 
-        from berth.insight.whatif.course import Course, each_second
-        from berth.insight.whatif.engine import answer
         from berth.insight.whatif.question import Question
         from berth.insight.whatif.snapshot import load
-        from berth.runtime.clock import RealClock
         from berth.runtime.memory import collect_seldom
         from berth.scheduler.config.model_errors import model_problems
 
@@ -334,14 +364,33 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> "Answer":
         raise UsageError("\n".join(model_problems(exc))) from exc
     collect_seldom()
     if given.snapshot is not None:
-        snapshot = load(given.snapshot)
-    else:
-        from berth.service.listed_snapshot import list_cluster
+        return question, load(given.snapshot), registry
+    from berth.service.listed_snapshot import list_cluster
 
-        snapshot = list_cluster(given.kubeconfig, context=given.context)
+    return question, list_cluster(given.kubeconfig, context=given.context), registry
+
+
+def _simulate(
+    given: argparse.Namespace, question: "Question", snapshot: "Snapshot", registry: "Registry"
+) -> "Answer":
+    from berth.insight.whatif.course import Course, each_second
+    from berth.insight.whatif.engine import answer
+    from berth.runtime.clock import RealClock
+
     return answer(
         question, snapshot, registry, course=Course(tell=each_second(_progress, RealClock()))
     )
+
+
+def _prove(given: argparse.Namespace, asked: dict[str, Any]) -> "tuple[Answer, Certificate]":
+    """Answer, and say how far the number of nodes is from the best."""
+    from berth.insight.certificate.repacking import prove_repacking
+
+    question, snapshot, registry = _here(given, asked)
+    answered = _simulate(given, question, snapshot, registry)
+    proof = limits(given)
+    assert proof is not None, "--prove was given"
+    return answered, prove_repacking(question, snapshot, registry, proof)
 
 
 def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> "Answer":
@@ -375,9 +424,19 @@ def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> "KnownPlugins"
     return known
 
 
-def _print(answer: "Answer") -> None:
+def _as_json(answer: "Answer", certificate: "Certificate | None") -> str:
+    text = answer.model_dump_json(by_alias=True)
+    if certificate is None:
+        return text
+    return f'{text[:-1]},"certificate":{msgspec.json.encode(certificate).decode()}}}'
+
+
+def _print(answer: "Answer", certificate: "Certificate | None") -> None:
     # Only then: JSON should not wait for it.
+    from berth.insight.certificate.certificate import lines
     from berth.insight.whatif.tables import render
     from berth.runtime.tables import show
 
     show(render(answer), pipe_width=PIPE_WIDTH)
+    for line in lines(certificate) if certificate is not None else ():
+        say(line)

@@ -9,6 +9,7 @@ from typing import Final
 from berth.runtime.clock import CpuClock, RealClock
 from berth.runtime.terminal import UsageError
 from berth.tools.bench import (
+    certificates,
     cluster,
     crowded,
     engine,
@@ -173,6 +174,14 @@ def _watch(given: argparse.Namespace) -> Iterable[Step]:
     return [lambda: watch.measure(settings, clock=RealClock())]
 
 
+def _certificates(given: argparse.Namespace) -> Iterable[Step]:
+    return [lambda: certificates.measure_planted(IN_TREE, nodes=given.nodes, seconds=given.seconds)]
+
+
+def _packing(given: argparse.Namespace) -> Iterable[Step]:
+    return [lambda: certificates.measure_full(IN_TREE, seconds=given.seconds, seeds=given.seeds)]
+
+
 async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
     """Pods alone, and then the same ones mixed with many that fit nowhere."""
     results = [result async for result in crowded.measure(settings, clock=RealClock())]
@@ -210,4 +219,6 @@ STEPS: Final[Mapping[str, Steps]] = {
     "cluster": _cluster,
     "size": _size,
     "watch": _watch,
+    "certificates": _certificates,
+    "packing": _packing,
 }

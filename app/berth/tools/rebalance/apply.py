@@ -65,11 +65,12 @@ class Applying:
     async def _goes_as_proposed(self, step: Step) -> bool:
         has_evicted = any(done.evictions for done in step.rounds)
         if step.uncordon:
-            await self._cordon(step.cordon)
+            await self._cordon(step.cordon, *step.also_cordoned)
         for number, round_ in enumerate(step.rounds, 1):
             as_proposed = await self._round(round_)
             if step.uncordon and (number == len(step.rounds) or not as_proposed):
-                await self._cordons.uncordon(step.cordon)
+                for name in (step.cordon, *step.also_cordoned):
+                    await self._cordons.uncordon(name)
             if not as_proposed:
                 return False
             for placement in round_.placements:

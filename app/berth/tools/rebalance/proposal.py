@@ -2,6 +2,8 @@
 
 import msgspec
 
+from berth.insight.certificate.certificate import Certificate
+
 
 class ResponseModel(msgspec.Struct, frozen=True, rename="camel"):
     """camelCase in JSON."""
@@ -53,6 +55,8 @@ class Step(ResponseModel, frozen=True):
     """Whether it is uncordoned when all pods of the step are made again elsewhere. If not, it is
     cordoned before the first eviction of all steps, until the last."""
     rounds: tuple[Round, ...] = ()
+    also_cordoned: tuple[str, ...] = ()
+    """Other nodes that are cordoned and uncordoned with the first."""
 
 
 class Unmet(ResponseModel, frozen=True):
@@ -67,6 +71,8 @@ class Proposal(ResponseModel, frozen=True):
 
     steps: tuple[Step, ...] = ()
     unmet: tuple[Unmet, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    """How far this is from the best, if that was asked for."""
 
     @property
     def evictions(self) -> list[Eviction]:

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
 
+from berth.insight.certificate.certificate import Certificate
+from berth.insight.certificate.problem import Goal, Limits
 from berth.insight.whatif.snapshot import Snapshot
 from berth.kube.objects.node_pods import goes_with_node
 from berth.runtime.errors import UserError
 from berth.scheduler.core.simulated_cluster import run_simulation
+from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.node_table import CPU, MEMORY
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.profile.build import Registry
 from berth.tools.rebalance.proposal import Proposal, Step, Unmet
+from berth.tools.rebalance.proving import Plan, Prover
 from berth.tools.rebalance.skew import Constraint, constraints
 from berth.tools.rebalance.trial import Outcome, Trial
 
@@ -38,6 +42,10 @@ class Goals:
     """Nodes that are to become empty, but for what goes with them."""
     num_empty_nodes: int = 0
     """How many nodes are to become empty, whichever they are."""
+    pending: bool = False
+    """Whether as many pending pods as can be are to fit, those of higher priority first."""
+    most_evictions: int | None = None
+    """For pending pods: how many pods may be evicted in all."""
     mends_skew: bool = False
     """Whether topology spread constraints are to be kept by running pods."""
 
@@ -49,18 +57,23 @@ def propose(
     *,
     uncordoned: Collection[str] = (),
     before_trial: Callable[[], None] = lambda: None,
+    proof: Limits | None = None,
 ) -> Proposal:
     """Return what to evict on the cluster of *snapshot*, were the nodes *uncordoned* not cordoned.
 
-    *before_trial* is called again and again, and may raise to end the search. Raises
-    RebalanceError, SnapshotError or ConfigError.
+    *before_trial* is called again and again, and may raise to end the search. With limits for a
+    *proof*, a solver plans for pods that are to fit, and says how far the proposal is from the
+    best. Raises RebalanceError, SnapshotError or ConfigError.
     """
     stays: dict[str, str] = {}
     while True:
         trial = Trial(snapshot, registry, before_trial=before_trial)
         for name in uncordoned:
             trial.uncordon(name)
-        search = _Search(trial, stays)
+        prover = None
+        if proof is not None:
+            prover = Prover(snapshot, registry, proof, uncordoned=uncordoned, look=before_trial)
+        search = _Search(trial, stays, prover)
         proposal = run_simulation(search.run(goals))
         if not search.failed:
             return proposal
@@ -69,20 +82,30 @@ def propose(
 
 
 class _Search:
-    def __init__(self, trial: Trial, stays: Mapping[str, str]) -> None:
+    def __init__(self, trial: Trial, stays: Mapping[str, str], prover: Prover | None) -> None:
         """*stays* are nodes that cannot become empty, and why."""
         self._trial = trial
+        self._prover = prover
         self._stays = dict(stays)
         self.failed: dict[str, str] = {}
         """Further such nodes."""
         self._steps: list[Step] = []
         self._unmet: list[Unmet] = []
+        self._certificates: list[Certificate] = []
+        self._evictions_left: int | None = None
 
     async def run(self, goals: Goals) -> Proposal:
         wanted = [self._pod(key) for key in goals.for_pods]
-        for pod in sorted(wanted, key=lambda pod: -pod.priority):
-            if not pod.node_name:
+        wanted = sorted((pod for pod in wanted if not pod.node_name), key=lambda p: -p.priority)
+        if self._prover is not None and wanted:
+            await self._make_fit_by_plan(self._prover, wanted)
+        else:
+            for pod in wanted:
                 await self._make_fit(pod)
+        if goals.pending:
+            self._evictions_left = goals.most_evictions
+            await self._make_most_fit(goals.most_evictions)
+            self._evictions_left = None
         for name in goals.empty_nodes:
             if name not in self._trial.nodes:
                 raise RebalanceError(f"--empty-nodes: {name!r}: there is no such node")
@@ -100,7 +123,7 @@ class _Search:
         if goals.mends_skew:
             for constraint in constraints(self._trial):
                 await self._mend(constraint)
-        return Proposal(tuple(self._steps), tuple(self._unmet))
+        return Proposal(tuple(self._steps), tuple(self._unmet), tuple(self._certificates))
 
     def _pod(self, key: str) -> PodInfo:
         pod = self._trial.pod(key)
@@ -126,14 +149,20 @@ class _Search:
         *,
         cordon: str = "",
         uncordon: bool = False,
+        also_cordoned: tuple[str, ...] = (),
     ) -> str:
         """Evict *pods*; keep that as a step if it goes well, else return why it does not."""
-        outcome = await self._trial.evict(pods, wanted, cordoned=cordon if uncordon else "")
+        if self._evictions_left is not None and len(pods) > self._evictions_left:
+            return f"{self._evictions_left} evictions are left, and it takes {len(pods)}"
+        cordoned = (cordon, *also_cordoned) if uncordon else ()
+        outcome = await self._trial.evict(pods, wanted, cordoned=cordoned)
         if outcome.failure:
             self._trial.take_back()
             return outcome.failure
         self._trial.keep()
-        self._steps.append(Step(goal, cordon, uncordon, tuple(outcome.rounds)))
+        self._steps.append(Step(goal, cordon, uncordon, tuple(outcome.rounds), also_cordoned))
+        if self._evictions_left is not None:
+            self._evictions_left -= len(pods)
         return ""
 
     # Pods that are to fit.
@@ -211,9 +240,86 @@ class _Search:
 
     async def _fails(self, pods: Sequence[PodInfo], wanted: PodInfo) -> bool:
         node = pods[0].node_name
-        outcome = await self._trial.evict(pods, [wanted], cordoned=node)
+        outcome = await self._trial.evict(pods, [wanted], cordoned=(node,))
         self._trial.take_back()
         return bool(outcome.failure)
+
+    # Pods that are to fit, by plan.
+
+    async def _make_fit_by_plan(self, prover: Prover, wanted: Sequence[PodInfo]) -> None:
+        """Make all of *wanted* fit with the fewest evictions; without a plan, one after another."""
+        names, first = ", ".join(pod.key for pod in wanted), len(self._steps)
+        goal = f"{names} fit{'s' if len(wanted) == 1 else ''}"
+        for plan in prover.plans(wanted, Goal.FEWEST_EVICTIONS):
+            if not (why := await self._carry_out(plan, goal, wanted)):
+                break
+            prover.drop(plan, why)
+        else:
+            if prover.is_impossible:
+                why = "proven: no evictions of pods that may be evicted make room"
+                self._unmet.append(Unmet(goal, why))
+                return
+            for pod in wanted:
+                await self._make_fit(pod)
+        missing = {pod.key for pod in wanted} - self._placed_since(first)
+        value = None if missing else self._evicted_since(first)
+        proven = prover.certificate(f"fewest evictions so that {goal}", [value])
+        self._certificates.append(proven)
+
+    async def _make_most_fit(self, most: int | None) -> None:
+        """Make as many pending pods fit as can be, with at most so many evictions."""
+        first, wanted = len(self._steps), self._trial.pending
+        if not wanted:
+            return
+        priorities = sorted({pod.priority for pod in wanted}, reverse=True)
+        if self._prover is not None:
+            plans = self._prover.plans(wanted, Goal.MOST_PENDING, most_evictions=most)
+            for plan in plans:
+                fitting = [pod for pod in wanted if pod.key in plan.targets]
+                fits = "fits" if len(fitting) == 1 else "fit"
+                goal = f"{counted(len(fitting), 'pending pod')} {fits}"
+                if not fitting or not (why := await self._carry_out(plan, goal, fitting)):
+                    break
+                self._prover.drop(plan, why)
+        placed = self._placed_since(first)
+        for pod in wanted:
+            if pod.key not in placed:
+                await self._make_fit(pod)
+        if self._prover is not None:
+            placed = self._placed_since(first)
+            values = [
+                sum(pod.priority == priority and pod.key in placed for pod in wanted)
+                for priority in priorities
+            ]
+            goal = "most pending pods" + (
+                f" with at most {most} evictions" if most is not None else ""
+            )
+            evicted = self._evicted_since(first)
+            self._certificates.append(self._prover.certificate(goal, [*values, evicted]))
+
+    async def _carry_out(self, plan: Plan, goal: str, wanted: Sequence[PodInfo]) -> str:
+        """Evict as planned; if pods would take the room, cordon the nodes meanwhile."""
+        pods = [pod for key in plan.evicted if (pod := self._trial.pod(key)) is not None]
+        failure = await self._try(goal, pods, wanted)
+        targets = sorted(set(plan.targets.values()))
+        if not failure or not pods or any(map(self._trial.is_cordoned, targets)):
+            return failure
+        first, *others = targets
+        return await self._try(
+            goal, pods, wanted, cordon=first, uncordon=True, also_cordoned=tuple(others)
+        )
+
+    def _evicted_since(self, first: int) -> int:
+        steps = self._steps[first:]
+        return sum(len(round_.evictions) for step in steps for round_ in step.rounds)
+
+    def _placed_since(self, first: int) -> set[str]:
+        return {
+            placement.pod
+            for step in self._steps[first:]
+            for round_ in step.rounds
+            for placement in round_.placements
+        }
 
     # Nodes that are to become empty.
 

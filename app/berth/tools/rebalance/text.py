@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from berth.insight.certificate import certificate
 from berth.tools.rebalance.proposal import Eviction, Proposal, Round, Step
 
 
@@ -17,6 +18,8 @@ def lines(proposal: Proposal) -> Iterator[str]:
     for unmet in proposal.unmet:
         yield f"cannot be reached: {unmet.goal}"
         yield f"  {unmet.why}"
+    for proof in proposal.certificates:
+        yield from certificate.lines(proof)
 
 
 def evicting(eviction: Eviction) -> str:
@@ -31,7 +34,8 @@ def _step(step: Step) -> Iterator[str]:
     count = sum(len(round_.evictions) for round_ in step.rounds)
     yield f"so that {step.goal}: {count} {'eviction' if count == 1 else 'evictions'}"
     if step.uncordon:
-        yield f"  cordon {step.cordon} until these pods are elsewhere"
+        names = ", ".join((step.cordon, *step.also_cordoned))
+        yield f"  cordon {names} until these pods are elsewhere"
     for number, round_ in enumerate(step.rounds, 1):
         if len(step.rounds) > 1:
             yield f"  round {number} of {len(step.rounds)}"

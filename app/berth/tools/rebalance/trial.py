@@ -140,12 +140,44 @@ class Trial:
             spec = _replace(node.spec, taints=taints, unschedulable=False)
             self._cluster.put(_replace(node, spec=spec))
 
+    @property
+    def pending(self) -> list[PodInfo]:
+        """The pods that a profile could place now, by priority and then by key."""
+        pods = [
+            PodInfo(pod)
+            for pod in self._cluster.pods.values()
+            if not (
+                pod.spec.node_name
+                or pod.is_terminated
+                or pod.metadata.deletion_timestamp is not None
+                or pod.spec.scheduling_gates
+                or pod.spec.scheduler_name not in self._placing.profiles
+            )
+        ]
+        return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+
+    def emptied(self) -> tuple[SimulatedCluster, list[PodInfo]]:
+        """Take all pods off that may be evicted; return the cluster without them, and the pods.
+
+        The trial is of no use afterwards.
+        """
+        pods = [
+            pod
+            for node in self.nodes
+            for pod in self.pods_on(node)
+            if not self.evictable.why_not(pod)
+        ]
+        for pod in pods:
+            self._cluster.delete(pod.pod)
+        self._cluster.cache.refresh_order()
+        return self._cluster, pods
+
     async def evict(
-        self, pods: Sequence[PodInfo], wanted: Sequence[PodInfo], *, cordoned: str = ""
+        self, pods: Sequence[PodInfo], wanted: Sequence[PodInfo], *, cordoned: Sequence[str] = ()
     ) -> Outcome:
         """Evict *pods*, in rounds, while *wanted* wait; :meth:`keep` it or :meth:`take_back`.
 
-        A node that is *cordoned* for that time is not, when *wanted* get their turn.
+        Nodes that are *cordoned* for that time are not, when *wanted* get their turn.
 
         As in a cluster: first pods are made in the place of those that were evicted, which still
         hold their room while they end; a StatefulSet waits for that end. Whoever waited before is
@@ -154,11 +186,13 @@ class Trial:
         self._before_trial()
         if not cordoned:
             return await self._evict(pods, wanted, is_open=True)
-        self.set_cordoned(cordoned, cordoned=True)
+        for name in cordoned:
+            self.set_cordoned(name, cordoned=True)
         try:
             outcome = await self._evict(pods, wanted, is_open=False)
         finally:
-            self.set_cordoned(cordoned, cordoned=False)
+            for name in cordoned:
+                self.set_cordoned(name, cordoned=False)
         if not outcome.failure:
             placements = await self._place_waiting(outcome, list(wanted))
             outcome.rounds[-1] = Round(outcome.rounds[-1].evictions, placements)

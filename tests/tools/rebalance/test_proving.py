@@ -1,0 +1,103 @@
+"""Proposals with proof: by a plan of the solver, carried out with the scheduler's own rules."""
+
+from typing import Any
+
+import pytest
+
+from berth.insight.certificate.certificate import Number
+from berth.insight.certificate.problem import Limits
+from berth.insight.certificate.solver_process import is_installed
+from berth.kube.objects.meta import KubeStruct
+from berth.tools.rebalance.proposal import Proposal
+from berth.tools.rebalance.propose import Goals, propose
+from berth_plugins.registry import IN_TREE
+from tests.builders import disruption_budget, node, pod, selector
+from tests.insight.whatif.asking import snapshot
+
+pytestmark = [
+    pytest.mark.wall,
+    pytest.mark.skipif(not is_installed(), reason="the extra `solver` is not installed"),
+]
+WEB = {"app": "web"}
+
+
+def proposed(*objects: KubeStruct, prove: bool = True, **goals: Any) -> Proposal:
+    proof = Limits(seconds=20) if prove else None
+    return propose(snapshot(*objects), Goals(**goals), IN_TREE, proof=proof)
+
+
+def numbers(proposal: Proposal) -> list[Number]:
+    [certificate] = proposal.certificates
+    return list(certificate.numbers)
+
+
+def full_nodes(count: int) -> list[KubeStruct]:
+    """Nodes of four CPUs with a pod of two and one of one: one is free on each."""
+    return [
+        obj
+        for i in range(count)
+        for obj in (
+            node(f"n{i}", cpu="4"),
+            pod(f"two-{i}", node=f"n{i}", cpu="2", owner="two", labels=WEB),
+            pod(f"one-{i}", node=f"n{i}", cpu="1", owner="one"),
+        )
+    ]
+
+
+BIG = pod("big", cpu="4", priority=5)
+FOR_BIG = {"for_pods": ["default/big"]}
+
+
+def test_pods_of_several_nodes_move_where_those_of_one_are_not_enough() -> None:
+    objects = (*full_nodes(4), BIG)
+    assert proposed(*objects, prove=False, **FOR_BIG).steps == ()
+    proposal = proposed(*objects, **FOR_BIG)
+    assert proposal.unmet == ()
+    assert numbers(proposal) == [Number("evictions", 3, 3)]
+    assert len(proposal.evictions) == 3
+    assert len({eviction.node for eviction in proposal.evictions}) == 2
+    assert [placement.pod for placement in proposal.placements] == ["default/big"]
+
+
+def test_nodes_of_several_pods_that_are_to_fit_are_cordoned_together() -> None:
+    second = pod("second", cpu="3", priority=3)
+    goals = {"for_pods": ["default/big", "default/second"]}
+    proposal = proposed(*full_nodes(9), BIG, second, **goals)
+    assert numbers(proposal) == [Number("evictions", 5, 5)]
+    [step] = proposal.steps
+    assert {step.cordon, *step.also_cordoned} == {p.node for p in proposal.placements}
+
+
+def test_it_is_proven_that_no_evictions_help() -> None:
+    objects = [node("n0", cpu="4"), pod("pet", node="n0", cpu="2"), BIG]
+    [unmet] = proposed(*objects, **FOR_BIG).unmet
+    assert unmet.why == "proven: no evictions of pods that may be evicted make room"
+
+
+def test_budgets_that_allow_nothing_keep_pods() -> None:
+    budget = disruption_budget(selects=selector(WEB))
+    [unmet] = proposed(*full_nodes(4), budget, BIG, **FOR_BIG).unmet
+    assert unmet.why.startswith("proven: ")
+
+
+@pytest.mark.parametrize(
+    ("most", "want"),
+    [
+        pytest.param(0, [("priority 5", 0), ("priority 0", 1), ("evictions", 0)], id="no move"),
+        pytest.param(3, [("priority 5", 1), ("priority 0", 1), ("evictions", 3)], id="three moves"),
+    ],
+)
+def test_most_pending_pods_with_so_many_moves(most: int, want: list[tuple[str, int]]) -> None:
+    small = pod("small", cpu="1")
+    proposal = proposed(*full_nodes(5), BIG, small, pending=True, most_evictions=most)
+    assert numbers(proposal) == [Number(what, value, value) for what, value in want]
+    assert len(proposal.evictions) == dict(want)["evictions"]
+
+
+def test_pending_pods_fit_without_proof_within_so_many_evictions() -> None:
+    free = [node("a", cpu="4"), node("b", cpu="4"), pod("x", node="a", cpu="2", owner="x")]
+    wanted = pod("w", cpu="4", node_selector={"kubernetes.io/hostname": "a"})
+    objects = (*free, wanted)
+    assert proposed(*objects, prove=False, pending=True, most_evictions=0).evictions == []
+    proposal = proposed(*objects, prove=False, pending=True, most_evictions=1)
+    assert [eviction.pod for eviction in proposal.evictions] == ["default/x"]
