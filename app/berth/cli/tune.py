@@ -15,7 +15,16 @@ from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
 from berth.cli.flags.progress import progress, raised_on_sigterm
 from berth.runtime import log
-from berth.runtime.terminal import UsageError, naming_file, note, positive, program, say, say_json
+from berth.runtime.terminal import (
+    DOCUMENTS,
+    UsageError,
+    naming_file,
+    note,
+    positive,
+    program,
+    say,
+    say_document,
+)
 from berth.scheduler.config.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -95,7 +104,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="write the configuration to this file, if it is better",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="tables, or one JSON line"
+        "-o",
+        "--output",
+        choices=["text", *DOCUMENTS],
+        default="text",
+        help="tables, or one document",
     )
     given = parser.parse_args(argv)
     if not given.minimize and not given.maximize:
@@ -167,8 +180,8 @@ def run(given: argparse.Namespace) -> int:
     if tuned.is_better and path is not None:
         with naming_file("--write-config-to", str(path)):
             path.write_text(tuned.configuration)
-    if given.output == "json":
-        say_json(msgspec.json.encode(tuned).decode())
+    if given.output in DOCUMENTS:
+        say_document(msgspec.json.encode(tuned).decode(), given.output)
     else:
         show(tables(tuned), pipe_width=PIPE_WIDTH)
     if tuned.is_better and path is not None and given.output == "text":
