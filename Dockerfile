@@ -17,9 +17,9 @@ RUN python -m venv --without-pip /opt/berth \
  && pip --python /opt/berth/bin/python install --require-hashes --only-binary=:all: --no-compile \
       -r requirements.lock
 
-# What builds the wheel, as locked.
+# What builds the wheel, as locked, whatever of it the base has.
 COPY requirements-build.lock .
-RUN pip install --require-hashes -r requirements-build.lock
+RUN pip install --ignore-installed --require-hashes -r requirements-build.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY release/readme.py release/

@@ -82,8 +82,11 @@ class Project:
         return run(*self._compose.command, f"--file={self._file}", *project, *arguments)
 
     def container(self, service: str) -> str:
-        """Return the id of the container of *service*. Raises DockerError if there is none."""
-        found = self("ps", "--quiet", service)
+        """Return the id of the container of *service*, also while it restarts.
+
+        Raises DockerError if there is none.
+        """
+        found = self("ps", "--all", "--quiet", service)
         if not found:
             raise DockerError(f"{service} has no container")
         return found

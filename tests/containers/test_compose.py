@@ -170,7 +170,9 @@ def test_prometheus_evaluates_every_alert(watched: Prometheus) -> None:
     assert {rule["name"]: rule.get("lastError") for rule in rules()} == {
         alert["alert"]: None for alert in alerts()
     }
-    assert [alert["labels"] for alert in watched.get("alerts")["alerts"]] == []
+    # On a busy machine a leader may be late with its Lease: an alert is pending, and does not fire.
+    alerting = watched.get("alerts")["alerts"]
+    assert [alert["labels"] for alert in alerting if alert["state"] == "firing"] == []
 
 
 QUIET = ("Extender", "Plugins that raise")

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    async_playwright,
+    expect,
+)
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PICTURES: Final = Path(__file__).parents[3] / "docs/pictures/ui"
@@ -17,8 +24,12 @@ WRITE_PICTURES: Final = "BERTH_SCREENSHOTS"
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 SMALLEST_PICTURE: Final = 5_000
 """Bytes; an empty screen of that size has fewer."""
+EXPECTED_MILLISECONDS: Final = 20_000
+"""For what a page is to show, on a machine that others use, too."""
 REFUSED: Final = "Failed to load resource"
 """What a browser says of answers that are not 2xx, which tests may be after."""
+
+expect.set_options(timeout=EXPECTED_MILLISECONDS)
 
 
 class OpenPage(Protocol):

@@ -138,9 +138,7 @@ async def test_whom_a_pod_has_preempted(
         page = await open_page("#/pods/shop/urgent")
         section = page.get_by_role("region", name="Preemption")
         await expect(section).to_be_visible(timeout=20_000)
-        await expect(page.get_by_text("State").locator("+ dd")).to_contain_text(
-            "bound to", timeout=20_000
-        )
+        await expect(page.get_by_text("State").locator("+ dd")).to_contain_text("bound to")
         told = await get(page, "explain/pods/shop/urgent")
         (found,) = (each["preemption"] for each in told["history"] if each["preemption"])
         await expect(section.get_by_text(found["words"])).to_be_visible()
@@ -190,7 +188,7 @@ async def test_what_would_help_a_pod_that_no_node_can(
     try:
         page = await open_page("#/pods/shop/without-claim")
         section = page.get_by_role("region", name="What would help")
-        await expect(section).to_contain_text("lost", timeout=20_000)
+        await expect(section).to_contain_text("lost")
         await expect(page.get_by_text("What is held against")).to_have_count(0)
         await assert_told_apart(page)
     finally:
