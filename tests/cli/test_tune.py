@@ -13,11 +13,11 @@ def test_a_recording_is_tuned_from_its_own_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps = [put(node("a", cpu=4000), -5), put(node("b", cpu=4000), -5)]
-    for number in range(8):
-        name, at = f"p{number}", 10.0 * number
-        steps += [put(pod(name, cpu=100), at), tried(at), put(pod(name, cpu=100, node="a"), at + 1)]
-        steps += [gone(pod(name, cpu=100, node="a"), at + 500)]
-    steps.sort(key=lambda line: line.t)
+    pods = [pod(f"p{number}", cpu=100) for number in range(8)]
+    for number, each in enumerate(pods):
+        at = 10.0 * number
+        steps += [put(each, at), tried(at), put(each.assigned_to("a"), at + 1)]
+    steps += [gone(each.assigned_to("a"), 500.0 + number) for number, each in enumerate(pods)]
     file = write(tmp_path, *steps)
     flags = ["--parts=4", "--try-only", "-j1", "-o=json"]
     tries = ['--try=NodeResourcesFit.scoringStrategy.type=["MostAllocated"]']
