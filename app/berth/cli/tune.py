@@ -15,6 +15,7 @@ from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
 from berth.cli.flags.progress import progress, raised_on_sigterm
 from berth.runtime import log
+from berth.runtime.release import RELEASES
 from berth.runtime.terminal import (
     DOCUMENTS,
     UsageError,
@@ -206,11 +207,13 @@ def _lab(given: argparse.Namespace) -> "LabFile":
         fields = dict(LabFile(path).fields)
     else:
         *_, last = runs(given.files)
+        # The first recordings do not say which release they are like; there was one.
+        config = {"emulatedVersion": RELEASES[0], **last.header.config}
         fields = {
             "apiVersion": API_VERSION,
             "kind": KIND,
             "workload": {"recording": {"files": [str(file.absolute()) for file in given.files]}},
-            "policies": [{"name": "recorded", "config": last.header.config}],
+            "policies": [{"name": "recorded", "config": config}],
         }
     if given.config:
         fields["policies"] = [{"name": "given", "config": {"file": str(given.config.absolute())}}]

@@ -9,6 +9,7 @@ import yaml
 from berth.cli import main
 from berth.tools.lab.load import LabFile
 from berth.tools.tune.objective import Objective
+from berth.tools.tune.space import Space
 from berth.tools.tune.tune import Tuned, TuneOptions, Tuner
 from berth.tools.up.scenario.load import ScenarioFile
 
@@ -38,7 +39,7 @@ LAB = {
     "policies": [{"name": "now"}],
 }
 MOST = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
-SPACE = {
+SPACE: Space = {
     "NodeResourcesFit.scoringStrategy": [MOST],
     "NodeResourcesBalancedAllocation.weight": [0],
     "ImageLocality.weight": [0, 2],
