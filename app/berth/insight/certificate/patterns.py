@@ -289,7 +289,8 @@ class Patterns:
 
         order = sorted(range(len(left)), key=size, reverse=True)
         cheapest = sorted(range(len(nodes)), key=lambda number: self._classes[number].cost)
-        for number in (number for number in cheapest for _ in range(nodes[number])):
+        each = [number for number in cheapest for _ in range(nodes[number])]
+        for number in each:
             of = self._classes[number]
             allowed = set(of.groups)
             dense = [group for group in order if left[group] and group in allowed]
