@@ -12,7 +12,7 @@ HEAVY: Final = (
     "aiohttp", "berth.kube.client.api_client",
     "berth.kube.objects", "berth.scheduler.cycle", "berth.scheduler.framework",
     "berth.service.configuration", "berth.tools.up", "berth_plugins", "cryptography",
-    "fastapi", "google", "httpx", "kubernetes_asyncio", "numpy",
+    "fastapi", "google", "httpx", "kubernetes_asyncio", "numpy", "ortools",
     "prometheus_client", "pydantic", "re2", "rich", "starlette", "uvicorn", "uvloop", "yaml",
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from tests.insight.whatif.asking import snapshot
 
 from berth import cli
 from berth.cli.rebalance import has_ended
+from berth.insight.certificate.solver_process import is_installed
 
 TAKEN = snapshot(
     node("a", labels={"pool": "big"}),
@@ -123,6 +124,7 @@ def test_a_run_has_ended_if_its_process_is_gone(run: str, *, ended: bool) -> Non
 
 
 @pytest.mark.wall
+@pytest.mark.skipif(not is_installed(), reason="the extra `solver` is not installed")
 def test_a_proof(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rebalance", "--snapshot", file, "--for-pod", "w", "--prove"]) == 0
     told = capsys.readouterr().out.splitlines()

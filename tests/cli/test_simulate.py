@@ -14,6 +14,7 @@ from tests.builders import node, pod, priority_class
 from tests.insight.whatif.asking import ask, deployment, manifest, snapshot
 
 from berth import cli
+from berth.insight.certificate.solver_process import is_installed
 from berth.insight.whatif.answer import Answer
 from berth.kube.client.errors import ForbiddenError, NotFoundError
 from berth.kube.objects.devices import ResourceClaim
@@ -270,6 +271,26 @@ def test_what_moves_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str])
     assert shown.endswith(REPACKED)
 
 
+@pytest.mark.wall
+@pytest.mark.skipif(not is_installed(), reason="the extra `solver` is not installed")
+def test_a_proof_of_how_few_nodes_are_needed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = [pod(f"p{i}", cpu="500m", node=name) for i, name in enumerate(("one", "two", "two"))]
+    written = b"".join(snapshot(*TAKEN.objects["Node"], *apart).encode())
+    (folder / "cluster.json.gz").write_bytes(written)
+    assert simulate(folder, "--repack", "--prove") == 0
+    told = capsys.readouterr().out.splitlines()
+    first = told.index("fewest nodes for 3 pods:")
+    assert told[first + 1 : first + 3] == [
+        "  nodes that run pods: 1, proven to be the best",
+        "  now 2, as the scheduler places them 2",
+    ]
+    assert simulate(folder, "--repack", "--prove", "--output", "json") == 0
+    [number] = json.loads(capsys.readouterr().out)["certificate"]["numbers"]
+    assert number == {"what": "nodes that run pods", "value": 1, "bound": 1}
+
+
 REPACKED = """
 from                  moved  to
 two   would be empty      2  one (2)
@@ -322,6 +343,19 @@ def test_what_is_wrong_is_named(
         ),
         pytest.param(
             ["--snapshot", "x", "--count", "2"], "--count requires --add-nodes", id="a bare count"
+        ),
+        pytest.param(
+            ["--snapshot", "x", "--prove"], "--prove requires --repack", id="nothing to prove"
+        ),
+        pytest.param(
+            ["--repack", "--prove"],
+            "--prove requires --snapshot or --kubeconfig, without --server",
+            id="a proof by a running scheduler",
+        ),
+        pytest.param(
+            ["--snapshot", "x", "--repack", "--prove", "--profile", "y"],
+            "--prove and --profile exclude each other",
+            id="a proof for a profile",
         ),
     ],
 )

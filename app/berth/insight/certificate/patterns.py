@@ -48,18 +48,15 @@ NODES: Final = "nodes"
 
 EPSILON: Final = 1e-6
 NEARLY: Final = 0.7
-SLACK: Final = 0.002
-"""How close the bound is brought to the relaxation at first, as a share."""
-BOUND_SHARE: Final = 0.25
+BOUND_SHARE: Final = 0.4
 DIVE_SHARE: Final = 0.8
 """The shares of the time after which the bound, and the way down, are done."""
 WHOLE_SHARE: Final = 0.9
 """Of the time that is left then, the share for whole numbers of patterns."""
 MOST_FITTED: Final = 5
 """Patterns of a class that are added at once."""
-FIRST_ROUNDS: Final = 40
 FITTED_ROUNDS: Final = 5
-"""How often, before the dearest is sought: at first, and each time on the way down."""
+"""How often, before the dearest is sought."""
 DIVE_ROUNDS: Final = 2
 """New patterns of each class, before some are taken."""
 
@@ -231,13 +228,10 @@ class Patterns:
                 counts = tuple(group.homes.get(node, 0) for group in self._problem.groups)
                 if self._is_pattern(of, counts):
                     of.patterns[counts] = None
-        for of, counts in self._fitted():
-            of.patterns[counts] = None
-        seconds = self._limits.seconds
-        self._bound_it(until=BOUND_SHARE * seconds, slack=max(0.5, SLACK * self._bound))
+        for number, counts in self._fitted(self._counts, [len(of.nodes) for of in self._classes]):
+            self._classes[number].patterns[counts] = None
+        self._bound_it()
         packing = self._dive()
-        if packing is None or self._cost_of(packing) > self._bound:
-            self._bound_it(until=self._elapsed() + BOUND_SHARE * self._left(), slack=EPSILON)
         placement = self._whole(packing or Packing())
         if placement is None:
             why = "no placement of all pods was found in time"
@@ -281,9 +275,12 @@ class Patterns:
             need <= max(has, 0) for need, has in zip(needs, of.room, strict=True)
         )
 
-    def _fitted(self) -> Iterator[tuple[NodeClass, Counts]]:
-        """Yield patterns that come of placing the largest pods first, where they first fit."""
-        problem, left = self._problem, list(self._counts)
+    def _fitted(self, counts: Sequence[int], nodes: Sequence[int]) -> Packing:
+        """Place *counts* pods on so many *nodes* of the classes, the largest first.
+
+        Each goes where it fits first; some may be left over.
+        """
+        problem, left, packing = self._problem, list(counts), Packing()
         largest = [max((room[r] for room in problem.rooms), default=1) for r in range(self._width)]
 
         def size(group: int) -> float:
@@ -291,23 +288,19 @@ class Patterns:
             return max((need / max(largest[r], 1) for r, need in requests.items()), default=0.0)
 
         order = sorted(range(len(left)), key=size, reverse=True)
-        for of in sorted(self._classes, key=lambda of: of.cost):
+        cheapest = sorted(range(len(nodes)), key=lambda number: self._classes[number].cost)
+        each = [number for number in cheapest for _ in range(nodes[number])]
+        for number in each:
+            of = self._classes[number]
             allowed = set(of.groups)
-            for _ in of.nodes:
-                room, counts = [max(has, 0) for has in of.room], [0] * len(left)
-                for group in order:
-                    if group not in allowed or not left[group]:
-                        continue
-                    requests = problem.groups[group].requests
-                    fits = min(
-                        (room[r] // need for r, need in requests.items()), default=left[group]
-                    )
-                    counts[group] = taken = min(fits, left[group])
-                    left[group] -= taken
-                    for resource, need in requests.items():
-                        room[resource] -= need * taken
-                if self._is_pattern(of, tuple(counts)):
-                    yield of, tuple(counts)
+            dense = [group for group in order if left[group] and group in allowed]
+            if not dense:
+                continue
+            pattern = self._fitting(of, left, dense, dense[0])
+            if self._is_pattern(of, pattern):
+                packing[number, pattern] += 1
+                left = [has - count for has, count in zip(left, pattern, strict=True)]
+        return packing
 
     @property
     def _width(self) -> int:
@@ -315,14 +308,14 @@ class Patterns:
 
     # The linear relaxation, and prices.
 
-    def _bound_it(self, *, until: float, slack: float) -> None:
-        """Raise the bound until time is over, or the relaxation is no more than *slack* above."""
+    def _bound_it(self) -> None:
+        """Raise the bound as far as the relaxation goes, or time."""
+        until = BOUND_SHARE * self._limits.seconds
         nodes = [len(of.nodes) for of in self._classes]
         relaxed = Relaxation(self._classes, nodes, self._counts)
-        rounds = self._priced(relaxed, self._counts, nodes, until=until, fitted=FIRST_ROUNDS)
-        for paid, worth in rounds:
+        for paid, worth in self._priced(relaxed, self._counts, nodes, until=until):
             self._bound = max(self._bound, math.ceil((paid - worth) / SCALE))
-            if relaxed.cost <= self._bound + slack:
+            if self._bound >= math.ceil(relaxed.cost - EPSILON):
                 return
 
     def _priced(
@@ -336,7 +329,7 @@ class Patterns:
     ) -> Iterator[tuple[int, int]]:
         """Add patterns to *relaxed*, until none is worth it or time is over.
 
-        Quickly made ones come first, in so many rounds as *fitted* says, and in some after each.
+        In the first rounds, so many as *fitted* says, quickly made ones.
 
         Yields for each round the prices of all pods, and by how much patterns are worth more than
         their nodes cost; in parts of SCALE.
@@ -348,7 +341,6 @@ class Patterns:
             if fitted > 0 and self._add_fitted(relaxed, counts, nodes):
                 fitted -= 1  # as long as that helps, nothing dearer is sought
                 continue
-            fitted = FITTED_ROUNDS
             worth, is_new = 0, False
             for number, (of, knapsack) in enumerate(zip(self._classes, knapsacks, strict=True)):
                 if not nodes[number]:
@@ -414,14 +406,15 @@ class Patterns:
     def _dive(self) -> Packing | None:
         """Take the patterns that the relaxation has most of, and solve it again for what is left.
 
-        None: some pods are left over.
+        When time is over, what is left goes where it fits. None: some pods are left over.
         """
         until = DIVE_SHARE * self._limits.seconds
         counts, nodes = list(self._counts), [len(of.nodes) for of in self._classes]
         packing: Packing = Counter()
         while any(counts):
             if self._elapsed() > until:
-                return None
+                packing += self._fitted(counts, nodes)
+                break
             relaxed = Relaxation(self._classes, nodes, counts)
             for _ in islice(
                 self._priced(relaxed, counts, nodes, until=until, fitted=FITTED_ROUNDS),
@@ -437,11 +430,12 @@ class Patterns:
                 nodes[number] -= times
                 for group, count in enumerate(pattern):
                     counts[group] = max(counts[group] - count * times, 0)
-        self._note(self._busy + self._cost_of(packing))
+        for group, count in enumerate(self._counts):
+            if sum(pattern[group] * times for (_, pattern), times in packing.items()) < count:
+                return None
+        cost = sum(self._classes[number].cost * times for (number, _), times in packing.items())
+        self._note(self._busy + cost)
         return packing
-
-    def _cost_of(self, packing: Packing) -> int:
-        return sum(self._classes[number].cost * times for (number, _), times in packing.items())
 
     # Whole numbers of patterns.
 
