@@ -1,4 +1,4 @@
-"""``berth explain``: a pod or a group of a running scheduler or a snapshot, or recordings."""
+"""``berth explain``: a pod or a group of a running scheduler, a snapshot or a recording."""
 
 import argparse
 import asyncio
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
+from berth.cli.flags.looking_back import add_looking_back_flags
 from berth.cli.flags.running_scheduler import (
     add_scheduler_flags,
     add_service_flag,
@@ -44,6 +45,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     check(parser, given)
     if given.service and given.source:
         parser.error("--service and -f exclude each other")
+    if given.recording and (given.source or given.service or given.server):
+        parser.error("--recording cannot be combined with -f, --server and --service")
+    if given.at is not None and not given.recording:
+        parser.error("--at requires --recording")
     if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
@@ -67,6 +72,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             )
     elif given.source is None:
         given.asked = _asked(parser, given.pod, given.namespace)
+        if given.recording and given.asked[1] not in (POD, POD_GROUP):
+            parser.error(f"{given.pod}: a recording explains pods and pod groups, not workloads")
     return given
 
 
@@ -88,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add_scheduler_flags(running)
     add_service_flag(running)
     add_plugin_flags(parser)
+    add_looking_back_flags(parser.add_argument_group("a recording"))
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
         help="read scenarios as JSON lines, or a snapshot with --pod, from this file; .gz is"
@@ -148,7 +156,7 @@ def run(given: argparse.Namespace) -> int:
         from berth.insight.offline.files import answer_all
         from berth.scheduler.config.load import emulating
 
-    log.setup(logging.ERROR)
+    log.setup(logging.CRITICAL if given.recording else logging.ERROR)  # those of then are no news
     if given.target is not None:
         registry = known_plugins(given).registry
         adjust = emulating(given.emulated_version)
@@ -161,6 +169,8 @@ def run(given: argparse.Namespace) -> int:
     as_json = given.output == "json"
     if given.asked is None:
         _tell_recorded(given, as_json=as_json)
+    elif given.recording:
+        asyncio.run(_tell_of_recording(given, *given.asked, as_json=as_json))
     elif given.source is not None:
         _tell_of_snapshot(given, *given.asked, as_json=as_json)
     elif given.service is not None:
@@ -187,6 +197,24 @@ def _tell_of_snapshot(
         else:
             explanation = explain_pod(snapshot, f"{namespace}/{name}", registry, limit=limit)
             _tell(explanation, as_json=as_json)
+
+
+async def _tell_of_recording(
+    given: argparse.Namespace, namespace: str, kind: str, name: str, *, as_json: bool
+) -> None:
+    from berth.insight.recording.looking_back import Asked, look_back, summary, tables
+    from berth.insight.recording.runs import runs
+    from berth.runtime.tables import show
+
+    asked = Asked(namespace, name, kind == POD_GROUP, _limit(given))
+    registry = known_plugins(given).registry
+    told = await look_back(runs(given.recording), registry, asked, at=given.at)
+    if as_json:
+        say_json(told.model_dump_json(by_alias=True))
+        return
+    say(summary(told))
+    say("")
+    show(tables(told), pipe_width=PIPE_WIDTH)
 
 
 async def _tell_of_service(
