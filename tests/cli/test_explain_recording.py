@@ -90,7 +90,7 @@ def test_a_time_is_read_in_both_ways(
         pytest.param(["--at", "1", "p"], "--at requires --recording", id="no recording"),
         pytest.param(
             ["--recording", "f", "p", "--service", "a/b"],
-            "--recording cannot be combined with -f, --server and --service",
+            "--recording cannot be combined with --server and --service",
             id="a scheduler, too",
         ),
         pytest.param(["--recording", "f", "deployment/web"], "not workloads", id="a workload"),

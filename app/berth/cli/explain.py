@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
-from berth.cli.flags.looking_back import add_looking_back_flags
+from berth.cli.flags.looking_back import add_looking_back_flags, check_looking_back
 from berth.cli.flags.running_scheduler import (
     add_scheduler_flags,
     add_service_flag,
@@ -45,10 +45,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     check(parser, given)
     if given.service and given.source:
         parser.error("--service and -f exclude each other")
-    if given.recording and (given.source or given.service or given.server):
-        parser.error("--recording cannot be combined with -f, --server and --service")
-    if given.at is not None and not given.recording:
-        parser.error("--at requires --recording")
+    check_looking_back(parser, given)
+    if given.recording and given.source:
+        parser.error("--recording and -f exclude each other")
     if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
@@ -95,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     add_scheduler_flags(running)
     add_service_flag(running)
     add_plugin_flags(parser)
-    add_looking_back_flags(parser.add_argument_group("a recording"))
+    add_looking_back_flags(
+        parser.add_argument_group("a recording"), otherwise="just before the decision about the pod"
+    )
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
         help="read scenarios as JSON lines, or a snapshot with --pod, from this file; .gz is"

@@ -7,8 +7,11 @@ from math import isfinite
 from pathlib import Path
 
 
-def add_looking_back_flags(where: argparse._ArgumentGroup) -> None:
-    """Add which files, as ``recording``, and which moment, as ``at`` in seconds since 1970."""
+def add_looking_back_flags(where: argparse._ArgumentGroup, *, otherwise: str) -> None:
+    """Add which files, as ``recording``, and which moment, as ``at`` in seconds since 1970.
+
+    *otherwise* is the moment by default, in words. See :func:`check_looking_back`.
+    """
     where.add_argument(
         "--recording", type=Path, action="append", metavar="FILE",
         help="look back at what `berth run --record` or `berth up --record` wrote to this file;"
@@ -17,8 +20,16 @@ def add_looking_back_flags(where: argparse._ArgumentGroup) -> None:
     where.add_argument(
         "--at", type=_moment, metavar="TIME",
         help="the moment to look at, as in 2026-11-27T10:30:00Z, or in seconds since 1970;"
-        " default: just before the decision about the pod",
+        f" default: {otherwise}",
     )  # fmt: skip
+
+
+def check_looking_back(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """End with an error if *given* names a scheduler and a recording, or a time of neither."""
+    if given.recording and (given.service or given.server):
+        parser.error("--recording cannot be combined with --server and --service")
+    if given.at is not None and not given.recording:
+        parser.error("--at requires --recording")
 
 
 def _moment(text: str) -> float:

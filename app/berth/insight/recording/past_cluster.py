@@ -1,6 +1,7 @@
 """A recorded cluster, brought to the moment that is asked about."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from berth.insight.explain.explainer import Explainer
 from berth.insight.recording import lines
@@ -12,6 +13,9 @@ from berth.scheduler.core.view import view_of
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.outcome import Outcome
 from berth.scheduler.profile.build import Registry
+
+Until: TypeAlias = Callable[[lines.Step], bool]
+"""Whether a step comes after a moment."""
 
 
 class PastCluster:
@@ -37,6 +41,11 @@ class PastCluster:
         return None if self._next is None else self._next[1]
 
     @property
+    def core(self) -> SchedulerCore:
+        """The scheduler; to be looked at only."""
+        return self.replay.core
+
+    @property
     def outcomes(self) -> dict[str, Outcome | None]:
         """What the last attempt came to, by pod; of the pods of a group, each."""
         return self.replay.outcomes
@@ -52,19 +61,13 @@ class PastCluster:
             await self.replay.step(line)
         self._next = next(self._steps, None)
 
-    async def advance(
-        self,
-        until: Callable[[lines.Step], bool],
-        *,
-        stepped: Callable[[], None] = lambda: None,
-    ) -> None:
+    async def advance(self, until: Until) -> None:
         """Make the steps before the first one of which *until* is true, or all there are.
 
-        *stepped* is called after each. Raises RecordingError.
+        Raises RecordingError.
         """
         while self._next is not None and not until(self._next[1]):
             await self.step()
-            stepped()
 
     def set_clock(self, t: float | None) -> float:
         """Let it be *t*, or by default the time of the next step, and return that; no step is made.
@@ -81,12 +84,12 @@ class PastCluster:
         await self.replay.end()
 
 
-def at_attempt(number: int) -> Callable[[lines.Step], bool]:
+def at_attempt(number: int) -> Until:
     """Return what is true of an attempt: the *number*-th one, or one after it."""
     return lambda line: isinstance(line, lines.Attempt) and line.number >= number
 
 
-def after_time(t: float) -> Callable[[lines.Step], bool]:
+def after_time(t: float) -> Until:
     """Return what is true of steps after *t*, in seconds since 1970."""
     return lambda line: getattr(line, "t", t) > t
 
