@@ -20,7 +20,7 @@ from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.runtime.clock import FakeClock
-from berth.scheduler.config.feature_gates import GENERIC_WORKLOAD, features_of
+from berth.scheduler.config.feature_gates import GENERIC_WORKLOAD, TOPOLOGY_AWARE, features_of
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -40,6 +40,7 @@ from tests.scheduler.pod_group.building import group, members
 from tests.volume_builders import claim, storage_class, volume
 
 MODELS = args_models(IN_TREE)
+ZONE = "topology.kubernetes.io/zone"
 BROKEN = ServerError(500, "InternalError", "it is broken")
 
 
@@ -230,7 +231,8 @@ class RecordedWorld:
         """Add a gang, most of them of a size that fits."""
         self._made += 1
         rng, name = self.rng, f"g{self._made}"
-        self.api.put(group(name, min_count=rng.randint(1, 5)))
+        topology = ZONE if TOPOLOGY_AWARE in features_of(self.core.live.current) else ""
+        self.api.put(group(name, min_count=rng.randint(1, 5), topology=topology))
         cpu, priority = rng.choice(["500m", "1", "2"]), rng.choice([0, 100])
         names = [f"{name}-{i}" for i in range(rng.randint(2, 5))]
         for member in members(*names, of=name, cpu=cpu, priority=priority):

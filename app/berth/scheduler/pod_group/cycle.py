@@ -107,9 +107,13 @@ class PodGroupCycle:
             return members
         for member in due:
             member.answer = await extenders.answer_for(member.profile, member.queued)
+        return self._waiting(members)
+
+    def _waiting(self, members: Sequence[Member]) -> list[Member]:
+        """Return the members that still wait for a node after others had their turn."""
         waiting = []
         for member in members:
-            if extenders.is_waiting(member.queued):
+            if self._steps.extender_round.is_waiting(member.queued):
                 waiting.append(member)
             else:
                 self._steps.queue.done(member.queued.uid)
@@ -121,7 +125,7 @@ class PodGroupCycle:
         """Try *members*, and do what follows from it."""
         began = self._steps.clock.monotonic()
         nominations = ExitStack()
-        members, status = self._try(members, key, nominations)
+        members, status = await self._try(members, key, nominations)
         self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
@@ -147,7 +151,7 @@ class PodGroupCycle:
         )
         return bindings
 
-    def _try(
+    async def _try(
         self, members: Sequence[Member], key: GroupKey, nominations: ExitStack
     ) -> tuple[Sequence[Member], GroupStatus]:
         """Place *members* where they may be placed; return those that hold what they got."""
@@ -156,7 +160,8 @@ class PodGroupCycle:
         group = self._groups.get(key.namespace, key.name)
         if group is None:
             return members, GroupStatus(Result.ERROR, not_found(key))
-        return self._search.run(members, group, self._scheduled(key), self._trial, nominations)
+        scheduled = self._scheduled(key)
+        return await self._search.run(members, group, scheduled, self._trial, nominations)
 
     def _scheduled(self, key: GroupKey) -> tuple[PodInfo, ...]:
         state = self._pod_groups.get(key)

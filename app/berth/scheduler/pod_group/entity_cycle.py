@@ -21,12 +21,15 @@ from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import PodGroupPostFilterResult
+from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import CLEAR, KEEP, Failed, Nomination, Placed, To, Unschedulable
 from berth.scheduler.pod_group.attempt import GroupAttempt
 from berth.scheduler.pod_group.cycle import PodGroupCycle, failed, forget_scores, not_found
 from berth.scheduler.pod_group.feasible_trial import FeasibleTrial
+from berth.scheduler.pod_group.look_back import PLACEMENTS, LookBack, attempts_for
+from berth.scheduler.pod_group.placement_search import GroupChangedError, Pause
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
@@ -37,6 +40,7 @@ from berth.scheduler.pod_group.trial import (
     undo,
 )
 from berth.scheduler.pod_group.validation import problem_of
+from berth.scheduler.profile.placements import run_placement_generate
 from berth.scheduler.queue.entities import EntityQueue
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
@@ -50,6 +54,8 @@ class PodGroupEntityCycle(PodGroupCycle):
         self._queue = steps.queue
         self._has_preemption_policy = parts.have_preemption_policy
         self._preemption_metrics = parts.preemption_metrics
+        self._looks_back = parts.look_back
+        self._sleep = parts.sleep
 
     async def run(self, popped: QueuedPodInfo, key: GroupKey) -> tuple[Binding, ...]:
         assert isinstance(popped, QueuedPodGroupInfo)
@@ -71,14 +77,31 @@ class PodGroupEntityCycle(PodGroupCycle):
             self._fail_untried(popped, queued, problem)
             return ()
         members = await self._ask_extenders([*self._without_skipped(queued)])
-        if not members:
-            self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
-            return ()
-        group = self._groups.get(key.namespace, key.name)  # extenders may have taken their time
-        if group is None:
-            self._fail_untried(popped, [member.queued for member in members], not_found(key))
-            return ()
-        return await self._schedule_group(popped, members, group, started=started)
+        has_turns = True
+        while members:
+            group = self._groups.get(key.namespace, key.name)  # others may have had their turn
+            if group is None:
+                self._fail_untried(popped, [member.queued for member in members], not_found(key))
+                return ()
+            pause = self._pause(members, group) if has_turns else None
+            try:
+                return await self._schedule_group(popped, members, group, pause, started=started)
+            except GroupChangedError:
+                members, has_turns = self._waiting(members), False
+        self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
+        return ()
+
+    def _pause(self, members: Sequence[Member], group: PodGroup) -> Pause:
+        """Return what lets others have a turn while *members* of *group* are searched a place."""
+        key = GroupKey(group.metadata.namespace, group.metadata.name)
+        scheduled = self._scheduled(key)
+
+        async def pause() -> None:
+            await self._sleep(0.0)
+            if not self._is_unchanged(members, group) or self._scheduled(key) != scheduled:
+                raise GroupChangedError(str(key))
+
+        return pause
 
     def _without_skipped(self, queued: Sequence[QueuedPodInfo]) -> Iterator[Member]:
         for waiting in queued:
@@ -104,21 +127,26 @@ class PodGroupEntityCycle(PodGroupCycle):
         entity: QueuedPodGroupInfo,
         members: Sequence[Member],
         group: PodGroup,
+        pause: Pause | None,
         *,
         started: float,
     ) -> tuple[Binding, ...]:
-        """Try *members*, and do what follows from it."""
+        """Try *members*, and do what follows from it. Raises what *pause* does, before that."""
         began, key = self._steps.clock.monotonic(), entity.group_key
         profile = members[0].profile.name
         nominations = ExitStack()
-        members, status = self.try_group(members, group, nominations)
+        members, status = await self.try_group(members, group, nominations, pause)
+        if status.result is not Result.SCHEDULED:
+            undo(members)
+            nominations.close()
+            if self._looks_back and status.result is Result.UNSCHEDULABLE:
+                found = await self._look_back(members, group, nominations, pause)
+                members, status = found or (members, status)
         self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         bindings: tuple[Binding, ...] = ()
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
         else:
-            undo(members)
-            nominations.close()
             nominated: Mapping[str, str] = {}
             if status.result is Result.UNSCHEDULABLE and status.may_be_resolved:
                 status, nominated = await self._run_post_filter(members, group, status)
@@ -141,12 +169,17 @@ class PodGroupEntityCycle(PodGroupCycle):
         )
         return bindings
 
-    def try_group(
-        self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
+    async def try_group(
+        self,
+        members: Sequence[Member],
+        group: PodGroup,
+        nominations: ExitStack,
+        pause: Pause | None = None,
     ) -> tuple[Sequence[Member], GroupStatus]:
         """Place *members* where they may be placed; return those that hold what they got.
 
-        A group that needs no more pods than it has is unschedulable if none of these gets a node.
+        Others have turns only if there is a *pause*; raises what that does. A group that needs no
+        more pods than it has is unschedulable if none of these gets a node.
         """
         meta = group.metadata
         scheduled = self._scheduled(GroupKey(meta.namespace, meta.name))
@@ -154,10 +187,48 @@ class PodGroupEntityCycle(PodGroupCycle):
         if self._search is None:
             status = trial.run(members, nominations)
         else:
-            members, status = self._search.run(members, group, scheduled, trial, nominations)
+            members, status = await self._search.run(
+                members, group, scheduled, trial, nominations, pause
+            )
         if status.result is Result.SCHEDULED and not any(member.host for member in members):
             status = GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
         return members, status
+
+    async def _look_back(
+        self,
+        members: Sequence[Member],
+        group: PodGroup,
+        nominations: ExitStack,
+        pause: Pause | None,
+    ) -> tuple[Sequence[Member], GroupStatus] | None:
+        """Search once more where greed has found no place; None if there is none to be found.
+
+        Each placement is searched in one step, on the cluster as it is by then.
+        """
+        key = GroupKey(group.metadata.namespace, group.metadata.name)
+        scheduled, nodes = self._scheduled(key), self._steps.cache.table
+        trial = FeasibleTrial(self._steps, group, num_scheduled=len(scheduled))
+        attempts = attempts_for(len(members))
+        search = LookBack(trial, nodes, attempts * PLACEMENTS)
+        names: list[str] | None = None
+        while names is None or names:
+            placements: Sequence[Placement] | Status = [EVERYWHERE]
+            if self._search is not None:
+                profile = members[0].profile
+                placements = run_placement_generate(profile, group, scheduled, nodes)
+            if isinstance(placements, Status):
+                return None
+            if names is None:
+                names = [placement.name for placement in reversed(placements)]
+            name = names.pop()
+            for placement in placements:
+                if placement.name == name:
+                    found = search.run(members, nominations, placement, attempts=attempts)
+                    if found is not None:
+                        return found
+            if pause is not None:
+                await pause()
+        return None
 
     async def _run_post_filter(
         self, members: Sequence[Member], group: PodGroup, status: GroupStatus

@@ -14,7 +14,7 @@ from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
 from berth.scheduler.framework.status import Code, Status
-from berth.scheduler.outcome import KEEP, Failed, Nomination
+from berth.scheduler.outcome import KEEP, Failed, Nomination, Outcome
 from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     GroupStatus,
@@ -51,11 +51,9 @@ class FeasibleTrial(PodGroupTrial):
 
         SCHEDULED says that enough have nodes, which may be none of *members*.
         """
-        self._refusal, self.placement_state = None, CycleState()
-        progress = PlacementProgress(len(members), self._num_scheduled)
+        progress = self.begin(members, nominations)
         status = self._feasible(members, progress)
         on_trial = frozenset(member.queued.uid for member in members)
-        self.suspend(members, nominations)
         for member, following in zip_longest(members, members[1:]):
             if status is not None and status.code is not Code.WAIT:
                 break
@@ -68,8 +66,7 @@ class FeasibleTrial(PodGroupTrial):
                 is_one_of_many=following is not None and following.template is member.template,
             )
             if isinstance(outcome, Failed):
-                text = f"failed to schedule other pod from a pod group: {outcome.message}"
-                return GroupStatus(Result.ERROR, text)
+                return failed_trial(outcome)
             remaining, scheduled = progress
             progress = PlacementProgress(remaining - 1, scheduled + bool(member.host))
             status = self._feasible(members, progress)
@@ -81,6 +78,41 @@ class FeasibleTrial(PodGroupTrial):
         text = f"failed to evaluate placement feasibility: {status.message}"
         return GroupStatus(Result.ERROR, text)
 
+    def begin(self, members: Sequence[Member], nominations: ExitStack) -> PlacementProgress:
+        """Begin a trial of *members* in another placement; see :meth:`suspend`."""
+        self._refusal, self.placement_state = None, CycleState()
+        self.suspend(members, nominations)
+        return PlacementProgress(len(members), self._num_scheduled)
+
+    def try_one(
+        self,
+        member: Member,
+        nominations: ExitStack,
+        on_trial: frozenset[str],
+        placement: Placement,
+    ) -> Outcome:
+        """Put *member*, which is nowhere, on the best node of *placement*, if one takes it."""
+        self._refusal = None  # it may be of other nodes
+        return self._attempt(
+            member, nominations, on_trial, placement, may_preempt=False, is_one_of_many=False
+        )
+
+    def is_enough(self, members: Sequence[Member], progress: PlacementProgress) -> bool:
+        """Whether the group of *members* may start with those that have nodes."""
+        return self._feasible(members, progress) is None
+
+    def may_be_enough(self, members: Sequence[Member], progress: PlacementProgress) -> bool:
+        """Whether it may start, or might if those that remain got nodes."""
+        status = self._feasible(members, progress)
+        return status is None or status.code is Code.WAIT
+
+    def num_needed(self, members: Sequence[Member]) -> int | None:
+        """Return of how many of *members* it needs nodes; None: more than there are."""
+        for needed in range(len(members) + 1):
+            if self.is_enough(members, PlacementProgress(0, self._num_scheduled + needed)):
+                return needed
+        return None
+
     def suspend(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Have *members* be nominated to no node; *nominations* restores that."""
         for member in members:
@@ -88,3 +120,9 @@ class FeasibleTrial(PodGroupTrial):
 
     def _feasible(self, members: Sequence[Member], progress: PlacementProgress) -> Status | None:
         return members[0].profile.run_placement_feasible(self._group, progress)
+
+
+def failed_trial(outcome: Failed) -> GroupStatus:
+    """Return what a trial comes to in which the attempt of one pod ended in an error."""
+    text = f"failed to schedule other pod from a pod group: {outcome.message}"
+    return GroupStatus(Result.ERROR, text)
