@@ -108,7 +108,7 @@ class PlacementSearch:
             placement = world.placements.get(name)
             if placement is None:
                 continue
-            tried = anew(members)
+            tried: Sequence[Member] = anew(members)
             with ExitStack() as suspended:
                 run = partial(trial.run, tried, suspended, placement)
                 status = self._measured(run, profile.name)
