@@ -8,7 +8,7 @@ import pytest
 from berth.scheduler.config.load import from_object
 from berth.scheduler.config.plugin_sets import expand
 from berth.scheduler.config.types import API_VERSION, KIND, ExtensionPoint
-from berth.scheduler.framework.interface import FilterPlugin, ScorePlugin
+from berth.scheduler.framework.interface import FilterPlugin, Plugin, ScorePlugin
 from berth.scheduler.profile.build import args_models, implements
 from berth.tools.tune.space import PERCENTAGE, STRATEGY, changed, default_space, draw
 from berth_plugins.registry import IN_TREE
@@ -23,7 +23,7 @@ class SiteScore(ScorePlugin):
     NAME = "SiteScore"
 
 
-REGISTRY = {**IN_TREE, "SiteScore": SiteScore, "SiteFilter": SiteFilter}
+REGISTRY: dict[str, type[Plugin]] = {**IN_TREE, "SiteScore": SiteScore, "SiteFilter": SiteFilter}
 MODELS = args_models(REGISTRY)
 
 
@@ -104,7 +104,7 @@ def test_every_change_of_the_usual_space_is_valid() -> None:
 
 
 def test_candidates_differ_and_the_first_changes_nothing() -> None:
-    space = {"A.weight": [1, 2], STRATEGY: [{"type": "LeastAllocated"}]}
+    space: dict[str, list[Any]] = {"A.weight": [1, 2], STRATEGY: [{"type": "LeastAllocated"}]}
     drawn = draw(space, 50, Random(1))
 
     assert drawn[0] == {}

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -38,7 +39,7 @@ LAB = {
     "policies": [{"name": "now"}],
 }
 MOST = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
-SPACE = {
+SPACE: dict[str, list[Any]] = {
     "NodeResourcesFit.scoringStrategy": [MOST],
     "NodeResourcesBalancedAllocation.weight": [0],
     "ImageLocality.weight": [0, 2],
