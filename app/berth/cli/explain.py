@@ -1,4 +1,4 @@
-"""``berth explain``: a pod or a group of a running scheduler or a snapshot, or recordings."""
+"""``berth explain``: a pod or a group of a running scheduler, a snapshot or a recording."""
 
 import argparse
 import asyncio
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from berth.cli import importing
 from berth.cli.flags.configuration import add_plugin_flags, known_plugins
+from berth.cli.flags.looking_back import add_looking_back_flags, check_looking_back
 from berth.cli.flags.running_scheduler import (
     add_scheduler_flags,
     add_service_flag,
@@ -23,6 +24,7 @@ from berth.insight.explain.workload import (
     COMPOSITE,
     GROUPS,
     POD,
+    POD_GROUP,
     WORKLOADS,
     Workload,
     kind_named,
@@ -51,6 +53,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     check(parser, given)
     if given.service and given.source:
         parser.error("--service and -f exclude each other")
+    check_looking_back(parser, given)
+    if given.recording and given.source:
+        parser.error("--recording and -f exclude each other")
     if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
@@ -74,6 +79,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             )
     elif given.source is None:
         given.asked = _asked(parser, given.pod, given.namespace)
+        if given.recording and given.asked[1] not in (POD, POD_GROUP):
+            parser.error(f"{given.pod}: a recording explains pods and PodGroups only")
     return given
 
 
@@ -95,6 +102,9 @@ def _parser() -> argparse.ArgumentParser:
     add_scheduler_flags(running)
     add_service_flag(running)
     add_plugin_flags(parser)
+    add_looking_back_flags(
+        parser.add_argument_group("a recording"), otherwise="just before the decision about the pod"
+    )
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
         help="read scenarios as JSON lines, or a snapshot with --pod, from this file; .gz is"
@@ -157,7 +167,7 @@ def run(given: argparse.Namespace) -> int:
         from berth.insight.offline.files import answer_all
         from berth.scheduler.config.load import emulating
 
-    log.setup(logging.ERROR)
+    log.setup(logging.CRITICAL if given.recording else logging.ERROR)  # those of then are no news
     if given.target is not None:
         registry = known_plugins(given).registry
         adjust = emulating(given.emulated_version)
@@ -170,6 +180,8 @@ def run(given: argparse.Namespace) -> int:
     output = given.output or "table"
     if given.asked is None:
         _tell_recorded(given, output=output)
+    elif given.recording:
+        asyncio.run(_tell_of_recording(given, *given.asked, output=output))
     elif given.source is not None:
         _tell_of_snapshot(given, *given.asked, output=output)
     elif given.service is not None:
@@ -196,6 +208,24 @@ def _tell_of_snapshot(
         else:
             explanation = explain_pod(snapshot, f"{namespace}/{name}", registry, limit=limit)
             _tell(explanation, output=output)
+
+
+async def _tell_of_recording(
+    given: argparse.Namespace, namespace: str, kind: str, name: str, *, output: str
+) -> None:
+    from berth.insight.recording.looking_back import Asked, look_back, summary, tables
+    from berth.insight.recording.runs import runs
+    from berth.runtime.tables import show
+
+    asked = Asked(namespace, name, kind == POD_GROUP, _limit(given))
+    registry = known_plugins(given).registry
+    told = await look_back(runs(given.recording), registry, asked, at=given.at)
+    if output in DOCUMENTS:
+        say_document(told.model_dump_json(by_alias=True), output)
+        return
+    say(summary(told))
+    say("")
+    show(tables(told), pipe_width=PIPE_WIDTH)
 
 
 async def _tell_of_service(

@@ -1,4 +1,4 @@
-"""``berth ui``: the page of a scheduler elsewhere, served on this machine."""
+"""``berth ui``: the page of a scheduler elsewhere, or of a recording, served on this machine."""
 
 import argparse
 import asyncio
@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from berth.cli import importing
+from berth.cli.flags.configuration import add_plugin_flags, known_plugins
+from berth.cli.flags.looking_back import add_looking_back_flags, check_looking_back
 from berth.cli.flags.running_scheduler import (
     add_scheduler_flags,
     add_service_flag,
@@ -20,6 +22,7 @@ from berth.runtime.addresses import UI_PORT
 from berth.runtime.terminal import port, program, say
 
 if TYPE_CHECKING:
+    from berth.service.recorded_scheduler import RecordedScheduler
     from berth.service.ui.forwarder import Forwarder
 
 
@@ -28,6 +31,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     running = parser.add_argument_group("a running scheduler")
     add_scheduler_flags(running)
     add_service_flag(running)
+    add_looking_back_flags(parser.add_argument_group("a recording"), otherwise="its end")
+    add_plugin_flags(parser)
     parser.add_argument(
         "--ui-port", type=port, default=UI_PORT, metavar="PORT",
         help="port of the page on loopback, another one if it is taken; default: %(default)s",
@@ -37,6 +42,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     given = parser.parse_args(argv)
     check(parser, given)
+    check_looking_back(parser, given)
     return given
 
 
@@ -55,7 +61,13 @@ async def serve(given: argparse.Namespace) -> int:
 
     async with (
         _scheduler(given) as scheduler,
-        local_page(scheduler, port=given.ui_port, program=program("ui"), say=say) as page,
+        local_page(
+            scheduler,
+            port=given.ui_port,
+            program=program("ui"),
+            say=say,
+            is_recording=bool(given.recording),
+        ) as page,
     ):
         if not given.no_browser:
             await asyncio.to_thread(_open, page.link)
@@ -67,8 +79,15 @@ async def serve(given: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def _scheduler(given: argparse.Namespace) -> "AsyncIterator[Forwarder]":
+async def _scheduler(
+    given: argparse.Namespace,
+) -> "AsyncIterator[Forwarder | RecordedScheduler]":
     """Yield what asks the scheduler that the flags mean."""
+    if given.recording:
+        recorded = await _recorded(given)
+        yield recorded
+        await recorded.close()
+        return
     with importing():
         from berth.kube.client.port_forward import service_tunnel
         from berth.kube.client.service_pods import ServicePort
@@ -88,6 +107,21 @@ async def _scheduler(given: argparse.Namespace) -> "AsyncIterator[Forwarder]":
         transport = TunnelTransport(tunnel, endpoint.tls)
         async with forwarder(endpoint, transport=transport) as scheduler:
             yield scheduler
+
+
+async def _recorded(given: argparse.Namespace) -> "RecordedScheduler":
+    """Return the recording at the moment that the flags mean."""
+    with importing():
+        from berth.insight.recording.runs import runs
+        from berth.runtime.clock import RealClock
+        from berth.service.recorded_scheduler import RecordedScheduler
+
+    log.setup(logging.CRITICAL)  # what went wrong then is no news
+    scheduler = RecordedScheduler(runs(given.recording), known_plugins(given), clock=RealClock())
+    await scheduler.move(time=given.at)
+    position = scheduler.position()
+    say(f"recording at {position.at}, {position.made} of {position.attempts} attempts made")
+    return scheduler
 
 
 def _open(link: str) -> None:

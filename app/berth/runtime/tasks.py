@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -89,8 +90,16 @@ def at_once(steps: Steps[T]) -> T:
             return result
 
 
-async def step_by_step(steps: Steps[T], *, per_turn: int) -> T:
-    """Do the same, so many of them in one turn of the event loop."""
+_PAUSE: Final = partial(asyncio.sleep, 0)
+
+
+async def step_by_step(
+    steps: Steps[T],
+    *,
+    per_turn: int,
+    pause: Callable[[], Awaitable[None]] = _PAUSE,
+) -> T:
+    """Do the same, so many of them in one turn; *pause* lets others on the event loop have one."""
     while True:
         try:
             for _ in range(per_turn):
@@ -98,4 +107,4 @@ async def step_by_step(steps: Steps[T], *, per_turn: int) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
-        await asyncio.sleep(0)
+        await pause()

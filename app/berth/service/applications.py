@@ -1,7 +1,7 @@
 """The HTTP applications of a scheduler service, made of the routers of ``berth.service.server``."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -11,11 +11,13 @@ from starlette.routing import Route
 from berth.insight.explain.explainer import Explainer
 from berth.insight.whatif.live import LiveSnapshots
 from berth.runtime.log import set_verbosity
-from berth.scheduler.config.feature_gates import DRA_DEVICE_TAINT_RULES
+from berth.scheduler.config.feature_gates import DRA_DEVICE_TAINT_RULES, features_of
+from berth.scheduler.core.scheduler_core import SchedulerCore
 from berth.scheduler.framework.resource_slice_tracker import resource_slice_tracker
 from berth.scheduler.metrics.recorders import ExtenderServerMetrics
 from berth.service import simulation_worker
 from berth.service.missing_pods import MissingPods
+from berth.service.plugin_sources import KnownPlugins
 from berth.service.policies import LivePolicies
 from berth.service.scheduler_service import SchedulerService
 from berth.service.server.application import Application
@@ -34,6 +36,7 @@ from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
 from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
+from berth.service.server.scheduler.debug.models import EffectiveConfiguration
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth.service.server.scheduler.overview import overview_endpoints
 from berth.service.server.scheduler.profiling import profiling_endpoints
@@ -144,8 +147,6 @@ def _probes(service: SchedulerService) -> Probes:
 
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
-    configurations = Configurations()
-    listers = service.listers
     return DebugState(
         view=service.view,
         explainer=explainer,
@@ -155,20 +156,33 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
             clock=service.clock,
         ),
         shadow=service.shadow,
-        devices=Devices(
-            slices=lambda: (
-                resource_slice_tracker(listers)
-                if service.gates[DRA_DEVICE_TAINT_RULES].enabled
-                else listers.resource_slices
-            ),
-            claims=lambda: listers.shared(ResourceClaimTracker),
-        ),
-        configuration=lambda: configurations.effective(
-            service.live.current,
-            service.plugins.registry,
-            generation=service.live.generation,
-            loaded_at=service.live.loaded_at,
-        ),
+        devices=devices_of(service.core),
+        configuration=configuration_of(service.core, lambda: service.plugins),
         reflectors=service.watches.reflectors,
         is_ready=lambda: service.is_synced,
+    )
+
+
+def devices_of(core: SchedulerCore) -> Devices:
+    """Return where the devices are that *core* knows."""
+    listers = core.outside.listers
+    has_taint_rules = DRA_DEVICE_TAINT_RULES in features_of(core.live.current)
+    return Devices(
+        slices=lambda: (
+            resource_slice_tracker(listers) if has_taint_rules else listers.resource_slices
+        ),
+        claims=lambda: listers.shared(ResourceClaimTracker),
+    )
+
+
+def configuration_of(
+    core: SchedulerCore, plugins: Callable[[], KnownPlugins]
+) -> Callable[[], EffectiveConfiguration]:
+    """Return what tells the configuration of *core*, which may have *plugins*."""
+    configurations = Configurations()
+    return lambda: configurations.effective(
+        core.live.current,
+        plugins().registry,
+        generation=core.live.generation,
+        loaded_at=core.live.loaded_at,
     )

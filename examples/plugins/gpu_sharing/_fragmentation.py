@@ -59,13 +59,12 @@ class Fragmentation:
 
     def may_use(self, nodes: NodeTable) -> Any:
         """Return which nodes have a model that each typical pod takes; shape (rows, typical)."""
-        return nodes.kept((Fragmentation, id(self)), lambda: self._may_use(nodes))
+        return nodes.kept((Fragmentation, self), lambda: self._may_use(nodes))
 
     def _may_use(self, nodes: NodeTable) -> NDArray[np.bool_]:
         models = [node.labels.get(MODEL_LABEL, "") if node else "" for node in nodes.nodes]
-        return np.array(
-            [[not k.models or model in k.models for k, _ in self.typical] for model in models]
-        )
+        may = [[not k.models or model in k.models for k, _ in self.typical] for model in models]
+        return np.array(may, bool).reshape(len(models), len(self.typical))
 
     def measure(self, may_use: NDArray[np.bool_], cpu_left: Ints, left: Ints) -> Floats:
         """Return the fragmented thousandths of each node; *left* has the shape (nodes, GPUs)."""

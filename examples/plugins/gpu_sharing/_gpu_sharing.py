@@ -5,7 +5,7 @@ less than 1000 shares one GPU; any other gets whole ones, so its request is a mu
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from berth.plugin import (
     Handle,
     Ints,
     LabPlugin,
+    Listers,
     NodeTable,
+    Plugin,
     PluginArgs,
     PodInfo,
     PreFilterPlugin,
@@ -76,56 +78,22 @@ class GpuSharingArgs(PluginArgs):
     max_gpu_milli: int = 8_000
 
 
-class GpuSharing(PreFilterPlugin, FilterPlugin, ReservePlugin, LabPlugin):
-    """Filters by single GPUs, and chooses those of a pod when it has a node."""
+class GivenGpus(dict[str, tuple[int, ...]]):
+    """By UID of a pod, which GPUs of its node it has; the plugins of a scheduler share it."""
 
-    ARGS = GpuSharingArgs
+    def __init__(self, _listers: Listers) -> None:
+        super().__init__()
 
-    def __init__(self, args: GpuSharingArgs, handle: Handle) -> None:
+
+class GpuColumns(Plugin):
+    """Knows the GPUs of all nodes."""
+
+    def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self.args: GpuSharingArgs = args
         self.handle: Handle = handle
-        self._given: dict[str, tuple[int, ...]] = {}
-        """By UID of a pod, which GPUs of its node it has."""
+        self._given = handle.listers.shared(GivenGpus)
         self._gpus = Gpus(np.zeros((0, 0), np.int64), *np.zeros((2, 0), np.int64))
         self._generation = -1
-        self._fragmentation: Fragmentation | None = None
-
-    # The framework's questions.
-
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        total = pod.template.requested.scalars.get(RESOURCE, 0)
-        if not total:
-            return SKIP
-        if total > WHOLE and total % WHOLE:
-            return Status.unresolvable(f"{RESOURCE}: {total} is no multiple of {WHOLE}")
-        return None
-
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        demand = Demand.of(pod)
-        fitting = np.count_nonzero(self.gpus(nodes).left >= demand.milli, axis=1)
-        return Verdict.reject(NOT_ENOUGH, where=fitting < demand.gpus)
-
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        demand = Demand.of(pod)
-        if demand.gpus:
-            row = self.handle.nodes.row_of[node_name]
-            left = self.gpus(self.handle.nodes).left[row]
-            chosen = self.choose(state, pod, row, left)
-            self._given[pod.uid] = tuple(int(gpu) for gpu in chosen)
-            left[list(chosen)] -= demand.milli
-            self._gpus.classes[row] |= 1 << demand.class_
-        return None
-
-    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        self._given.pop(pod.uid, None)
-        self._generation = -1
-
-    # For policies.
-
-    def choose(self, state: CycleState, pod: PodInfo, row: int, left: Ints) -> Sequence[int]:
-        """Return which GPUs of the node in *row* the pod gets: by default the tightest fit."""
-        return tightest(Demand.of(pod), left)
 
     def gpus(self, nodes: NodeTable) -> Gpus:
         """Return the GPUs of *nodes*."""
@@ -172,15 +140,76 @@ class GpuSharing(PreFilterPlugin, FilterPlugin, ReservePlugin, LabPlugin):
             return [int(part) for part in text.split(",") if part.strip().isdecimal()]
         return given
 
+
+class GpuSharing(GpuColumns, PreFilterPlugin, FilterPlugin, ReservePlugin, LabPlugin):
+    """Filters by single GPUs, and chooses those of a pod when it has a node."""
+
+    ARGS = GpuSharingArgs
+
+    def __init__(self, args: GpuSharingArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.args: GpuSharingArgs = args
+        self._fragmentation: Fragmentation | None = None
+        self._num_learned: int | None = None
+        """From how many running pods; None: from a workload."""
+
+    # The framework's questions.
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        total = pod.template.requested.scalars.get(RESOURCE, 0)
+        if not total:
+            return SKIP
+        if total > WHOLE and total % WHOLE:
+            return Status.unresolvable(f"{RESOURCE}: {total} is no multiple of {WHOLE}")
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        demand = Demand.of(pod)
+        fitting = np.count_nonzero(self.gpus(nodes).left >= demand.milli, axis=1)
+        return Verdict.reject(NOT_ENOUGH, where=fitting < demand.gpus)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        demand = Demand.of(pod)
+        if demand.gpus:
+            row = self.handle.nodes.row_of[node_name]
+            left = self.gpus(self.handle.nodes).left[row]
+            chosen = self.choose(state, pod, row, left)
+            self._given[pod.uid] = tuple(int(gpu) for gpu in chosen)
+            left[list(chosen)] -= demand.milli
+            self._gpus.classes[row] |= 1 << demand.class_
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self._given.pop(pod.uid, None)
+        self._generation = -1
+
+    # For policies.
+
+    def choose(self, state: CycleState, pod: PodInfo, row: int, left: Ints) -> Sequence[int]:
+        """Return which GPUs of the node in *row* the pod gets: by default the tightest fit."""
+        return tightest(Demand.of(pod), left)
+
     # The lab's.
 
     def learn(self, pods: Iterable[PodInfo]) -> None:
         """Take the typical pods of a workload to measure fragmentation by."""
         self._fragmentation = Fragmentation.of(kind_of(pod) for pod in pods)
+        self._num_learned = None
 
     @property
     def fragmentation(self) -> Fragmentation:
-        assert self._fragmentation is not None, "learns from a workload first"
+        """By the typical pods of a workload, or otherwise of those that run.
+
+        These are looked at again once there are twice as many, or half as many.
+        """
+        if self._fragmentation is None or self._num_learned is not None:
+            number = int(self.handle.nodes.pod_count.sum())
+            before = self._num_learned
+            if before is None or not before // 2 <= number <= 2 * before:
+                running = (pod for pods in self.handle.nodes.pods for pod in pods.values())
+                self._fragmentation = Fragmentation.of(kind_of(pod) for pod in running)
+                self._num_learned = number
+        assert self._fragmentation is not None
         return self._fragmentation
 
     def measure(self) -> Mapping[str, float]:

@@ -19,8 +19,12 @@ class GpuFragmentation(GpuSharing, ScorePlugin):
         super().__init__(args, handle)
         self._known: dict[tuple[int, Demand], tuple[Ints, int]] = {}
         """By what pods request: the scores, shape (rows, GPUs), and when they were computed."""
+        self._known_by = self._fragmentation
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        if self._known_by is not self.fragmentation:
+            self._known_by = self._fragmentation
+            self._known.clear()
         kind, left = (pod.template.requested.milli_cpu, Demand.of(pod)), self.gpus(nodes).left
         known, generation = self._known.get(kind, (left, -1))
         rows: Any = nodes.rows_changed_since(generation)

@@ -20,6 +20,7 @@ from berth.scheduler.framework.interface import PermitPlugin, Plugin
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import WAIT, Status
 from berth.scheduler.outcome import Placed
+from berth.scheduler.pod_group import placement_search
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
@@ -73,6 +74,22 @@ async def test_all_decisions_are_made_again() -> None:
     assert any(isinstance(line, lines.Bound) and line.code for line in read)
     for kind in (lines.Preempt, lines.Answer, lines.Woke, lines.Flush, lines.Deleted):
         assert any(isinstance(line, kind) for line in read), kind
+
+
+async def test_turns_within_an_attempt_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_search, "PODS_PER_TURN", 1)
+    gates = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "PodGroupLookBack")
+    configuration = config(featureGates=dict.fromkeys(gates, True))
+    recorded = await recording(attempts=150, configuration=configuration, seed=3)
+
+    replay = await replayed(recorded)
+
+    assert replay.following.decisions >= 150
+    assert replay.following.differences == []
+    read = [lines.decode(line) for line in recorded]
+    woke = [isinstance(line, lines.Woke) for line in read]
+    assert sum(woke) > 5
+    assert {bool(each.node) for each in decisions(recorded) if each.gang} == {True, False}
 
 
 @pytest.mark.slow

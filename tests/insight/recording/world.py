@@ -21,7 +21,12 @@ from berth.kube.objects.meta import Condition
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.storage import SELECTED_NODE, PersistentVolume
 from berth.runtime.clock import FakeClock
-from berth.scheduler.config.feature_gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, features_of
+from berth.scheduler.config.feature_gates import (
+    COMPOSITE_POD_GROUP,
+    GENERIC_WORKLOAD,
+    TOPOLOGY_AWARE,
+    features_of,
+)
 from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
@@ -41,6 +46,7 @@ from tests.scheduler.pod_group.building import composite, group, members
 from tests.volume_builders import claim, storage_class, volume
 
 MODELS = args_models(IN_TREE)
+ZONE = "topology.kubernetes.io/zone"
 BROKEN = ServerError(500, "InternalError", "it is broken")
 
 
@@ -231,7 +237,9 @@ class RecordedWorld:
         """Add a gang, most of them of a size that fits."""
         self._made += 1
         rng, name = self.rng, f"g{self._made}"
-        self.api.put(group(name, min_count=rng.randint(1, 5), parent=parent))
+        topology = ZONE if TOPOLOGY_AWARE in features_of(self.core.live.current) else ""
+        min_count = rng.randint(1, 5)
+        self.api.put(group(name, min_count=min_count, topology=topology, parent=parent))
         cpu = rng.choice(["500m", "1", "2"])
         if priority is None:
             priority = rng.choice([0, 100])

@@ -25,6 +25,7 @@ def test_certificates_of_planted_clusters_are_right(variant: str) -> None:
     )
     [number] = certificate.numbers
     assert number.value is not None
+    assert certificate.before is not None
     assert number.bound <= cluster.fewest <= number.value
     assert number.value < certificate.before == 50, "greater than what is planted, but a packing"
 

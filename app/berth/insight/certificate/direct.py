@@ -113,9 +113,9 @@ class Direct:
 
     def _placement(self, solver: cp_model.CpSolver) -> Iterator[tuple[int, int, int]]:
         """Yield where pods are; on nodes that were not looked at, as they are now."""
-        for (group, node), here in self._here.items():
+        for (number, node), here in self._here.items():
             if count := solver.value(here):
-                yield group, node, count
+                yield number, node, count
         for number, group in enumerate(self._problem.groups):
             for node, count in group.homes.items():
                 if (number, node) not in self._here:
@@ -341,8 +341,8 @@ class Direct:
             kept = 0 if may_lose else sum(groups[number].running for number in numbers)
             others = [number for _, lower in ordered[place + 1 :] for number in lower]
             kept_of_others = 0 if may_lose else sum(groups[other].running for other in others)
-            objective = unit * (self._placed(numbers) - kept)
-            objective += self._placed(others) - kept_of_others
+            of_tier, of_others = self._placed(numbers) - kept, self._placed(others) - kept_of_others
+            objective = sum((unit * of_tier, of_others))
             yield _Target(
                 f"priority {priority}",
                 objective,

@@ -90,8 +90,15 @@ def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[Content]:
     """Yield the scores of the chosen node and of the runner-up, plugin by plugin."""
     scored = {verdict.node: verdict.score for verdict in nodes if verdict.score is not None}
     compared = [scored[name] for name in (choice.node, choice.runner_up) if name in scored]
-    if not compared or not compared[0].plugins:
-        return
+    if compared and compared[0].plugins:
+        yield ""
+        yield score_table(choice, compared)
+
+
+def score_table(choice: Choice, scores: Sequence[NodeScore]) -> Table:
+    """Compare the nodes of *choice* in *scores* plugin by plugin."""
+    nodes = (choice.node, choice.runner_up)
+    compared = [score for name in nodes for score in scores if score.node == name]
     table = Table("raw > normalised x weight", *(score.node for score in compared))
     rows = [
         [plugin, *(_score(score.plugins[plugin]) for score in compared)]
@@ -105,8 +112,7 @@ def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[Content]:
             row.append(f"{difference:+}")
     for row in rows:
         table.add_row(*row)
-    yield ""
-    yield table
+    return table
 
 
 def _score(score: PluginScore) -> str:

@@ -62,8 +62,11 @@ class Replay(CoreJournal):
         config: KubeSchedulerConfiguration | None = None,
         *,
         release: str = "",
+        ranks_nodes: bool = False,
     ) -> None:
         """Decide by *config*, by default by what was recorded; *registry* has the plugins.
+
+        If it *ranks_nodes*, decisions are kept with the best nodes, as a running scheduler does.
 
         *release* is the one to be like, by default that of the configuration. Unless one of them is
         given, decisions must be the same in every field. Raises ConfigError when the profiles
@@ -73,8 +76,8 @@ class Replay(CoreJournal):
         self._release = release
         self._registry = registry
         self.following = Following(is_strict=config is None and not release)
-        self._clock = ReplayClock()
-        self._clock.moment = header.t
+        self.clock = ReplayClock()
+        self.clock.moment = header.t
         self._chance = AttemptChance(header.seed)
         self._pods: dict[str, Pod] = {}
         self._writes = ReplayedWrites()
@@ -94,7 +97,7 @@ class Replay(CoreJournal):
                 api=cast("ApiWrites", self._writes),
                 pods=self._pods,
                 listers=with_kinds(kinds_read(registry))(),
-                clock=self._clock,
+                clock=self.clock,
                 rng=RandomSources(
                     ties=self._chance.source(),
                     plugins=self._chance.source(),
@@ -106,7 +109,7 @@ class Replay(CoreJournal):
             CoreOptions(
                 max_in_unschedulable=header.max_in_unschedulable,
                 uses_signatures=self.following.is_strict,
-                is_watched=False,
+                is_watched=ranks_nodes,
                 adapt_profile=_without_side_effects,
                 journal=self,
                 scheduler=ReplayedScheduler,
@@ -129,7 +132,7 @@ class Replay(CoreJournal):
 
     async def step(self, line: lines.Line) -> None:
         """Make one step. Raises LineError, or what msgspec raises, if *line* cannot be meant."""
-        self._clock.moment = getattr(line, "t", self._clock.moment)
+        self.clock.moment = getattr(line, "t", self.clock.moment)
         match line:
             case lines.Added() | lines.Updated() | lines.Deleted():
                 self._told(line)
@@ -145,7 +148,7 @@ class Replay(CoreJournal):
                 check_answer(line)
                 self._writes.answers.come(line)
             case lines.Woke():
-                self._clock.wake(line.sleep)
+                self.clock.wake(line.sleep)
             case lines.Flush():
                 if line.leftovers:
                     self.core.queue.flush_unschedulable_pods_leftover()

@@ -48,6 +48,7 @@ IN_PLACE_RESIZE_PREEMPTION: Final = "InPlacePodVerticalScalingSchedulerPreemptio
 MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD: Final = "MatchLabelKeysInPodTopologySpread"
 NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
 OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
+POD_GROUP_LOOK_BACK: Final = "PodGroupLookBack"
 POD_GROUP_PREEMPTION_POLICY: Final = "PodGroupPreemptionPolicy"
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
 SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
@@ -65,6 +66,7 @@ WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
     GANG_REPLACEMENT_PODS: Gate("BERTH", enabled=False),
+    POD_GROUP_LOOK_BACK: Gate("BERTH", enabled=False),
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
@@ -103,6 +105,7 @@ TURNABLE: Final = frozenset(
         NODE_DECLARED_FEATURES,
         NOMINATED_NODE_NAME_FOR_EXPECTATION,
         OPPORTUNISTIC_BATCHING,
+        POD_GROUP_LOOK_BACK,
         POD_GROUP_PREEMPTION_POLICY,
         POD_LEVEL_RESOURCES,
         SCHEDULER_ASYNC_API_CALLS,

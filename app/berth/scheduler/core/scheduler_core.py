@@ -40,6 +40,7 @@ from berth.scheduler.config.feature_gates import (
     IN_PLACE_RESIZE_PREEMPTION,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
     OPPORTUNISTIC_BATCHING,
+    POD_GROUP_LOOK_BACK,
     POD_GROUP_PREEMPTION_POLICY,
     SCHEDULER_ASYNC_PREEMPTION,
     TOPOLOGY_AWARE,
@@ -188,6 +189,8 @@ class SchedulerCore:
                 preempts_as_one=WORKLOAD_AWARE_PREEMPTION in features and not are_entities,
                 are_entities=are_entities,
                 have_preemption_policy=POD_GROUP_PREEMPTION_POLICY in features,
+                look_back=POD_GROUP_LOOK_BACK in features,
+                sleep=steady.sleep,
             )
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)

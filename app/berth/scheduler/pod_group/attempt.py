@@ -12,11 +12,11 @@ from berth.scheduler.framework.placement import Placement
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Status
 from berth.scheduler.pod_group.feasible_trial import FeasibleTrial
-from berth.scheduler.pod_group.trial import GroupStatus, Member, Result, undo
+from berth.scheduler.pod_group.trial import GroupStatus, Member, Result, anew, undo
 from berth.scheduler.scheduling_steps import SchedulingSteps
 
 TryGroup = Callable[[Sequence[Member], PodGroup, ExitStack], tuple[Sequence[Member], GroupStatus]]
-"""Makes the trial of a group; returns the members that hold what they got."""
+"""Makes the trial of a group, in one step; returns the members that hold what they got."""
 
 
 class GroupAttempt:
@@ -50,7 +50,7 @@ class GroupAttempt:
             members.append(Member(member.queued, member.profile, member.started, answer))
         self._members = members
         with self._steps.cache.without_all(gone), ExitStack() as nominations:
-            tried, status = self._try_group(_anew(members), self._group, nominations)
+            tried, status = self._try_group(anew(members), self._group, nominations)
             undo(tried)
         hosts = {member.queued.uid: member.host for member in tried if member.host}
         match status.result:
@@ -64,7 +64,7 @@ class GroupAttempt:
     def fits_without(self, gone: Sequence[PodInfo], hosts: Mapping[str, str]) -> bool:
         """Place the pods one after the other, each on its own node only."""
         nodes = self._steps.cache.table
-        placed = [member for member in _anew(self._members) if member.queued.uid in hosts]
+        placed = [member for member in anew(self._members) if member.queued.uid in hosts]
         on_trial = frozenset(member.queued.uid for member in placed)
         trial = FeasibleTrial(self._steps, self._group, num_scheduled=0)
         with self._steps.cache.without_all(gone), ExitStack() as nominations:
@@ -81,9 +81,3 @@ class GroupAttempt:
             finally:
                 undo(placed)
         return True
-
-
-def _anew(members: Sequence[Member]) -> list[Member]:
-    return [
-        Member(member.queued, member.profile, member.started, member.answer) for member in members
-    ]

@@ -26,6 +26,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import GroupKey, group_of
+from berth.runtime.tasks import at_once
 from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
@@ -107,9 +108,13 @@ class PodGroupCycle:
             return members
         for member in due:
             member.answer = await extenders.answer_for(member.profile, member.queued)
+        return self._waiting(members)
+
+    def _waiting(self, members: Sequence[Member]) -> list[Member]:
+        """Return the members that still wait for a node after others had their turn."""
         waiting = []
         for member in members:
-            if extenders.is_waiting(member.queued):
+            if self._steps.extender_round.is_waiting(member.queued):
                 waiting.append(member)
             else:
                 self._steps.queue.done(member.queued.uid)
@@ -156,7 +161,8 @@ class PodGroupCycle:
         group = self._groups.get(key.namespace, key.name)
         if group is None:
             return members, GroupStatus(Result.ERROR, key.not_found)
-        return self._search.run(members, group, self._scheduled(key), self._trial, nominations)
+        scheduled = self._scheduled(key)
+        return at_once(self._search.run(members, group, scheduled, self._trial, nominations))
 
     def _scheduled(self, key: GroupKey) -> tuple[PodInfo, ...]:
         state = self._pod_groups.get(key)

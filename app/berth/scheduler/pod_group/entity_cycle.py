@@ -12,24 +12,29 @@ As in :mod:`.cycle` the pods are placed on the live table, which nobody sees bef
 
 Of groups that are parts of others the topmost is the entity: what it comes to decides, and each
 PodGroup below it is told what it has come to itself (N11).
+
+While a place is searched others have turns. If they change the group, it is searched anew, without.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import compress
 
 from msgspec.structs import replace
 
-from berth.kube.objects.pod_group import GroupKey, PodGroup, group_of
+from berth.kube.objects.pod_group import CompositePodGroup, GroupKey, PodGroup, group_of
+from berth.runtime.tasks import Steps, at_once, step_by_step
 from berth.scheduler.binding import Binding
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.interface import PodGroupPostFilterResult
+from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.framework.status import Code, Status
 from berth.scheduler.outcome import CLEAR, KEEP, Failed, Nomination, Placed, To, Unschedulable
 from berth.scheduler.pod_group.attempt import GroupAttempt
 from berth.scheduler.pod_group.cycle import PodGroupCycle, failed, forget_scores
+from berth.scheduler.pod_group.look_back import PLACEMENTS, LookBack, attempts_for
 from berth.scheduler.pod_group.reports import GroupParts
 from berth.scheduler.pod_group.tree_trial import TreeTrials, status_below
 from berth.scheduler.pod_group.trial import (
@@ -40,8 +45,13 @@ from berth.scheduler.pod_group.trial import (
     undo,
 )
 from berth.scheduler.pod_group.validation import change_of, problem_of
+from berth.scheduler.profile.placements import run_placement_generate
 from berth.scheduler.queue.entities import EntityQueue
 from berth.scheduler.scheduling_steps import SchedulingSteps
+
+
+class GroupChangedError(Exception):
+    """While others had their turn, the group or one of its pods has changed, or is gone."""
 
 
 class PodGroupEntityCycle(PodGroupCycle):
@@ -55,6 +65,8 @@ class PodGroupEntityCycle(PodGroupCycle):
         self._trials = TreeTrials(steps, self._search, parts.pod_groups)
         self._has_preemption_policy = parts.have_preemption_policy
         self._preemption_metrics = parts.preemption_metrics
+        self._looks_back = parts.look_back
+        self._sleep = parts.sleep
 
     async def run(self, popped: QueuedPodInfo, key: GroupKey) -> tuple[Binding, ...]:
         assert isinstance(popped, QueuedPodGroupInfo)
@@ -77,17 +89,42 @@ class PodGroupEntityCycle(PodGroupCycle):
             self._fail_all(popped, queued, problem)
             return ()
         members = await self._ask_extenders([*self._without_skipped(queued)])
-        if not members:
-            self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
-            return ()
-        group = self._hierarchy.get(key)  # extenders may have taken their time
-        if group is None:
-            self._fail_untried(popped, [member.queued for member in members], key.not_found)
-            return ()
-        if problem := change_of(tree, self._hierarchy):
-            self._fail_all(popped, [member.queued for member in members], problem)
-            return ()
-        return await self._schedule_group(popped, members, group, started=started)
+        has_turns = True
+        while members:
+            group = self._hierarchy.get(key)  # others may have had their turn
+            if group is None:
+                self._fail_untried(popped, [member.queued for member in members], key.not_found)
+                return ()
+            if problem := change_of(tree, self._hierarchy):
+                self._fail_all(popped, [member.queued for member in members], problem)
+                return ()
+            pause = self._pause(members, group, tree) if has_turns else None
+            try:
+                return await self._schedule_group(popped, members, group, pause, started=started)
+            except GroupChangedError:
+                members, has_turns = self._waiting(members), False
+        self._queue.add_attempted_pod_group_if_needed(popped, is_scheduled=True)
+        return ()
+
+    def _pause(
+        self, members: Sequence[Member], group: PodGroup, tree: Sequence[PodGroup]
+    ) -> Callable[[], Awaitable[None]]:
+        """Return what lets others have a turn while *members* of *group* are searched a place.
+
+        It raises GroupChangedError.
+        """
+        scheduled = self._pod_groups.scheduled(group)
+
+        async def pause() -> None:
+            await self._sleep(0.0)
+            if (
+                not self._is_unchanged(members, group)
+                or change_of(tree, self._hierarchy)
+                or self._pod_groups.scheduled(group) != scheduled
+            ):
+                raise GroupChangedError(str(group.key))
+
+        return pause
 
     def _without_skipped(self, queued: Sequence[QueuedPodInfo]) -> Iterator[Member]:
         for waiting in queued:
@@ -122,14 +159,22 @@ class PodGroupEntityCycle(PodGroupCycle):
         entity: QueuedPodGroupInfo,
         members: Sequence[Member],
         group: PodGroup,
+        pause: Callable[[], Awaitable[None]] | None,
         *,
         started: float,
     ) -> tuple[Binding, ...]:
-        """Try *members*, and do what follows from it."""
+        """Try *members*, and do what follows from it. Raises what *pause* does, before that.
+
+        Without *pause* the search for a place is one step.
+        """
         began = self._steps.clock.monotonic()
         profile = members[0].profile.name
         nominations = ExitStack()
-        members, status = self.try_group(members, group, nominations)
+        search = self._search_place(members, group, nominations)
+        if pause is None:
+            members, status = at_once(search)
+        else:
+            members, status = await step_by_step(search, per_turn=1, pause=pause)
         self._reports.algorithm_took(self._steps.clock.monotonic() - began)
         bindings: tuple[Binding, ...] = ()
         if status.result is Result.SCHEDULED:
@@ -140,8 +185,6 @@ class PodGroupEntityCycle(PodGroupCycle):
                 if own.result is not Result.SCHEDULED:
                     self._return(member, own, None)
         else:
-            undo(members)
-            nominations.close()
             nominated: Mapping[str, str] = {}
             if status.result is Result.UNSCHEDULABLE and status.may_be_resolved:
                 status, nominated = await self._run_post_filter(members, group, status)
@@ -172,7 +215,52 @@ class PodGroupEntityCycle(PodGroupCycle):
         self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
     ) -> tuple[Sequence[Member], GroupStatus]:
         """Place *members* where they may be placed; return those that hold what they got."""
-        return self._trials.run(group, members, nominations)
+        return at_once(self._trials.run(group, members, nominations))
+
+    def _search_place(
+        self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
+    ) -> Steps[tuple[Sequence[Member], GroupStatus]]:
+        """Do the same, and look back; a group that cannot start holds nothing in the end."""
+        members, status = yield from self._trials.run(group, members, nominations)
+        if status.result is not Result.SCHEDULED:
+            undo(members)
+            nominations.close()
+        # A group of groups is not searched again: LookBack puts pods on nodes, not groups.
+        is_tree = isinstance(group, CompositePodGroup)
+        if self._looks_back and status.result is Result.UNSCHEDULABLE and not is_tree:
+            found = yield from self._look_back(members, group, nominations)
+            members, status = found or (members, status)
+        return members, status
+
+    def _look_back(
+        self, members: Sequence[Member], group: PodGroup, nominations: ExitStack
+    ) -> Steps[tuple[Sequence[Member], GroupStatus] | None]:
+        """Search once more where greed has found no place; None if there is none to be found.
+
+        Each placement is searched in one step, on the cluster as it is by then.
+        """
+        scheduled, nodes = self._pod_groups.scheduled(group), self._steps.cache.table
+        trial = self._trials.trial_of(group, members)
+        attempts = attempts_for(len(members))
+        search = LookBack(trial, nodes, attempts * PLACEMENTS)
+        names: list[str] | None = None
+        while names is None or names:
+            placements: Sequence[Placement] | Status = [EVERYWHERE]
+            if self._search is not None:
+                profile = members[0].profile
+                placements = run_placement_generate(profile, group, scheduled, nodes)
+            if isinstance(placements, Status):
+                return None
+            if names is None:
+                names = [placement.name for placement in reversed(placements)]
+            name = names.pop()
+            for placement in placements:
+                if placement.name == name:
+                    found = search.run(members, nominations, placement, attempts=attempts)
+                    if found is not None:
+                        return found
+            yield
+        return None
 
     async def _run_post_filter(
         self, members: Sequence[Member], group: PodGroup, status: GroupStatus

@@ -13,7 +13,7 @@ from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement, PlacementProgress
 from berth.scheduler.framework.status import Code
-from berth.scheduler.outcome import KEEP, Failed, Nomination
+from berth.scheduler.outcome import KEEP, Failed, Nomination, Outcome
 from berth.scheduler.pod_group.trial import (
     UNSCHEDULABLE,
     GroupStatus,
@@ -47,7 +47,7 @@ class FeasibleTrial(PodGroupTrial):
         """
         super().__init__(steps)
         self._group = group
-        self._num_scheduled = num_scheduled
+        self.num_scheduled = num_scheduled
         self._state_above = state_above
 
     def run(
@@ -62,7 +62,6 @@ class FeasibleTrial(PodGroupTrial):
 
         SCHEDULED says that enough have nodes, which may be none of *members*.
         """
-        self._refusal = None
         self.begin(members, nominations)
         on_trial = frozenset(member.queued.uid for member in members)
 
@@ -77,15 +76,14 @@ class FeasibleTrial(PodGroupTrial):
                 is_one_of_many=any(other.template is member.template for other in following),
             )
             if isinstance(outcome, Failed):
-                text = f"failed to schedule other pod from a pod group: {outcome.message}"
-                return GroupStatus(Result.ERROR, text)
+                return failed_trial(outcome)
             return bool(member.host)
 
         return self.try_parts(members[0].profile, len(members), attempt)
 
     def begin(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Begin with a new state of the placement, and nominate *members* to no node."""
-        self.placement_state = CycleState()
+        self._refusal, self.placement_state = None, CycleState()
         self.placement_state.placement = self._state_above
         self.suspend(members, nominations)
 
@@ -96,7 +94,7 @@ class FeasibleTrial(PodGroupTrial):
 
         *attempt* says of each whether it has been placed; or returns the error that ends the trial.
         """
-        progress = PlacementProgress(number, self._num_scheduled)
+        progress = PlacementProgress(number, self.num_scheduled)
         status = profile.run_placement_feasible(self._group, progress)
         for index in range(number):
             if status is not None and status.code is not Code.WAIT:
@@ -115,7 +113,42 @@ class FeasibleTrial(PodGroupTrial):
         text = f"failed to evaluate placement feasibility: {status.message}"
         return GroupStatus(Result.ERROR, text)
 
+    def try_one(
+        self,
+        member: Member,
+        nominations: ExitStack,
+        on_trial: frozenset[str],
+        placement: Placement,
+    ) -> Outcome:
+        """Put *member*, which is nowhere, on the best node of *placement*, if one takes it."""
+        self._refusal = None  # it may be of other nodes
+        return self._attempt(
+            member, nominations, on_trial, placement, may_preempt=False, is_one_of_many=False
+        )
+
+    def is_enough(self, members: Sequence[Member], progress: PlacementProgress) -> bool:
+        """Whether the group of *members* may start with those that have nodes."""
+        return members[0].profile.run_placement_feasible(self._group, progress) is None
+
+    def may_be_enough(self, members: Sequence[Member], progress: PlacementProgress) -> bool:
+        """Whether it may start, or might if those that remain got nodes."""
+        status = members[0].profile.run_placement_feasible(self._group, progress)
+        return status is None or status.code is Code.WAIT
+
+    def num_needed(self, members: Sequence[Member]) -> int | None:
+        """Return of how many of *members* it needs nodes; None: more than there are."""
+        for needed in range(len(members) + 1):
+            if self.is_enough(members, PlacementProgress(0, self.num_scheduled + needed)):
+                return needed
+        return None
+
     def suspend(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Have *members* be nominated to no node; *nominations* restores that."""
         for member in members:
             nominations.callback(self._steps.queue.nominator.suspend(member.queued.uid))
+
+
+def failed_trial(outcome: Failed) -> GroupStatus:
+    """Return what a trial comes to in which the attempt of one pod ended in an error."""
+    text = f"failed to schedule other pod from a pod group: {outcome.message}"
+    return GroupStatus(Result.ERROR, text)

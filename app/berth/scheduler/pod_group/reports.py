@@ -1,5 +1,7 @@
 """Reports about a group: the condition that it is scheduled, and its metrics (spec G7, N8.4)."""
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from berth.kube.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup, PodGroupCondition
@@ -102,6 +104,10 @@ class GroupParts(msgspec.Struct, frozen=True):
     """Whether the queue has groups as entities, as 1.37 does."""
     have_preemption_policy: bool
     """Whether PodGroupPreemptionPolicy is on."""
+    look_back: bool
+    """Whether PodGroupLookBack is on."""
+    sleep: Callable[[float], Awaitable[None]]
+    """Waits for so many seconds, of which a recording takes note."""
 
 
 def changed_condition(

@@ -18,6 +18,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import CompositePodGroup, PodGroup, group_of
+from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_groups import PodGroups
@@ -48,13 +49,14 @@ class TreeTrials:
 
     def run(
         self, root: PodGroup, members: Sequence[Member], nominations: ExitStack
-    ) -> tuple[Sequence[Member], GroupStatus]:
+    ) -> Steps[tuple[Sequence[Member], GroupStatus]]:
         """Place *members*, which are of *root* or of groups below it.
 
-        Return those that hold what they got. A root that needs no more than it has is unschedulable
-        if none of them gets a node.
+        Return those that hold what they got; between steps, which end with placements of the root,
+        nothing is held. A root that needs no more than it has is unschedulable if none of them gets
+        a node.
         """
-        members, status = self.run_inside(root, members, nominations)
+        members, status = yield from self._run(root, members, nominations)
         if status.result is Result.SCHEDULED and not any(member.host for member in members):
             status = GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
         return members, status
@@ -64,15 +66,29 @@ class TreeTrials:
         group: PodGroup,
         members: Sequence[Member],
         nominations: ExitStack,
+        parent: Placement,
+        state_above: CycleState | None,
+    ) -> tuple[Sequence[Member], GroupStatus]:
+        """Do the same for a group that is part of another, in the placement *parent* of that.
+
+        That is one step: between the groups of a tree others have no turn.
+        """
+        return at_once(self._run(group, members, nominations, parent, state_above))
+
+    def _run(
+        self,
+        group: PodGroup,
+        members: Sequence[Member],
+        nominations: ExitStack,
         parent: Placement = EVERYWHERE,
         state_above: CycleState | None = None,
-    ) -> tuple[Sequence[Member], GroupStatus]:
-        """Do the same for a group that is part of another, in the placement *parent* of that."""
+    ) -> Steps[tuple[Sequence[Member], GroupStatus]]:
         trial = self.trial_of(group, members, state_above)
         if self._search is None:
             return members, trial.run(members, nominations, parent)
         scheduled = self._pod_groups.scheduled(group)
-        return self._search.run(members, group, scheduled, trial, nominations, parent)
+        search = self._search.run(members, group, scheduled, trial, nominations, parent)
+        return (yield from search)
 
     def trial_of(
         self, group: PodGroup, members: Sequence[Member], state_above: CycleState | None = None

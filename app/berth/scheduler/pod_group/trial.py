@@ -285,18 +285,34 @@ class PodGroupTrial:
 
     def place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
         """Put *members* where their trial had put them: nothing has changed since."""
+        refusal = self.place_if_unchanged(members, nominations)
+        assert refusal is None, refusal
+
+    def place_if_unchanged(
+        self, members: Sequence[Member], nominations: ExitStack
+    ) -> Status | None:
+        """Do the same; return what refuses one of them if something has changed all the same."""
         suspend = self._steps.queue.nominator.suspend
         for member in members:
             if member.host:
                 assert isinstance(member.outcome, Placed | Unschedulable)
                 refusal = self._place(member, member.outcome)
-                assert refusal is None, refusal
+                if refusal is not None:
+                    return refusal
                 nominations.callback(suspend(member.queued.uid))
+        return None
 
 
 def importance(queued: QueuedPodInfo) -> tuple[int, float]:
     """Return what sorts the pods of a group into the order in which they are tried (spec G4.3)."""
     return -queued.pod_info.priority, queued.initial_attempt_timestamp or 0.0
+
+
+def anew(members: Sequence[Member]) -> list[Member]:
+    """Return *members* as they were before any trial."""
+    return [
+        Member(member.queued, member.profile, member.started, member.answer) for member in members
+    ]
 
 
 def undo(members: Sequence[Member]) -> None:

@@ -62,16 +62,20 @@ class Sampler:
         self._latest: Sample | None = None
         self._changed = asyncio.Event()
         """Set with the next sample, which then waits for another."""
-        self._has_ended = False
+        self.has_ended = False
 
     async def run(self) -> None:
         """Take samples, for ever."""
         try:
             async for lag in each_period(self._clock):
-                await self._oldest.look()
-                self.take(lag)
+                await self.measure(lag)
         finally:
             self.end()
+
+    async def measure(self, lag: float) -> Sample:
+        """Look who waits, and take a sample, of a loop that is late by *lag* seconds."""
+        await self._oldest.look()
+        return self.take(lag)
 
     def latest(self) -> Sample:
         """Return the newest sample; the first one is taken now if need be."""
@@ -107,7 +111,7 @@ class Sampler:
 
     def end(self) -> None:
         """Let those who wait for a sample know that none will come."""
-        self._has_ended = True
+        self.has_ended = True
         self._wake()
 
     def series(self, seconds: int) -> Series:
@@ -119,7 +123,7 @@ class Sampler:
 
         Who is slow misses those between.
         """
-        while not self._has_ended:
+        while not self.has_ended:
             if self._latest is not None and self._latest.number != number:
                 return self._latest
             await self._changed.wait()

@@ -15,6 +15,9 @@ ROOT: Final = "/ui"
 """The path that the page is below."""
 
 INDEX: Final = "index.html"
+PLAIN: Final = b'<html lang="en">'
+OF_RECORDING: Final = b'<html lang="en" data-recording>'
+"""In INDEX: has the page show the moment of the recording."""
 
 MEDIA_TYPES: Final = {
     "css": "text/css",
@@ -37,9 +40,13 @@ class Files:
     Files are read when they are asked for: while you write the page, reloading it is enough.
     """
 
-    def __init__(self, folder: Traversable | None = None) -> None:
-        """*folder* is by default what berth was installed with."""
+    def __init__(self, folder: Traversable | None = None, *, is_recording: bool = False) -> None:
+        """*folder* is by default what berth was installed with.
+
+        The page *is_recording* if it shows a recording, of which it may choose the moment.
+        """
         self._folder = folder or resources.files("berth.service.ui") / "static"
+        self._is_recording = is_recording
         self._guarded: ASGIApp = SecurityHeaders(self._serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,6 +67,8 @@ class Files:
         content = self._read(name)
         if content is None:
             return PlainTextResponse("404 page not found\n", 404)
+        if self._is_recording and name == INDEX:
+            content = content.replace(PLAIN, OF_RECORDING, 1)
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         headers = {"Cache-Control": "no-cache", "ETag": tag}
         if tag in _header(scope, b"if-none-match"):

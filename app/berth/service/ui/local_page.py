@@ -1,6 +1,6 @@
 """The page, served to the browsers of this machine."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -18,9 +18,9 @@ from berth.service.ui.sessions import TOKEN, Sessions
 class LocalPage:
     """The page while it is served; made by :func:`local_page`."""
 
-    def __init__(self, scheduler: ASGIApp, *, program: str, say: Callable[[str], None]) -> None:
+    def __init__(self, page: "Page", *, program: str, say: Callable[[str], None]) -> None:
         self._say = say
-        self._sessions = Sessions(Page(scheduler), program=program, renewed=self.tell)
+        self._sessions = Sessions(page, program=program, renewed=self.tell)
         self.server = HttpServer(SecurityHeaders(SameMachine(self._sessions)))
 
     @property
@@ -35,15 +35,20 @@ class LocalPage:
 
 @asynccontextmanager
 async def local_page(
-    scheduler: ASGIApp, *, port: int, program: str, say: Callable[[str], None]
+    scheduler: ASGIApp,
+    *,
+    port: int,
+    program: str,
+    say: Callable[[str], None],
+    is_recording: bool = False,
 ) -> AsyncIterator[LocalPage]:
     """Serve the page until the end of the block, with the endpoints of *scheduler* beside it.
 
     It is on loopback, on any port if *port* is taken. *say* is told the link to open, and another
     one each time a link was used; *program* is what shows what is said. The server has to be run
-    in the block.
+    in the block. If *scheduler* shows a recording, the page asks it for other moments.
     """
-    page = LocalPage(scheduler, program=program, say=say)
+    page = LocalPage(Page(scheduler, is_recording=is_recording), program=program, say=say)
     try:
         await page.server.start(LOOPBACK, port)
     except OSError:
@@ -62,7 +67,10 @@ async def local_page(
 READING: Final = ("GET", "HEAD")
 
 QUESTION: Final = "/simulate"
-"""The one path that is posted to; it changes nothing."""
+"""Is posted to, and changes nothing."""
+
+MOMENT: Final = "/debug/recording"
+"""Is posted to where a recording is shown, and changes only which moment of it."""
 
 ENDPOINTS: Final = frozenset(
     {
@@ -82,24 +90,25 @@ class Page:
     What could change anything is refused.
     """
 
-    def __init__(self, scheduler: ASGIApp) -> None:
+    def __init__(self, scheduler: ASGIApp, *, is_recording: bool = False) -> None:
         self._scheduler = scheduler
-        self._files = Files()
+        self._files = Files(is_recording=is_recording)
+        self._posts = {QUESTION, MOMENT} if is_recording else {QUESTION}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         application: ASGIApp
         if is_of_page(scope["path"]):
             application = self._files
         else:
-            application = _refusal(scope["method"], scope["path"]) or self._scheduler
+            application = _refusal(scope["method"], scope["path"], self._posts) or self._scheduler
         await application(scope, receive, send)
 
 
-def _refusal(method: str, path: str) -> ASGIApp | None:
-    """Return what to answer instead of a scheduler, if anything."""
-    if method not in READING and (method, path) != ("POST", QUESTION):
+def _refusal(method: str, path: str, posts: Collection[str]) -> ASGIApp | None:
+    """Return what to answer instead of a scheduler, if anything; *posts* may be posted to."""
+    if method not in READING and not (method == "POST" and path in posts):
         return PlainTextResponse(
-            "405 only GET, HEAD, and POST to /simulate are allowed here\n",
+            f"405 only GET, HEAD, and POST to {' and '.join(sorted(posts))} are allowed here\n",
             405,
             headers={"Allow": ", ".join(READING)},
         )

@@ -17,7 +17,7 @@ from berth.insight.explain.evaluation import LOOKS, evaluate_in_steps
 from berth.insight.explain.explanation import Evaluation
 from berth.kube.objects.pod_group import PodGroup
 from berth.kube.objects.resources import CPU, MEMORY
-from berth.runtime.tasks import Steps
+from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.core.view import SchedulerView
 from berth.scheduler.framework.placement import EVERYWHERE, Assignment, Placement, PodGroupPlacement
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
@@ -120,7 +120,7 @@ class GroupTrials:
         tried: Sequence[Member] = [Member(member, profile, now) for member in members]
         with ExitStack() as nominations:
             trials = self._view.new_tree_trials(self._metrics)
-            tried, status = trials.run(root, tried, nominations)
+            tried, status = at_once(trials.run(root, tried, nominations))
             undo(tried)
         best = Tried(EVERYWHERE, tried, status, len(nodes), {}, {})
         refused = (member for member in tried if isinstance(member.outcome, Unschedulable))

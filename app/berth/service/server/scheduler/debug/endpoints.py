@@ -71,7 +71,8 @@ class DebugState:
 
     view: SchedulerView
     explainer: Explainer
-    comparison: ClusterComparison
+    comparison: ClusterComparison | None
+    """None where there is no API server."""
     devices: Devices
     configuration: Callable[[], models.EffectiveConfiguration]
     reflectors: Mapping[str, Reflector[Any]]
@@ -318,6 +319,8 @@ def _add_cache(router: APIRouter, state: DebugState) -> None:
         responses={503: {"model": Refusal, "description": "The API server cannot be read"}},
     )
     async def compare(limit: Limit = DEFAULT_LIMIT) -> Response:
+        if state.comparison is None:
+            raise HTTPException(503, "there is no API server to compare with")
         if not state.is_ready():
             raise HTTPException(503, "the state of the cluster is not known yet")
         try:

@@ -114,6 +114,7 @@ fill(
   entries.map(({ name, title }) => h("li", {}, h("a", { href: address(name) }, title))),
 );
 themeSwitch();
+if ("recording" in document.documentElement.dataset) import("./recording.js").then(({ showMoment }) => showMoment(route));
 document.querySelector(".skip")?.addEventListener("click", (event) => {
   event.preventDefault(); // the address says which screen it is, not where in it
   main.focus();
