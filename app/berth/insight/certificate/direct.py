@@ -116,8 +116,8 @@ class Direct:
         for (group, node), here in self._here.items():
             if count := solver.value(here):
                 yield group, node, count
-        for number, group in enumerate(self._problem.groups):
-            for node, count in group.homes.items():
+        for number, of in enumerate(self._problem.groups):
+            for node, count in of.homes.items():
                 if (number, node) not in self._here:
                     yield number, node, count
 
@@ -341,8 +341,8 @@ class Direct:
             kept = 0 if may_lose else sum(groups[number].running for number in numbers)
             others = [number for _, lower in ordered[place + 1 :] for number in lower]
             kept_of_others = 0 if may_lose else sum(groups[other].running for other in others)
-            objective = unit * (self._placed(numbers) - kept)
-            objective += self._placed(others) - kept_of_others
+            terms = [unit * self._placed(numbers), self._placed(others)]
+            objective = cp_model.LinearExpr.sum(terms) - unit * kept - kept_of_others
             yield _Target(
                 f"priority {priority}",
                 objective,

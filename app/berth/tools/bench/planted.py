@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.insight.whatif.snapshot import Snapshot
+from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.tools.bench.workloads import HOSTNAME, ZONE, requests
@@ -69,7 +70,7 @@ def _planted(nodes: int, variant: str, rng: random.Random) -> Planted | None:
     homes = _spread(pods, capacities, rng)
     if homes is None:
         return None
-    objects = {
+    objects: dict[str, Sequence[KubeStruct]] = {
         "Node": [node_of(i, size) for i, size in enumerate(capacities)],
         "Pod": list(_pods(pods, homes, variant)),
     }
