@@ -45,7 +45,7 @@ def full_nodes(count: int) -> list[KubeStruct]:
 
 
 BIG = pod("big", cpu="4", priority=5)
-FOR_BIG = {"for_pods": ["default/big"]}
+FOR_BIG: dict[str, Any] = {"for_pods": ["default/big"]}
 
 
 def test_pods_of_several_nodes_move_where_those_of_one_are_not_enough() -> None:
@@ -61,7 +61,7 @@ def test_pods_of_several_nodes_move_where_those_of_one_are_not_enough() -> None:
 
 def test_nodes_of_several_pods_that_are_to_fit_are_cordoned_together() -> None:
     second = pod("second", cpu="3", priority=3)
-    goals = {"for_pods": ["default/big", "default/second"]}
+    goals: dict[str, Any] = {"for_pods": ["default/big", "default/second"]}
     proposal = proposed(*full_nodes(9), BIG, second, **goals)
     assert numbers(proposal) == [Number("evictions", 5, 5)]
     [step] = proposal.steps
