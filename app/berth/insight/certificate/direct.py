@@ -341,8 +341,8 @@ class Direct:
             kept = 0 if may_lose else sum(groups[number].running for number in numbers)
             others = [number for _, lower in ordered[place + 1 :] for number in lower]
             kept_of_others = 0 if may_lose else sum(groups[other].running for other in others)
-            of_tier, of_others = self._placed(numbers) - kept, self._placed(others) - kept_of_others
-            objective = sum((unit * of_tier, of_others))
+            terms = [unit * self._placed(numbers), self._placed(others)]
+            objective = cp_model.LinearExpr.sum(terms) - unit * kept - kept_of_others
             yield _Target(
                 f"priority {priority}",
                 objective,
