@@ -14,7 +14,7 @@ from berth.runtime.terminal import say
 from tests.scheduler.pod_group.topologies import LOOK_BACK, Topology, placed, planted, small
 
 MANY = 200
-FEW = 40
+FEW = 20
 
 
 async def measure(name: str, make: Callable[[Random], Topology], number: int) -> str:
