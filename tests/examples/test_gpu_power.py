@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples.plugins.gpu_sharing._gpu_sharing import RESOURCE
 from examples.plugins.gpu_sharing.gpu_fragmentation import GpuFragmentation
 from examples.plugins.gpu_sharing.gpu_power import GpuPower, GpuPowerArgs
 from hypothesis import given
@@ -13,11 +14,12 @@ from berth.kube.objects.node import Node
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.handle import Handle
+from berth.scheduler.framework.interface import Plugin
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.testing import configuration
 from berth_plugins.registry import IN_TREE
 from tests.builders import node
-from tests.examples.test_gpu_sharing import RESOURCE, gpu_node, gpu_pod
+from tests.examples.test_gpu_sharing import gpu_node, gpu_pod
 from tests.harness import Harness
 
 MODEL = "example.com/gpu-model"
@@ -72,7 +74,7 @@ def test_the_sum_of_what_pods_add_is_what_all_nodes_draw(pods: list[tuple[int, i
     for number, (cpu, gpus) in enumerate(pods):
         first = sum(before for _, before in pods[:number])
         index = ",".join(str(first + gpu) for gpu in range(gpus))
-        wanted = {"cpu": cpu * 1000, "gpus": gpus, "milli": 1000}
+        wanted: dict[str, Any] = {"cpu": cpu * 1000, "gpus": gpus, "milli": 1000}
         more = plugin.score(CycleState(), PodInfo(gpu_pod("p", **wanted)), cache.table)
         drawn += int(more[0]) / 1000
         cache.add_pod(PodInfo(gpu_pod(f"p{number}", **wanted, on="n", index=index)))
@@ -92,7 +94,8 @@ async def test_it_sees_the_gpus_that_another_plugin_gives_in_a_scheduler_without
     (profile,) = config["profiles"]
     enabled = [{"name": "GpuFragmentation"}, {"name": "GpuPower", "weight": 100}]
     profile["plugins"]["multiPoint"]["enabled"] = enabled
-    registry = {**IN_TREE, "GpuFragmentation": GpuFragmentation, "GpuPower": GpuPower}
+    registry: dict[str, type[Plugin]] = {**IN_TREE}
+    registry |= {"GpuFragmentation": GpuFragmentation, "GpuPower": GpuPower}
     harness = Harness(config=config, registry=registry)
     harness.put(gpu_node("a", 64_000, 2), gpu_node("b", 64_000, 2))
     for name in ("first", "second", "third", "fourth"):
