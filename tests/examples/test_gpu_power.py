@@ -94,11 +94,8 @@ async def test_it_sees_the_gpus_that_another_plugin_gives_in_a_scheduler_without
     (profile,) = config["profiles"]
     enabled = [{"name": "GpuFragmentation"}, {"name": "GpuPower", "weight": 100}]
     profile["plugins"]["multiPoint"]["enabled"] = enabled
-    registry: dict[str, type[Plugin]] = {
-        **IN_TREE,
-        "GpuFragmentation": GpuFragmentation,
-        "GpuPower": GpuPower,
-    }
+    registry: dict[str, type[Plugin]] = {**IN_TREE}
+    registry |= {"GpuFragmentation": GpuFragmentation, "GpuPower": GpuPower}
     harness = Harness(config=config, registry=registry)
     harness.put(gpu_node("a", 64_000, 2), gpu_node("b", 64_000, 2))
     for name in ("first", "second", "third", "fourth"):

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import Final
 
 from berth.runtime.terminal import say
 from tests.scheduler.pod_group.topologies import LOOK_BACK, Topology, placed, planted, small
 
 MANY = 200
-FEW = 40
 
 
 async def measure(name: str, make: Callable[[Random], Topology], number: int) -> str:
@@ -39,13 +39,17 @@ async def measure(name: str, make: Callable[[Random], Topology], number: int) ->
     return f"| {name} | {found['greed']} | {recovered} of {missed} | {times} | {longest:.0f} ms |"
 
 
+SIZES: Final = ((4, 4, 12, 20), (10, 8, 32, 20), (10, 16, 128, 10))
+"""Racks, nodes of each, pods, and how many groups are measured."""
+
+
 async def main() -> None:
     say(await measure(f"{MANY} small", small, MANY))
-    for racks, nodes, pods in ((4, 4, 12), (10, 8, 32), (10, 16, 128)):
+    for racks, nodes, pods, few in SIZES:
         for slack in (0.0, 0.1, 0.25):
             make = partial(planted, racks=racks, nodes=nodes, pods=pods, slack=slack)
-            name = f"{FEW}: {racks} racks of {nodes} nodes, {pods} pods, {slack:.0%} more room"
-            say(await measure(name, make, FEW))
+            name = f"{few}: {racks} racks of {nodes} nodes, {pods} pods, {slack:.0%} more room"
+            say(await measure(name, make, few))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@
         |            |
      differences    core: the same steps, in the same order, at the same times
 
+``past_cluster`` stops a replay at a moment, and ``looking_back`` explains a pod there.
+
 A scheduler core changes its state in steps that nothing interrupts: a watch tells of an object, a
 pod is tried, a binding ends. What a step comes to follows from the state, from the time and from
 chance. So the order of the steps, the time of each, and one seed are enough to make all of them
@@ -19,5 +21,5 @@ differently in a replay.
 
 What must not live here: HTTP, and rules of scheduling. Neighbours below: ``berth.scheduler.core``,
 whose ``journal`` says what a recorder is told, and ``berth.insight.explain``; above:
-``berth.service``, which records, and ``berth.cli.replay``, which replays.
+``berth.service``, which records and shows recordings, and ``berth.cli.replay``, which replays.
 """
