@@ -177,9 +177,9 @@ class SchedulerService:
                 plugins=self.plugins.others,
             ),
         )
-        self._shard_parts: ShardParts | None = None
+        self.shard_parts: ShardParts | None = None
         if shards is not None:
-            parts = self._shard_parts = ShardParts(
+            parts = self.shard_parts = ShardParts(
                 shards, writes=api, pods=pods, listers=self.listers, clock=clock
             )
             core_options = replace(
@@ -264,12 +264,12 @@ class SchedulerService:
         )
         self.keeper: Keeper | None = None
         """Of the slots, if there are shards."""
-        if self._shard_parts is not None:
+        if self.shard_parts is not None:
             assert isinstance(elector, Membership)
             self.keeper = keeper_of(
                 client.unlimited(),
                 config.leader_election,
-                self._shard_parts,
+                self.shard_parts,
                 identity=elector.identity,
                 reflectors=self.watches.reflectors,
                 clock=clock,
