@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -34,6 +35,7 @@ from berth.service.server.scheduler.debug.comparison import ClusterComparison
 from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
 from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
+from berth.service.server.scheduler.debug.shard_endpoints import Describe
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth.service.server.scheduler.overview import overview_endpoints
 from berth.service.server.scheduler.profiling import profiling_endpoints
@@ -41,6 +43,7 @@ from berth.service.server.scheduler.simulate import simulate_endpoints
 from berth.service.server.scheduler.simulation_process import SimulationProcesses
 from berth.service.server.scheduler.snapshot import snapshot_endpoints
 from berth.service.server.scheduler.zpages import zpages
+from berth.service.shards.description import describe
 from berth.service.ui.files import ROOT, Files
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 
@@ -143,6 +146,13 @@ def _probes(service: SchedulerService) -> Probes:
     )
 
 
+def _shards(service: SchedulerService) -> Describe | None:
+    if service.keeper is None or service.shard_parts is None:
+        return None
+    table, pods = service.cache.table, service.pods.store
+    return partial(describe, service.keeper, service.shard_parts, table, pods)
+
+
 def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
     configurations = Configurations()
     listers = service.listers
@@ -155,6 +165,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
             clock=service.clock,
         ),
         shadow=service.shadow,
+        shards=_shards(service),
         devices=Devices(
             slices=lambda: (
                 resource_slice_tracker(listers)

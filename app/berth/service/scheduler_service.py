@@ -48,6 +48,7 @@ from berth.scheduler.metrics.collectors import (
     QueueCollector,
     RecordingCollector,
     ReflectorCollector,
+    ShardCollector,
     StuckLoopCollector,
     TaskCollector,
 )
@@ -67,6 +68,7 @@ from berth.service.leaderelection.membership import Membership
 from berth.service.overview.sampler import Sampler, State
 from berth.service.plugin_sources import KnownPlugins
 from berth.service.server.stuck_loop import StuckLoopResponder
+from berth.service.shards.checks import check_shards
 from berth.service.shards.keeper import Keeper, keeper_of
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
@@ -295,6 +297,10 @@ class SchedulerService:
             self.registry.register(self.shadow.collector())
         if self._recording is not None:
             self.registry.register(RecordingCollector(self._recording))
+        if self.keeper is not None and self.shard_parts is not None:
+            self.registry.register(
+                ShardCollector(self.keeper, self.shard_parts.offers, self.shard_parts.ownership)
+            )
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
             if self.scheduler.groups is not None and self.scheduler.groups.are_entities:
@@ -334,6 +340,8 @@ class SchedulerService:
 
         *plugins* are those that it may enable, if they are others than before.
         """
+        if self.keeper is not None:
+            check_shards(config)
         plugins = plugins or self.plugins
         self.core.reconfigure(config, plugins.registry)
         self.plugins = plugins

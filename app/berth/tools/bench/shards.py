@@ -120,7 +120,7 @@ class Replica:
             rng=rng,
         )
         self.service = SchedulerService(
-            self.api,  # type: ignore[arg-type]
+            self.api,
             config,
             clock=clock,
             rng=rng,
@@ -201,6 +201,8 @@ class Soak:
 
     def _replace_ended(self) -> None:
         for replica in [replica for replica in self._replicas if replica.task.done()]:
+            if not replica.task.cancelled():
+                replica.task.exception()  # it has lost its Lease, as it should
             self._replicas.remove(replica)
             self._ended.append(replica)
             self._start_replica()
@@ -273,8 +275,9 @@ class Soak:
         nodes = await self._all("/api/v1/nodes", Node)
         pods = await self._pods()
         everyone = [*self._replicas, *self._ended]
-        offers = [replica.service.shard_parts.offers for replica in everyone]
-        keepers = [replica.service.keeper for replica in everyone]
+        services = [replica.service for replica in everyone]
+        offers = [each.shard_parts.offers for each in services if each.shard_parts is not None]
+        keepers = [each.keeper for each in services if each.keeper is not None]
         return Outcome(
             placed=self._created - sum(not pod.spec.node_name for pod in pods),
             pending=sum(not pod.spec.node_name for pod in pods),
