@@ -41,6 +41,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 NODE_CPU, NODE_PODS = 8_000, 32
 """Milli-cores and pods of a node."""
 POD_CPU: Final = 250
+PODS_PATH: Final = "/api/v1/namespaces/default/pods"
 PATIENCE: Final = 120.0
 """Seconds after the last fault until a pod that waits is called pending."""
 
@@ -106,7 +107,7 @@ class FaultyApi(InProcessApi):
 class Replica:
     """A scheduler with its own view of the API."""
 
-    def __init__(self, cluster: EmbeddedCluster, settings: Settings, clock: Clock, seed: int):
+    def __init__(self, cluster: EmbeddedCluster, slots: int, clock: Clock, seed: int):
         self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER))
         config = default_configuration(args_models(IN_TREE))
         registry = Selection()
@@ -114,7 +115,7 @@ class Replica:
         self.membership = make_membership(
             self.api,  # type: ignore[arg-type]
             config,
-            num_slots=settings.slots,
+            num_slots=slots,
             registry=registry,
             clock=clock,
             rng=rng,
@@ -125,7 +126,7 @@ class Replica:
             clock=clock,
             rng=rng,
             elector=self.membership,
-            shards=settings.slots,
+            shards=slots,
             registry=registry,
         )
         self.task = asyncio.create_task(self.service.run(), name=f"replica {seed}")
@@ -138,92 +139,49 @@ class Replica:
         await asyncio.wait([self.task])
 
 
-class Soak:
-    """Pods come and go while replicas fail, for one :meth:`run`."""
+class World:
+    """An API server with nodes, and the replicas that schedule on it; for ``async with``."""
 
-    def __init__(self, settings: Settings, clock: VirtualClock) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._rng = random.Random(settings.seed)
-        self._cluster = EmbeddedCluster(clock=clock, rng=self._rng, insecure=True)
-        self._replicas: list[Replica] = []
-        self._ended: list[Replica] = []
+    def __init__(self, clock: VirtualClock, *, slots: int, seed: int = 1) -> None:
+        self.clock = clock
+        self.rng = random.Random(seed)
+        self.replicas: list[Replica] = []
+        self.ended: list[Replica] = []
+        self._slots = slots
+        self._cluster = EmbeddedCluster(clock=clock, rng=self.rng, insecure=True)
         self._numbers = iter(range(10**9))
-        self._plain: list[str] = []
-        self._created = 0
 
-    async def run(self) -> "Outcome":
+    async def __aenter__(self) -> Self:
         await self._cluster.start(0)
         self._direct = self._cluster.in_process("bench", user=SCHEDULER)
-        try:
-            await self._create_nodes()
-            for _ in range(self._settings.replicas):
-                self._start_replica()
-            await self._clock.sleep(30.0)
-            faults = asyncio.create_task(self._fail(), name="faults")
-            for pod in self._workload():
-                await self._make_room()
-                path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
-                await self._direct.request("POST", path, body=msgspec.json.encode(pod))
-                self._created += 1
-                await self._clock.sleep(0.02)
-            await faults
-            waited = await self._until_all_have_nodes()
-            return await self._outcome(waited)
-        finally:
-            for replica in self._replicas:
-                await replica.kill()
-            await self._cluster.stop()
+        return self
 
-    # What happens to replicas.
+    async def __aexit__(self, *_error: object) -> None:
+        for replica in self.replicas:
+            await replica.kill()
+        await self._cluster.stop()
 
-    def _start_replica(self) -> None:
+    def start_replica(self) -> Replica:
+        """Start one more; it takes its slots within seconds."""
         seed = next(self._numbers)
-        self._replicas.append(Replica(self._cluster, self._settings, self._clock, seed))
+        replica = Replica(self._cluster, self._slots, self.clock, seed)
+        self.replicas.append(replica)
+        return replica
 
-    async def _fail(self) -> None:
-        """Fail one replica after the other; whoever has ended comes back as another member."""
-        for _ in range(self._settings.faults):
-            await self._clock.sleep(self._rng.uniform(1.0, 15.0))
-            replica = self._rng.choice(self._replicas)
-            kind, seconds = self._rng.choice(("kill", "stop", "cut")), self._rng.uniform(1.0, 40.0)
-            if kind == "kill":
-                await replica.kill()
-            elif kind == "stop":
-                replica.api.faults.goes_on.clear()
-            else:
-                replica.api.faults.is_cut = True
-            await self._clock.sleep(seconds)
-            replica.api.faults.is_cut = kind == "kill"
-            replica.api.faults.goes_on.set()
-            await self._clock.sleep(1.0)
-            self._replace_ended()
-
-    def _replace_ended(self) -> None:
-        for replica in [replica for replica in self._replicas if replica.task.done()]:
+    def replace_ended(self) -> None:
+        """Start another in place of each that has ended, as a Deployment does."""
+        for replica in [replica for replica in self.replicas if replica.task.done()]:
             if not replica.task.cancelled():
                 replica.task.exception()  # it has lost its Lease, as it should
-            self._replicas.remove(replica)
-            self._ended.append(replica)
-            self._start_replica()
+            self.replicas.remove(replica)
+            self.ended.append(replica)
+            self.start_replica()
 
-    async def _until_all_have_nodes(self) -> float:
-        """Return how many seconds after the last fault no pod waited any more."""
-        started = self._clock.monotonic()
-        while any(not pod.spec.node_name for pod in await self._pods()):
-            if self._clock.monotonic() - started > PATIENCE:
-                break
-            await self._clock.sleep(0.5)
-            self._replace_ended()
-        return self._clock.monotonic() - started
-
-    # What is scheduled.
-
-    async def _create_nodes(self) -> None:
+    async def create_nodes(self, number: int) -> None:
         amounts = {"cpu": f"{NODE_CPU}m", "memory": "64Gi", "pods": str(NODE_PODS)}
-        for number in range(self._settings.nodes):
-            name = f"node-{number:05}"
-            labels = {HOSTNAME: name, ZONE: f"zone-{number % ZONES}"}
+        for count in range(number):
+            name = f"node-{count:05}"
+            labels = {HOSTNAME: name, ZONE: f"zone-{count % ZONES}"}
             node = {
                 "metadata": {"name": name, "labels": labels},
                 "status": {"allocatable": amounts, "capacity": amounts},
@@ -237,32 +195,18 @@ class Soak:
                 content_type="application/merge-patch+json",
             )
 
-    def _workload(self) -> Iterator[dict[str, Any]]:
-        left = self._settings.pods
-        while left > 0:
-            kind = self._rng.choices([*SPECS], weights=(6, 2, 2, 1))[0]
-            app = f"{kind}-{next(self._numbers)}"
-            for _ in range(min(left, self._rng.randint(4, 40))):
-                left -= 1
-                yield pod_of(kind, app, f"{app}-{left}")
+    async def create_pod(self, pod: dict[str, Any]) -> None:
+        await self._direct.request("POST", PODS_PATH, body=msgspec.json.encode(pod))
 
-    async def _make_room(self) -> None:
-        """Delete plain pods, the oldest first, when there are as many as there may be at once."""
-        room = self._settings.fill * self._settings.nodes * NODE_PODS
-        if self._created % 100 or self._created < room:
-            return
-        pods = await self._pods()
-        extra = len(pods) - int(room) + 100
-        old = [p for p in pods if p.metadata.labels["kind"] == "plain" and p.spec.node_name]
-        for pod in sorted(old, key=lambda pod: pod.metadata.creation_timestamp or "")[:extra]:
-            body = msgspec.json.encode({"gracePeriodSeconds": 0})
-            path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
-            await self._direct.request("DELETE", path, body=body)
+    async def delete_pod(self, name: str) -> None:
+        body = msgspec.json.encode({"gracePeriodSeconds": 0})
+        await self._direct.request("DELETE", f"{PODS_PATH}/{name}", body=body)
 
-    # What came of it.
+    async def pods(self) -> list[Pod]:
+        return await self._all(PODS_PATH, Pod)
 
-    async def _pods(self) -> list[Pod]:
-        return await self._all("/api/v1/pods", Pod)
+    async def nodes(self) -> list[Node]:
+        return await self._all("/api/v1/nodes", Node)
 
     async def _all(self, path: str, kind: type[T]) -> list[T]:
         answer = await self._direct.request("GET", path)
@@ -271,10 +215,88 @@ class Soak:
             for item in msgspec.json.decode(answer, type=ListHead).items
         ]
 
+    async def until_all_have_nodes(self, patience: float) -> float:
+        """Return after how many seconds no pod waited any more, or *patience*."""
+        started = self.clock.monotonic()
+        while any(not pod.spec.node_name for pod in await self.pods()):
+            if self.clock.monotonic() - started > patience:
+                break
+            await self.clock.sleep(0.5)
+            self.replace_ended()
+        return self.clock.monotonic() - started
+
+
+class Soak:
+    """Pods come and go while replicas fail, for one :meth:`run`."""
+
+    def __init__(self, settings: Settings, clock: VirtualClock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._world = World(clock, slots=settings.slots, seed=settings.seed)
+        self._rng = self._world.rng
+        self._created = 0
+
+    async def run(self) -> "Outcome":
+        async with self._world as world:
+            await world.create_nodes(self._settings.nodes)
+            for _ in range(self._settings.replicas):
+                world.start_replica()
+            await self._clock.sleep(30.0)
+            faults = asyncio.create_task(self._fail(), name="faults")
+            for pod in self._workload():
+                await self._make_room()
+                await world.create_pod(pod)
+                self._created += 1
+                await self._clock.sleep(0.02)
+            await faults
+            waited = await world.until_all_have_nodes(PATIENCE)
+            return await self._outcome(waited)
+
+    async def _fail(self) -> None:
+        """Fail one replica after the other; whoever has ended comes back as another member."""
+        for _ in range(self._settings.faults):
+            await self._clock.sleep(self._rng.uniform(1.0, 15.0))
+            replica = self._rng.choice(self._world.replicas)
+            kind, seconds = self._rng.choice(("kill", "stop", "cut")), self._rng.uniform(1.0, 40.0)
+            if kind == "kill":
+                await replica.kill()
+            elif kind == "stop":
+                replica.api.faults.goes_on.clear()
+            else:
+                replica.api.faults.is_cut = True
+            await self._clock.sleep(seconds)
+            replica.api.faults.is_cut = kind == "kill"
+            replica.api.faults.goes_on.set()
+            await self._clock.sleep(1.0)
+            self._world.replace_ended()
+
+    # What is scheduled.
+
+    def _workload(self) -> Iterator[dict[str, Any]]:
+        left = self._settings.pods
+        while left > 0:
+            kind = self._rng.choices([*SPECS], weights=(6, 2, 2, 1))[0]
+            app = f"{kind}-{left}"
+            for _ in range(min(left, self._rng.randint(4, self._settings.nodes // 2))):
+                left -= 1
+                yield pod_of(kind, app, f"{app}-{left}")
+
+    async def _make_room(self) -> None:
+        """Delete plain pods, the oldest first, when there are as many as there may be at once."""
+        room = self._settings.fill * self._settings.nodes * NODE_PODS
+        if self._created % 100 or self._created < room:
+            return
+        pods = await self._world.pods()
+        extra = len(pods) - int(room) + 100
+        old = [p for p in pods if p.metadata.labels["kind"] == "plain" and p.spec.node_name]
+        for pod in sorted(old, key=lambda pod: pod.metadata.creation_timestamp or "")[:extra]:
+            await self._world.delete_pod(pod.metadata.name)
+
+    # What came of it.
+
     async def _outcome(self, waited: float) -> "Outcome":
-        nodes = await self._all("/api/v1/nodes", Node)
-        pods = await self._pods()
-        everyone = [*self._replicas, *self._ended]
+        nodes, pods = await self._world.nodes(), await self._world.pods()
+        everyone = [*self._world.replicas, *self._world.ended]
         services = [replica.service for replica in everyone]
         offers = [each.shard_parts.offers for each in services if each.shard_parts is not None]
         keepers = [each.keeper for each in services if each.keeper is not None]
@@ -287,7 +309,7 @@ class Soak:
             refused=sum(each.refused for each in offers),
             moves=sum(each.moves for each in keepers),
             expelled=sum(each.expelled for each in keepers),
-            died=len(self._ended),
+            died=len(self._world.ended),
         )
 
 
