@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
-from berth.tools.bench.shards import START, World
+from berth.tools.bench.shards.world import START, World
 
 Scenario = Callable[[World], Awaitable[None]]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from berth.scheduler.shards.slots import ANTI_AFFINITY, slot_of
-from berth.tools.bench.shards import HOSTNAME, ZONE, Settings, World, broken, pod_of, run_soak
+from berth.tools.bench.shards.soak import Settings, broken, run_soak
+from berth.tools.bench.shards.world import HOSTNAME, ZONE, World, pod_of
 
 Play = Callable[..., None]
 

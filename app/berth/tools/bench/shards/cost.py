@@ -1,0 +1,151 @@
+"""The CPU that each of several replicas takes for a pod, over HTTP, each in a thread of its own.
+
+What a thread takes is exact whatever else runs, so that it says what rate a replica could carry on
+a core of its own: with more cores than this machine has, too.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from typing import Final
+
+import msgspec
+
+from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.kube.client.connect import Endpoint, client_of
+from berth.runtime.clock import RealClock, cpu_time_of_this_thread
+from berth.runtime.duration import Duration
+from berth.runtime.loop_thread import LoopThread
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.metrics.selection import Selection
+from berth.scheduler.profile.build import args_models
+from berth.service.leaderelection.build import make_membership
+from berth.service.scheduler_service import SchedulerService
+from berth.tools.bench.process import BenchError
+from berth.tools.bench.results import Figure, figure
+from berth.tools.bench.shards.world import PODS_PATH, node_of, pod_of, untainted
+from berth_plugins.registry import IN_TREE
+
+KINDS: Final = {"plain": 50, "spread": 50, "apart": 50}
+"""Kinds of pods, and how many are of one app."""
+SLOTS: Final = 64
+LOOK_SECONDS: Final = 0.1
+PATIENCE: Final = 300.0
+
+
+class _Running:
+    """A replica in a thread of its own."""
+
+    def __init__(self, thread: LoopThread) -> None:
+        self._thread = thread
+        self.service: SchedulerService
+        self.cpu: Callable[[], float]
+
+    async def start(self, url: str, *, is_shared: bool) -> None:
+        await self._thread.call(lambda: self._start(url, is_shared=is_shared))
+
+    async def _start(self, url: str, *, is_shared: bool) -> None:
+        clock, config, registry = RealClock(), _config(), Selection()
+        client = client_of(Endpoint(url), qps=0, burst=1, user_agent="berth", clock=clock)
+        membership = None
+        if is_shared:
+            membership = make_membership(
+                client, config, num_slots=SLOTS, registry=registry, clock=clock, rng=random.Random()
+            )
+        self.service = SchedulerService(
+            client,
+            config,
+            clock=clock,
+            rng=random.Random(),
+            elector=membership,
+            shards=SLOTS if is_shared else None,
+            registry=registry,
+        )
+        self.cpu = cpu_time_of_this_thread()
+        self._task = asyncio.create_task(self.service.run(), name="replica")
+
+    async def stop(self) -> None:
+        async def end() -> None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+        await self._thread.call(end)
+
+    @property
+    def slots(self) -> int:
+        parts = self.service.shard_parts
+        return SLOTS if parts is None else len(parts.ownership.active)
+
+
+async def measure(nodes: int, pods: int, replicas: Sequence[int]) -> AsyncIterator[Figure]:
+    """Yield the CPU per pod of the busiest replica and of all, by kind of pod; first without
+    shards."""
+    for kind in KINDS:
+        for number in (0, *replicas):
+            async for measured in _measure(kind, nodes, pods, number):
+                yield measured
+
+
+async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterator[Figure]:
+    with ExitStack() as threads:
+        server = threads.enter_context(LoopThread("API server"))
+        cluster = EmbeddedCluster(clock=RealClock(), rng=random.Random(1), insecure=True)
+        await server.call(lambda: cluster.start(0))
+        client = await cluster.connect("bench")
+        async with AsyncExitStack() as cleanup:
+            cleanup.push_async_callback(server.call, cluster.stop)
+            cleanup.push_async_callback(client.close)
+            made = [node_of(count) for count in range(nodes)]
+            await client.post_all([("/api/v1/nodes", msgspec.json.encode(node)) for node in made])
+            for node in made:
+                await client.request("PATCH", **untainted(node))
+            running = []
+            for count in range(max(number, 1)):
+                replica = _Running(threads.enter_context(LoopThread(f"replica {count}")))
+                await replica.start(cluster.url, is_shared=number > 0)
+                cleanup.push_async_callback(replica.stop)
+                running.append(replica)
+            share = SLOTS // len(running)
+            await _until(lambda: all(r.service.is_synced and r.slots >= share for r in running))
+            await _until(lambda: sum(r.slots for r in running) in (SLOTS, SLOTS * len(running)))
+            before = [replica.cpu() for replica in running]
+            bodies = (pod_of(kind, f"{kind}-{n // KINDS[kind]}", f"p-{n}") for n in range(pods))
+            await client.post_all([(PODS_PATH, msgspec.json.encode(pod)) for pod in bodies])
+            cycles = [replica.service.scheduler.binding_cycle for replica in running]
+            await _until(lambda: sum(cycle.scheduled for cycle in cycles) >= pods)
+            used = [replica.cpu() - b for replica, b in zip(running, before, strict=True)]
+            parts = [replica.service.shard_parts for replica in running]
+            offers = sum(each.offers.made for each in parts if each is not None)
+            rate, offered = pods / max(used), offers / pods
+            yield figure(
+                f"{kind}: CPU of the busiest replica per pod",
+                max(used) / pods * 1e6,
+                "µs",
+                outcome=f"{rate:.0f} pods/s at most, {offered:.2f} offers per pod",
+                replicas=number,
+                nodes=nodes,
+            )
+            yield figure(
+                f"{kind}: CPU of all replicas per pod",
+                sum(used) / pods * 1e6,
+                "µs",
+                replicas=number,
+                nodes=nodes,
+            )
+
+
+async def _until(is_true: Callable[[], bool]) -> None:
+    waited = 0.0
+    while not is_true():
+        if waited > PATIENCE:
+            raise BenchError(f"not done after {PATIENCE:.0f} s")
+        await asyncio.sleep(LOOK_SECONDS)
+        waited += LOOK_SECONDS
+
+
+def _config() -> KubeSchedulerConfiguration:
+    config = default_configuration(args_models(IN_TREE))
+    election = config.leader_election.model_copy(update={"retry_period": Duration.of(0.5)})
+    return config.model_copy(update={"leader_election": election})
