@@ -14,6 +14,7 @@ import msgspec
 
 from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.connect import Endpoint, client_of
+from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock, cpu_time_of_this_thread
 from berth.runtime.duration import Duration
 from berth.runtime.loop_thread import LoopThread
@@ -25,11 +26,13 @@ from berth.service.leaderelection.build import make_membership
 from berth.service.scheduler_service import SchedulerService
 from berth.tools.bench.process import BenchError
 from berth.tools.bench.results import Figure, figure
-from berth.tools.bench.shards.world import PODS_PATH, node_of, pod_of, untainted
+from berth.tools.bench.shards.world import node_of, pod_of, untainted
 from berth_plugins.registry import IN_TREE
 
-KINDS: Final = {"plain": 50, "spread": 50, "apart": 50}
-"""Kinds of pods, and how many are of one app."""
+KINDS: Final = ("plain", "spread", "apart")
+APP_PODS: Final = 50
+NAMESPACES: Final = tuple(f"team-{number}" for number in range(32))
+"""Pods with rules that reach across nodes have one home for each namespace."""
 SLOTS: Final = 64
 LOOK_SECONDS: Final = 0.1
 PATIENCE: Final = 300.0
@@ -101,6 +104,12 @@ async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterat
             await client.post_all([("/api/v1/nodes", msgspec.json.encode(node)) for node in made])
             for node in made:
                 await client.request("PATCH", **untainted(node))
+            for name in NAMESPACES:
+                namespace = msgspec.json.encode({"metadata": {"name": name}})
+                await client.request("POST", "/api/v1/namespaces", body=namespace)
+                account = msgspec.json.encode({"metadata": {"name": "default"}})
+                path = f"/api/v1/namespaces/{name}/serviceaccounts"
+                await client.request("POST", path, body=account)
             running = []
             for count in range(max(number, 1)):
                 replica = _Running(threads.enter_context(LoopThread(f"replica {count}")))
@@ -111,8 +120,10 @@ async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterat
             await _until(lambda: all(r.service.is_synced and r.slots >= share for r in running))
             await _until(lambda: sum(r.slots for r in running) in (SLOTS, SLOTS * len(running)))
             before = [replica.cpu() for replica in running]
-            bodies = (pod_of(kind, f"{kind}-{n // KINDS[kind]}", f"p-{n}") for n in range(pods))
-            await client.post_all([(PODS_PATH, msgspec.json.encode(pod)) for pod in bodies])
+            answers = await client.post_all([_pod(kind, count) for count in range(pods)])
+            for error in answers:
+                if isinstance(error, ApiError):
+                    raise error
             cycles = [replica.service.scheduler.binding_cycle for replica in running]
             await _until(lambda: sum(cycle.scheduled for cycle in cycles) >= pods)
             used = [replica.cpu() - b for replica, b in zip(running, before, strict=True)]
@@ -134,6 +145,15 @@ async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterat
                 replicas=number,
                 nodes=nodes,
             )
+
+
+def _pod(kind: str, count: int) -> tuple[str, bytes]:
+    """Return where to post a pod, and the pod; all of an app are in one namespace."""
+    app = count // APP_PODS
+    namespace = NAMESPACES[app % len(NAMESPACES)]
+    pod = pod_of(kind, f"{kind}-{app}", f"p-{count}")
+    pod["metadata"]["namespace"] = namespace
+    return f"/api/v1/namespaces/{namespace}/pods", msgspec.json.encode(pod)
 
 
 async def _until(is_true: Callable[[], bool]) -> None:
