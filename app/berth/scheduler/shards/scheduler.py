@@ -1,5 +1,6 @@
 """Attempts and bindings of a replica that shares the cluster with others."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -12,10 +13,10 @@ from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.scheduler.outcome import CLEAR, Outcome, Placed, Unschedulable
+from berth.scheduler.outcome import CLEAR, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.profile.profile import Profile
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.reservation import Reservation, assume, assumed_on
 from berth.scheduler.schedule_one import Attempt, Scheduler
 from berth.scheduler.schedule_pod import schedule_pod
 from berth.scheduler.shards.offers import Offers
@@ -83,11 +84,25 @@ class ShardedScheduler(Scheduler):
         """Let a pod fail like those of its signature; not one that is offered for one node."""
         return not offered_to(queued.pod) and super().apply_cached_failure(queued)
 
-    def hand_over(self, reservation: Reservation) -> Binding:
-        """Leave a reservation to the binding cycle, and note whether that is an offer."""
-        if not self.ownership.is_active(reservation.node_name):
-            self.offers.pods.add(reservation.assumed.uid)
-        return super().hand_over(reservation)
+    def prepare_for_binding_cycle(
+        self, queued: QueuedPodInfo, cycle: Cycle, placed: Placed, started: float
+    ) -> Reservation | Unschedulable | Failed:
+        """Assume the pod on its node; all else is for the writer of the node, if that is another.
+
+        What Reserve keeps (volumes, devices) is written by who binds, and the API server refuses
+        the second of two such writes.
+        """
+        if self.ownership.is_active(placed.node_name):
+            return super().prepare_for_binding_cycle(queued, cycle, placed, started)
+        assumed = assumed_on(queued.pod_info, placed.node_name, cycle.state)
+        with ExitStack() as undo:
+            status = assume(assumed, self.cache, undo)
+            if status is not None:
+                return refused_placement(placed, status)
+            self.queue.assumed(assumed)
+            self.offers.pods.add(assumed.uid)
+            kept = undo.pop_all()
+        return Reservation(queued, cycle.profile, cycle.state, assumed, started, kept)
 
     def _finish(self, attempt: Attempt) -> tuple[Binding, ...]:
         """Reserve the node; if an offered pod does not fit on it, refuse the pod."""
