@@ -1,5 +1,7 @@
 """A node never has two writers, whatever is lost, late or stopped."""
 
+from typing import Any
+
 import pytest
 
 from tests.scheduler.shards.model import Rules, ViolationError, explore
@@ -31,7 +33,7 @@ def test_no_bind_goes_astray(rules: Rules) -> None:
         pytest.param({"holds_by_reading": True}, id="a slot is held because its Lease says so"),
     ],
 )
-def test_each_rule_is_needed(broken: dict[str, int]) -> None:
+def test_each_rule_is_needed(broken: dict[str, Any]) -> None:
     rules = Rules(members=2, slots=1, messages=4)._replace(**broken)
     with pytest.raises(ViolationError):
         explore(rules)

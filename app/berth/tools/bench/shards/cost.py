@@ -34,6 +34,8 @@ APP_PODS: Final = 50
 NAMESPACES: Final = tuple(f"team-{number}" for number in range(32))
 """Pods with rules that reach across nodes have one home for each namespace."""
 SLOTS: Final = 64
+BATCH: Final = 200
+"""Pods that are created with one write to the connection."""
 LOOK_SECONDS: Final = 0.1
 PATIENCE: Final = 300.0
 
@@ -120,10 +122,11 @@ async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterat
             await _until(lambda: all(r.service.is_synced and r.slots >= share for r in running))
             await _until(lambda: sum(r.slots for r in running) in (SLOTS, SLOTS * len(running)))
             before = [replica.cpu() for replica in running]
-            answers = await client.post_all([_pod(kind, count) for count in range(pods)])
-            for error in answers:
-                if isinstance(error, ApiError):
-                    raise error
+            for first in range(0, pods, BATCH):
+                batch = [_pod(kind, count) for count in range(first, min(first + BATCH, pods))]
+                for answer in await client.post_all(batch):
+                    if isinstance(answer, ApiError):
+                        raise BenchError(str(answer))
             cycles = [replica.service.scheduler.binding_cycle for replica in running]
             await _until(lambda: sum(cycle.scheduled for cycle in cycles) >= pods)
             used = [replica.cpu() - b for replica, b in zip(running, before, strict=True)]
