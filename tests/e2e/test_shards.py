@@ -1,4 +1,4 @@
-"""Three replicas that schedule at once under load; one is killed, another frozen and woken again."""
+"""Three replicas schedule at once under load; one is killed, another frozen and woken again."""
 
 import asyncio
 import signal

@@ -149,8 +149,7 @@ def _probes(service: SchedulerService) -> Probes:
 def _shards(service: SchedulerService) -> Describe | None:
     if service.keeper is None or service.shard_parts is None:
         return None
-    table, pods = service.cache.table, service.pods.store
-    return partial(describe, service.keeper, service.shard_parts, table, pods)
+    return partial(describe, service.keeper, service.shard_parts, service.pods.store)
 
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:

@@ -215,7 +215,7 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
-        self.view = view_of(core)
+        self.view = view_of(core, decided_by=self._decided_by)
         """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
@@ -438,6 +438,9 @@ class SchedulerService:
             await forever("shards", keeper.run)
         finally:
             self.elector.has_left = await keeper.leave()
+
+    def _decided_by(self, pod: Pod) -> str:
+        return "" if self.keeper is None else self.keeper.decided_by(pod)
 
     @property
     def is_idle(self) -> bool:

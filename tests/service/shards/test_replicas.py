@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from berth.insight.explain.explanation import Whereabouts
+from berth.insight.explain.pod_state import pod_state
 from berth.scheduler.shards.slots import ANTI_AFFINITY, slot_of
+from berth.service.shards.description import describe
 from berth.tools.bench.shards.soak import Settings, broken, run_soak
 from berth.tools.bench.shards.world import HOSTNAME, ZONE, World, pod_of
 
@@ -50,14 +53,16 @@ def test_every_replica_binds_to_its_own_nodes(play: Play) -> None:
     play(scenario, nodes=12, replicas=3)
 
 
-def test_a_pod_goes_to_a_node_of_another_when_no_own_node_has_room(play: Play) -> None:
+def test_a_pod_goes_to_a_node_of_another_when_no_own_node_will_do(play: Play) -> None:
     async def scenario(world: World) -> None:
-        for number in range(12):
-            await world.create_pod(sized(pod_of("plain", "plain-a", f"large-{number}"), "7"))
+        for number in range(24):
+            pod = pod_of("plain", "plain-a", f"plain-{number}")
+            pod["spec"]["nodeSelector"] = {HOSTNAME: "node-00000"}
+            await world.create_pod(pod)
         assert await world.until_all_have_nodes(30.0) < 20.0
-        nodes = Counter(pod.spec.node_name for pod in await world.pods())
-        assert set(nodes.values()) == {1}
         assert offers_of(world)["accepted"] > 0
+        writers = [r for r in world.replicas if r.service.scheduler.binding_cycle.scheduled]
+        assert len(writers) == 1, "whoever offers a pod does not bind it"
 
     play(scenario, nodes=12, replicas=3)
 
@@ -87,6 +92,33 @@ def test_what_one_replica_cannot_promise_alone_is_refused(play: Play) -> None:
     play(scenario, nodes=4, replicas=2)
 
 
+def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        await world.create_pod(sized(pod_of("plain", "plain-a", "huge"), "100"))
+        await world.clock.sleep(5.0)
+        (found,) = await world.pods()
+        answers = [pod_state(found, replica.service.view) for replica in world.replicas]
+        (here,) = [answer for answer in answers if answer.where is Whereabouts.UNSCHEDULABLE]
+        (elsewhere,) = [answer for answer in answers if answer is not here]
+        home = world.replicas[answers.index(here)]
+        words = f"waits for default-scheduler elsewhere: {home.membership.identity} decides"
+        assert elsewhere.words == f"{words} about it"
+        assert home.service.keeper is not None
+        assert home.service.shard_parts is not None
+        shards = describe(
+            home.service.keeper,
+            home.service.shard_parts,
+            home.service.pods.store,
+            "node-00000",
+            found.key,
+        )
+        assert [len(member.slots) for member in shards.members] == [4, 4]
+        assert shards.pod is not None
+        assert shards.pod.member == shards.identity == home.membership.identity
+
+    play(scenario, nodes=4, replicas=2)
+
+
 def test_a_replica_that_ends_gives_its_slots_at_once(play: Play) -> None:
     async def scenario(world: World) -> None:
         replica = world.replicas.pop()
@@ -104,11 +136,13 @@ def test_a_replica_that_dies_is_replaced_after_its_lease(play: Play) -> None:
         own = next(iter(replica.service.shard_parts.ownership.active))  # type: ignore[union-attr]
         await replica.kill()
         node = next(n for n in await world.nodes() if slot_of(n.metadata.name, 8) == own)
-        pod = pod_of("plain", "plain-a", "waits")
-        pod["spec"]["nodeSelector"] = {HOSTNAME: node.metadata.name}
-        await world.create_pod(pod)
+        for number in range(8):  # some have their home at the dead one, some not
+            pod = pod_of("plain", "plain-a", f"waits-{number}")
+            pod["spec"]["nodeSelector"] = {HOSTNAME: node.metadata.name}
+            await world.create_pod(pod)
         await world.clock.sleep(10.0)
-        assert not (await world.pods())[0].spec.node_name, "it may still be bound to by the dead"
+        bound = [pod for pod in await world.pods() if pod.spec.node_name]
+        assert not bound, "the dead may still bind to its node"
         assert await world.until_all_have_nodes(30.0) < 15.0
 
     play(scenario, nodes=64, replicas=2)

@@ -108,6 +108,8 @@ class SchedulerView:
     """Whether an extender has a say in a pod."""
     new_trial: Callable[[SchedulerMetrics], PodGroupTrial]
     """Makes a trial of a pod group, which is to be undone at once and counts in these metrics."""
+    decided_by: Callable[[Pod], str]
+    """Says which replica decides about a waiting pod; "" if it is this one."""
 
     def begin_cycle(self, profile: Profile, pod: PodInfo) -> Cycle:
         """Begin a cycle on the nodes as they are now, as :meth:`Cycle.begin` does."""
@@ -130,7 +132,9 @@ class SchedulerView:
         return rfc3339(self.clock.now() - self.age(monotonic))
 
 
-def view_of(core: SchedulerCore) -> SchedulerView:
+def view_of(
+    core: SchedulerCore, *, decided_by: Callable[[Pod], str] = lambda _pod: ""
+) -> SchedulerView:
     """Return what shows *core* as it is whenever it is looked at."""
     scheduler = core.scheduler
     return SchedulerView(
@@ -145,4 +149,5 @@ def view_of(core: SchedulerCore) -> SchedulerView:
         groups=scheduler.groups,
         asks_extenders=scheduler.extender_round.is_due,
         new_trial=lambda metrics: PodGroupTrial(scheduler.for_trials(metrics)),
+        decided_by=decided_by,
     )

@@ -44,6 +44,8 @@ class ShardedPodHandler(PodHandler):
             return
         was_ours, is_ours = self._is_ours(old), self._is_ours(new)
         if was_ours and is_ours:
+            if offered_to(new) and not offered_to(old):
+                self._offers.withdraw(new.metadata.uid)  # the node is gone, or ours by now
             super().on_update(old, new)
         elif is_ours:
             self._take_up(new)
@@ -83,8 +85,10 @@ class ShardedPodHandler(PodHandler):
             self._see(pod)
 
     def _take_up(self, pod: Pod) -> None:
-        """Decide about *pod* from now on, unless the own binding cycle does, whose offer ended."""
-        if self._bindings.get(pod.metadata.uid) is None:
+        """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
+        if self._bindings.get(pod.metadata.uid) is not None:
+            self._offers.withdraw(pod.metadata.uid)
+        else:
             self._uncount(pod)
             self._add_waiting(pod)
 

@@ -62,16 +62,20 @@ class ShardParts:
                 if self._home(binding) in before - active:
                     self.offers.withdraw(binding.pod.uid)
 
+    def slot_of_pod(self, pod: Pod) -> int:
+        """Return the slot whose holder decides about *pod*, which has no node."""
+        return self.ownership.slot_of_pod(pod, self._scheduler.cache.table)
+
     def is_drained(self, slot: int) -> bool:
         """Whether no bind is under way for *slot*: to one of its nodes, or of one of its pods."""
         return not any(
             self._home(binding) == slot
-            or (
-                binding.pod.uid not in self.offers.pods
-                and slot_of(binding.pod.node_name, self.ownership.num_slots) == slot
-            )
+            or (binding.pod.uid not in self.offers.pods and self._slot(binding) == slot)
             for binding in self._scheduler.bindings
         )
+
+    def _slot(self, binding: Binding) -> int:
+        return slot_of(binding.pod.node_name, self.ownership.num_slots)
 
     def _home(self, binding: Binding) -> int:
         return slot_of(home_of(binding.pod.pod), self.ownership.num_slots)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from berth.kube.objects.pod import Pod
-from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.shards.parts import ShardParts
 from berth.scheduler.shards.slots import slot_of
 from berth.service.server.scheduler.debug.models import ShardMember, Shards, SlotOf
@@ -13,7 +12,6 @@ from berth.service.shards.keeper import Keeper
 def describe(
     keeper: Keeper,
     parts: ShardParts,
-    table: NodeTable,
     pods: Mapping[str, Pod],
     node: str,
     pod: str,
@@ -43,5 +41,5 @@ def describe(
         free=[slot for slot in slots if not leases.holder(slot)],
         offers_under_way=len(parts.offers.pods),
         node=of(slot_of(node, ownership.num_slots)) if node else None,
-        pod=of(ownership.slot_of_pod(asked, table)) if asked is not None and waits else None,
+        pod=of(parts.slot_of_pod(asked)) if asked is not None and waits else None,
     )

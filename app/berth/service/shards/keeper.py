@@ -8,6 +8,7 @@ from berth.kube.client.api import Api
 from berth.kube.client.errors import ApiError
 from berth.kube.informer.reflector import Reflector
 from berth.kube.objects.devices import RESOURCE_CLAIMS
+from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
 from berth.scheduler.config.types import LeaderElection
 from berth.scheduler.framework.kind import PODS
@@ -96,6 +97,13 @@ class Keeper:
             self._behind = frozenset()
             self._know(self.claims)
         await self._leases.sweep()
+
+    def decided_by(self, pod: Pod) -> str:
+        """Say which replica decides about a waiting *pod*; "" if it is this one."""
+        slot = self._parts.slot_of_pod(pod)
+        if slot in self._parts.ownership.active:
+            return ""
+        return self.seen.holder(slot) or f"whoever takes slot {slot}"
 
     async def leave(self) -> bool:
         """Give all slots; whether every bind under way was answered in time, and they are given."""
