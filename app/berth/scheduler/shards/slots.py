@@ -38,10 +38,29 @@ def home_of(pod: Pod) -> str:
     """Return what says which slot is the home of *pod*: whoever holds that decides about it.
 
     Pods that may go anywhere as far as other pods are concerned are spread over all, each by its
-    UID. All that must mind pods on other nodes, of one namespace, have the same home: it knows what
-    it has decided for the others before the API does.
+    UID; those for one node only, such as pods of DaemonSets, are for its writer. All that must mind
+    pods on other nodes, of one namespace, have the same home: it knows what it has decided for the
+    others before the API does.
     """
-    return pod.metadata.namespace if minds_other_nodes(pod) else pod.metadata.uid
+    if minds_other_nodes(pod):
+        return pod.metadata.namespace
+    return _only_node(pod) or pod.metadata.uid
+
+
+def _only_node(pod: Pod) -> str:
+    """Return the node that required node affinity names, as a DaemonSet writes it; "" if none."""
+    affinity = pod.spec.affinity
+    if (
+        affinity is None
+        or affinity.node_affinity is None
+        or affinity.node_affinity.required is None
+    ):
+        return ""
+    terms = affinity.node_affinity.required.node_selector_terms
+    if len(terms) != 1 or len(terms[0].match_fields) != 1:
+        return ""
+    field = terms[0].match_fields[0]
+    return field.values[0] if field.operator == "In" and len(field.values) == 1 else ""
 
 
 def minds_other_nodes(pod: Pod) -> bool:

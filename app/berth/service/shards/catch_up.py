@@ -13,28 +13,29 @@ PAGE: Final = 500
 PAUSE: Final = 0.2
 """Seconds between two looks at what the watches have told."""
 LOOKS: Final = 10
-"""Before listing again: what was listed may have been deleted, and its deletion seen."""
 
 
-async def catch_up(client: Api, reflectors: Collection[Reflector[Any]], clock: Clock) -> None:
-    """Return when the stores of *reflectors* are as new as what the API server has now.
+async def catch_up(client: Api, reflectors: Collection[Reflector[Any]], clock: Clock) -> bool:
+    """Whether the stores of *reflectors* become as new as what the API server has now.
 
-    Lists all of their objects, not from a cache of the API server. Raises ApiError.
+    Lists all of their objects, not from a cache of the API server. False if they do not for a
+    while: a watch is late, or what was listed has been deleted and its deletion seen. Raises
+    ApiError.
     """
     for reflector in reflectors:
-        while True:
-            missing = [
-                identity
-                async for identity in _listed(client, reflector)
-                if not _has(reflector, identity)
-            ]
-            for _ in range(LOOKS):
-                missing = [identity for identity in missing if not _has(reflector, identity)]
-                if not missing:
-                    break
-                await clock.sleep(PAUSE)
+        missing = [
+            identity
+            async for identity in _listed(client, reflector)
+            if not _has(reflector, identity)
+        ]
+        for _ in range(LOOKS):
             if not missing:
                 break
+            await clock.sleep(PAUSE)
+            missing = [identity for identity in missing if not _has(reflector, identity)]
+        if missing:
+            return False
+    return True
 
 
 def _has(reflector: Reflector[Any], listed: Identity) -> bool:

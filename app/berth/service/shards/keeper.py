@@ -46,10 +46,10 @@ class Keeper:
         *,
         identity: str,
         timing: Timing,
-        catch_up: Callable[[], Awaitable[None]],
+        catch_up: Callable[[], Awaitable[bool]],
         clock: Clock,
     ) -> None:
-        """*catch_up* returns once all is known that was written before it was called."""
+        """*catch_up* says whether all is known that was written before it was called."""
         self.claims = Claims(identity, float(timing.lease_seconds))
         self.seen = Leases([""] * parts.ownership.num_slots, {})
         """The Leases as they were read last."""
@@ -71,7 +71,8 @@ class Keeper:
                 await self.step()
             except ApiError as exc:
                 log.warning("no access to the Leases of shards", extra={"error": str(exc)})
-            await self._clock.sleep(SOON if self.claims.leaving else self._period)
+            is_busy = self.claims.leaving or self._behind
+            await self._clock.sleep(SOON if is_busy else self._period)
 
     async def step(self) -> None:
         """Read the Leases once, and do what follows from them. Raises ApiError."""
@@ -92,8 +93,7 @@ class Keeper:
                 self._behind |= {slot}
                 self.moves += 1
                 self._know(self.claims.took(slot))
-        if self._behind:
-            await self._catch_up()
+        if self._behind and await self._catch_up():
             self._behind = frozenset()
             self._know(self.claims)
         await self._leases.sweep()
@@ -157,8 +157,8 @@ def keeper_of(
         clock=clock,
     )
 
-    async def know_all() -> None:
+    async def know_all() -> bool:
         written = [reflector for path, reflector in reflectors.items() if path in WRITTEN]
-        await catch_up(client, [each for each in written if each.synced.is_set()], clock)
+        return await catch_up(client, [each for each in written if each.synced.is_set()], clock)
 
     return Keeper(leases, parts, identity=identity, timing=timing, catch_up=know_all, clock=clock)

@@ -16,10 +16,8 @@ from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.kube.client.connect import Endpoint, client_of
 from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock, cpu_time_of_this_thread
-from berth.runtime.duration import Duration
 from berth.runtime.loop_thread import LoopThread
 from berth.scheduler.config.load import default_configuration
-from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
 from berth.service.leaderelection.build import make_membership
@@ -52,7 +50,8 @@ class _Running:
         await self._thread.call(lambda: self._start(url, is_shared=is_shared))
 
     async def _start(self, url: str, *, is_shared: bool) -> None:
-        clock, config, registry = RealClock(), _config(), Selection()
+        clock, registry = RealClock(), Selection()
+        config = default_configuration(args_models(IN_TREE))
         client = client_of(Endpoint(url), qps=0, burst=1, user_agent="berth", clock=clock)
         membership = None
         if is_shared:
@@ -166,9 +165,3 @@ async def _until(is_true: Callable[[], bool]) -> None:
             raise BenchError(f"not done after {PATIENCE:.0f} s")
         await asyncio.sleep(LOOK_SECONDS)
         waited += LOOK_SECONDS
-
-
-def _config() -> KubeSchedulerConfiguration:
-    config = default_configuration(args_models(IN_TREE))
-    election = config.leader_election.model_copy(update={"retry_period": Duration.of(0.5)})
-    return config.model_copy(update={"leader_election": election})
