@@ -1,7 +1,7 @@
 """Replicas that share a cluster, in virtual time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import pytest
 
@@ -15,11 +15,18 @@ Scenario = Callable[[World], Awaitable[None]]
 def play() -> Callable[..., None]:
     """Run a scenario in a world with so many nodes and replicas."""
 
-    def run(scenario: Scenario, *, nodes: int, replicas: int, slots: int = 8) -> None:
+    def run(
+        scenario: Scenario,
+        *,
+        nodes: int,
+        replicas: int,
+        slots: int = 8,
+        gates: Collection[str] = (),
+    ) -> None:
         clock = VirtualClock(START)
 
         async def whole() -> None:
-            async with World(clock, slots=slots) as world:
+            async with World(clock, slots=slots, gates=gates) as world:
                 await world.create_nodes(nodes)
                 for _ in range(replicas):
                     world.start_replica()

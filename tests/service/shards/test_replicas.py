@@ -78,6 +78,32 @@ def test_required_rules_hold_though_every_replica_places_pods(play: Play) -> Non
     play(scenario, nodes=16, replicas=4)
 
 
+@pytest.mark.parametrize("number", [2, 6, 16])
+def test_a_group_starts_together_on_the_nodes_of_one_replica_or_not_at_all(
+    play: Play, number: int
+) -> None:
+    async def scenario(world: World) -> None:
+        policy = {"schedulingPolicy": {"gang": {"minCount": number}}}
+        path = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+        await world.create(path, {"metadata": {"name": "g"}, "spec": policy})
+        for member in range(number):
+            pod = sized(pod_of("plain", "plain-a", f"g-{member}"), "3")
+            pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+            await world.create_pod(pod)
+        await world.clock.sleep(20.0)
+        home = slot_of("default", 64)
+        (room,) = [
+            2 * sum(slot_of(node.metadata.name, 64) in slots for node in await world.nodes())
+            for slots in slots_of(world)
+            if home in slots
+        ]
+        bound = [pod for pod in await world.pods() if pod.spec.node_name]
+        assert len(bound) == (number if number <= room else 0)
+
+    # eight nodes with room for two pods each, which both replicas share
+    play(scenario, nodes=8, replicas=2, slots=64, gates=("GenericWorkload", "GangScheduling"))
+
+
 def test_what_one_replica_cannot_promise_alone_is_refused(play: Play) -> None:
     async def scenario(world: World) -> None:
         pod = pod_of("apart", "apart-a", "apart")

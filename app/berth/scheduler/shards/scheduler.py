@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from berth.kube.objects.pod_group import group_of
 from berth.scheduler.binding import Binding
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
@@ -61,7 +60,7 @@ class ShardedScheduler(Scheduler):
         if reason is not None:
             return Attempt(queued, cycle, _not_shared(cycle, *reason), started)
         outcome = self.decide(cycle)
-        if isinstance(outcome, Unschedulable) and group_of(queued.pod) is None:
+        if isinstance(outcome, Unschedulable):
             cycle = super().begin_cycle(profile, queued)
             outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):

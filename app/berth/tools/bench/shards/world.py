@@ -2,21 +2,24 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
 from berth.cluster.access.users import SCHEDULER
 from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster.features import default_features
 from berth.cluster.in_process_api import InProcessApi
 from berth.kube.client.errors import UnavailableError
 from berth.kube.objects.meta import ListHead
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
 from berth.runtime.virtual_time import VirtualClock
 from berth.scheduler.config.load import default_configuration
+from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
 from berth.service.leaderelection.build import make_membership
@@ -80,9 +83,16 @@ class FaultyApi(InProcessApi):
 class Replica:
     """A scheduler with its own view of the API."""
 
-    def __init__(self, cluster: EmbeddedCluster, slots: int, clock: Clock, seed: int):
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        config: KubeSchedulerConfiguration,
+        slots: int,
+        *,
+        clock: Clock,
+        seed: int,
+    ) -> None:
         self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER))
-        config = default_configuration(args_models(IN_TREE))
         registry = Selection()
         rng = random.Random(seed)
         self.membership = make_membership(
@@ -115,13 +125,25 @@ class Replica:
 class World:
     """An API server with nodes, and the replicas that schedule on it; for ``async with``."""
 
-    def __init__(self, clock: VirtualClock, *, slots: int, seed: int = 1) -> None:
+    def __init__(
+        self, clock: VirtualClock, *, slots: int, seed: int = 1, gates: Collection[str] = ()
+    ) -> None:
+        """*gates* are feature gates to turn on beside those that are."""
         self.clock = clock
         self.rng = random.Random(seed)
         self.replicas: list[Replica] = []
         self.ended: list[Replica] = []
         self._slots = slots
-        self._cluster = EmbeddedCluster(clock=clock, rng=self.rng, insecure=True)
+        turned_on = {"feature_gates": dict.fromkeys(gates, True)}
+        self._config = default_configuration(
+            args_models(IN_TREE), adjust=lambda config: config.model_copy(update=turned_on)
+        )
+        self._cluster = EmbeddedCluster(
+            clock=clock,
+            rng=self.rng,
+            insecure=True,
+            features={*default_features(RELEASE), *gates},
+        )
         self._numbers = iter(range(10**9))
 
     async def __aenter__(self) -> Self:
@@ -137,7 +159,7 @@ class World:
     def start_replica(self) -> Replica:
         """Start one more; it takes its slots within seconds."""
         seed = next(self._numbers)
-        replica = Replica(self._cluster, self._slots, self.clock, seed)
+        replica = Replica(self._cluster, self._config, self._slots, clock=self.clock, seed=seed)
         self.replicas.append(replica)
         return replica
 
@@ -153,11 +175,14 @@ class World:
     async def create_nodes(self, number: int) -> None:
         for count in range(number):
             node = node_of(count)
-            await self._direct.request("POST", "/api/v1/nodes", body=msgspec.json.encode(node))
+            await self.create("/api/v1/nodes", node)
             await self._direct.request("PATCH", **untainted(node))
 
+    async def create(self, path: str, obj: dict[str, Any]) -> None:
+        await self._direct.request("POST", path, body=msgspec.json.encode(obj))
+
     async def create_pod(self, pod: dict[str, Any]) -> None:
-        await self._direct.request("POST", PODS_PATH, body=msgspec.json.encode(pod))
+        await self.create(PODS_PATH, pod)
 
     async def delete_pod(self, name: str) -> None:
         body = msgspec.json.encode({"gracePeriodSeconds": 0})
