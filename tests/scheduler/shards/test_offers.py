@@ -67,7 +67,7 @@ async def test_an_offer_that_is_withdrawn_ends() -> None:
     offers.withdraw(waiting.metadata.uid)
     status = await making
     assert status is not None
-    assert not status.is_rejected
+    assert status.is_rejected
 
 
 def test_a_refused_pod_is_offered_to_nobody() -> None:

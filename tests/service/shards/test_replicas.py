@@ -104,6 +104,25 @@ def test_a_group_starts_together_on_the_nodes_of_one_replica_or_not_at_all(
     play(scenario, nodes=8, replicas=2, slots=64, gates=("GenericWorkload", "GangScheduling"))
 
 
+def test_a_pod_preempts_on_whichever_node(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(4):
+            low = sized(pod_of("plain", "plain-a", f"low-{number}"), "7")
+            low["spec"]["terminationGracePeriodSeconds"] = 0
+            await world.create_pod(low)
+        await world.until_all_have_nodes(30.0)
+        for number in range(4):
+            high = sized(pod_of("plain", "plain-a", f"high-{number}"), "7")
+            high["spec"]["priorityClassName"] = "system-node-critical"
+            await world.create_pod(high)
+        await world.clock.sleep(60.0)
+        left = {pod.metadata.name: pod.spec.node_name for pod in await world.pods()}
+        assert sorted(left) == [f"high-{number}" for number in range(4)]
+        assert len(set(left.values()) - {""}) == 4
+
+    play(scenario, nodes=4, replicas=3)
+
+
 def test_what_one_replica_cannot_promise_alone_is_refused(play: Play) -> None:
     async def scenario(world: World) -> None:
         pod = pod_of("apart", "apart-a", "apart")

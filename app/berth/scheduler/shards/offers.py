@@ -101,7 +101,7 @@ class Offers:
         """Wait for an offer no more, if there is one of the pod: who decides has changed."""
         answer = self._waiting.get(uid)
         if answer is not None and not answer.done():
-            answer.set_result(Status.error("who decides about the pod has changed"))
+            answer.set_result(Status.unschedulable("who decides about the pod has changed"))
 
     async def _write(self, pod: Pod, condition: Condition) -> None:
         await self._writes.patch_pod_status(pod, {"conditions": [msgspec.to_builtins(condition)]})
