@@ -124,6 +124,7 @@ CASES: Final[dict[str, Values]] = {
     "monitored unverified": {
         "serviceMonitor": {"enabled": True, "tlsConfig": {"insecureSkipVerify": True}}
     },
+    "shards": {"shards": 64, "replicaCount": 4},
     "an image by digest": {"image": {"digest": f"sha256:{'0' * 64}"}},
 }
 """By what they are."""

@@ -175,6 +175,23 @@ def _parser() -> argparse.ArgumentParser:
     seen.add_argument(
         "--seconds", type=positive, default=10, help="for each kind of changes; default: 10"
     )
+    shared = kind("shards", "measure several active schedulers, and let them fail", runs=ONE)
+    shared.add_argument(
+        "--part", default="all", choices=["soak", "cost", "quality", "all"],
+        help="soak: what is broken while replicas fail; cost: CPU of each replica per pod; quality:"
+        " where pods go at 50, 80 and 95%% fill; default: all",
+    )  # fmt: skip
+    shared.add_argument(
+        "--pods", type=positive, default=10_000, help="number of pods; default: 10000"
+    )
+    shared.add_argument(
+        "--replicas", type=node_counts, default=[1, 2, 4, 8], metavar="REPLICAS[,REPLICAS...]",
+        help="numbers of replicas, of which soak takes the last; default: 1,2,4,8",
+    )  # fmt: skip
+    shared.add_argument(
+        "--faults", type=positive, default=12, help="replicas that fail in soak; default: 12"
+    )
+    shared.add_argument("--seed", type=int, default=1, help="of what happens; default: 1")
     return parser
 
 

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 EXTENDER: Final = "extender-"
 """How the flags of the extender port begin."""
 
+SLOTS: Final = 64
+MOST_SLOTS: Final = 1024
+
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse *argv*; ``options`` has the flags of kube-scheduler, as its Options."""
@@ -43,10 +46,22 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         " another scheduler schedules under the schedulerNames of the profiles, and compare: see"
         " `berth shadow`.",
     )  # fmt: skip
+    idle.add_argument(
+        "--shards", type=_number_of_slots, nargs="?", const=SLOTS, metavar="SLOTS",
+        help="Let all replicas schedule at once, each binding to the nodes of its share of so many"
+        f" slots, {SLOTS} by default. All replicas need the same number.",
+    )  # fmt: skip
     add_recording_flags(parser)
     given = parser.parse_args(kube_scheduler.spelled(argv))
     given.options = kube_scheduler.checked_options(parser, given)
     return given
+
+
+def _number_of_slots(text: str) -> int:
+    """Read the value of ``--shards``."""
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_SLOTS):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number from 1 to {MOST_SLOTS}")
+    return int(text)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -92,5 +107,6 @@ def run(given: argparse.Namespace) -> int:
             shadows=given.shadow,
             serves_page=given.serve_ui,
             recording=recording(given),
+            shards=given.shards,
         )
     )

@@ -73,29 +73,31 @@ def all_event_handlers(
     features: Container[object] = (),
     pod_groups: PodGroups | None = None,
     is_queued_for_resize: Callable[[Pod], bool] = lambda _pod: False,
+    pod_handler: "Callable[..., PodHandler] | None" = None,
+    node_handler: "Callable[..., NodeHandler] | None" = None,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
     """Return the handler of every kind, nodes and pods first.
 
     Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only; one whose
     feature gate is not among *features*, no handler. *pod_groups* are told of the pods that wait.
     *is_queued_for_resize* tells of a pod with a node whether it is queued all the same.
+    *pod_handler* and *node_handler* make handlers in place of those here, the first one first.
     """
-    handlers: dict[Kind[Any], ResourceEventHandler[Any]] = {
-        NODES: NodeHandler(queue=queue, cache=cache, timer=timer),
-        PODS: PodHandler(
-            queue=queue,
-            cache=cache,
-            bindings=bindings,
-            preemptions=preemptions,
-            scheduler_names=scheduler_names,
-            timer=timer,
-            foreign_binds=foreign_binds,
-            waiting_groups=WaitingGroups(pod_groups) if pod_groups is not None else None,
-            label_of=label_of(features),
-            tells_scale_up=TELLS_SCALE_UP in features,
-            is_queued_for_resize=is_queued_for_resize,
-        ),
-    }
+    of_pods = (pod_handler or PodHandler)(
+        queue=queue,
+        cache=cache,
+        bindings=bindings,
+        preemptions=preemptions,
+        scheduler_names=scheduler_names,
+        timer=timer,
+        foreign_binds=foreign_binds,
+        waiting_groups=WaitingGroups(pod_groups) if pod_groups is not None else None,
+        label_of=label_of(features),
+        tells_scale_up=TELLS_SCALE_UP in features,
+        is_queued_for_resize=is_queued_for_resize,
+    )
+    of_nodes = (node_handler or NodeHandler)(queue=queue, cache=cache, timer=timer)
+    handlers: dict[Kind[Any], ResourceEventHandler[Any]] = {NODES: of_nodes, PODS: of_pods}
     for kind, lister in listers.by_kind().items():
         if kind.feature and kind.feature not in features:
             continue

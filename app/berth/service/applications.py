@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -37,6 +38,7 @@ from berth.service.server.scheduler.debug.configuration import Configurations
 from berth.service.server.scheduler.debug.devices import Devices
 from berth.service.server.scheduler.debug.endpoints import DebugState, debug_endpoints
 from berth.service.server.scheduler.debug.models import EffectiveConfiguration
+from berth.service.server.scheduler.debug.shard_endpoints import Describe
 from berth.service.server.scheduler.explain import explain_endpoints
 from berth.service.server.scheduler.overview import overview_endpoints
 from berth.service.server.scheduler.profiling import profiling_endpoints
@@ -44,6 +46,7 @@ from berth.service.server.scheduler.simulate import simulate_endpoints
 from berth.service.server.scheduler.simulation_process import SimulationProcesses
 from berth.service.server.scheduler.snapshot import snapshot_endpoints
 from berth.service.server.scheduler.zpages import zpages
+from berth.service.shards.description import describe
 from berth.service.ui.files import ROOT, Files
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 
@@ -146,6 +149,12 @@ def _probes(service: SchedulerService) -> Probes:
     )
 
 
+def _shards(service: SchedulerService) -> Describe | None:
+    if service.keeper is None or service.shard_parts is None:
+        return None
+    return partial(describe, service.keeper, service.shard_parts, service.pods.store)
+
+
 def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
     return DebugState(
         view=service.view,
@@ -156,6 +165,7 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> DebugState:
             clock=service.clock,
         ),
         shadow=service.shadow,
+        shards=_shards(service),
         devices=devices_of(service.core),
         configuration=configuration_of(service.core, lambda: service.plugins),
         reflectors=service.watches.reflectors,

@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,12 @@ from berth.service.api_connection import ApiConnection
 from berth.service.configuration import ConfigurationSource, Loaded
 from berth.service.deferred_application import DeferredApplication
 from berth.service.extender_port_settings import ExtenderPortSettings
-from berth.service.leaderelection.build import make_elector
-from berth.service.leaderelection.elector import LeadershipLostError
+from berth.service.leaderelection.build import make_elector, make_membership
+from berth.service.leaderelection.elector import LeaderElector, LeadershipLostError
+from berth.service.leaderelection.membership import Membership
 from berth.service.running import run_until_terminated
 from berth.service.scheduler_service import SchedulerService
+from berth.service.shards.checks import check_shards
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -45,6 +48,7 @@ async def run_scheduler(
     shadows: bool = False,
     serves_page: bool = False,
     recording: RecordingWriter | None = None,
+    shards: int | None = None,
 ) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
@@ -53,15 +57,19 @@ async def run_scheduler(
     the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
     Without *schedules* it only serves, and takes no part in leader election; nor does one that
     *shadows* another scheduler, which writes nothing. With *serves_page* the page is
-    beside the endpoints. All steps are told to *recording*, if there is one.
+    beside the endpoints. All steps are told to *recording*, if there is one. With *shards*, all
+    replicas schedule at once, and share so many slots; ConfigError if that cannot be.
     """
     config, plugins = loaded
+    if shards is not None:
+        check_shards(config, is_recorded=recording is not None)
     api = ApiConnection.of(config.client_connection, master=options.master)
     clock, rng, loop = RealClock(), random.Random(), asyncio.get_running_loop()
     status = 0
     async with AsyncExitStack() as cleanup:
         client = await cleanup.enter_async_context(api.client("shadow" if shadows else "scheduler"))
-        elector, lease_client = None, None
+        elector: LeaderElector | Membership | None = None
+        lease_client = None
         registry = _registry(options.metrics, version_of(config))
         schedules = schedules and not shadows
         if schedules and config.leader_election.leader_elect:
@@ -73,7 +81,8 @@ async def run_scheduler(
             )
             # a renewal shows that the server is back
             lease_client.contact = ContactFromThread(client.contact, loop, clock)
-            elector = make_elector(
+            make = make_elector if shards is None else partial(make_membership, num_slots=shards)
+            elector = make(
                 lease_client,
                 config,
                 registry=registry,
@@ -94,6 +103,7 @@ async def run_scheduler(
             schedules=schedules,
             shadows=shadows,
             recording=recording,
+            shards=shards,
         )
         if lease_client is not None:
             lease_client.observer = ObserverFromThread(service.metrics.requests, loop)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from berth.insight.recording.recorder import Recorder
@@ -47,6 +48,7 @@ from berth.scheduler.metrics.collectors import (
     QueueCollector,
     RecordingCollector,
     ReflectorCollector,
+    ShardCollector,
     StuckLoopCollector,
     TaskCollector,
 )
@@ -57,13 +59,17 @@ from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import listers_of
 from berth.scheduler.profile.plugin_interrupt import interrupter
+from berth.scheduler.shards.parts import ShardParts
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
 from berth.service.leaderelection.elector import LeaderElector
+from berth.service.leaderelection.membership import Membership
 from berth.service.overview.sampler import Sampler, State
 from berth.service.plugin_sources import KnownPlugins
 from berth.service.server.stuck_loop import StuckLoopResponder
+from berth.service.shards.checks import check_shards
+from berth.service.shards.keeper import Keeper, keeper_of
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
@@ -88,7 +94,8 @@ class SchedulerService:
         *,
         clock: Clock,
         rng: random.Random,
-        elector: LeaderElector | None = None,
+        elector: LeaderElector | Membership | None = None,
+        shards: int | None = None,
         registry: CollectorRegistry | None = None,
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
@@ -96,7 +103,8 @@ class SchedulerService:
         recording: RecordingWriter | None = None,
         plugins: KnownPlugins | None = None,
     ) -> None:
-        """With an *elector* nothing is scheduled or written unless it leads.
+        """With an *elector* nothing is scheduled or written unless it leads. With *shards*, that
+        is the membership of one of several replicas, which share so many slots.
 
         Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`. One
         that *shadows* another scheduler does not schedule, either; its client refuses to write,
@@ -145,24 +153,49 @@ class SchedulerService:
             observer=ExtenderMetrics(registry),
             may_write=lambda: not shadows and (elector is None or elector.may_write()),
         )
+        api = ApiWriter(
+            writes,
+            self.lanes,
+            recorders=self._recorders,
+            pod_lookup=pods.get,
+            clock=clock,
+            rng=rng,
+            count_created_claim=self.metrics.created_claim,
+            claims_at=lambda: self.watches.reflectors[RESOURCE_CLAIMS].path,
+            calls=self.metrics.async_calls
+            if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
+            else None,
+            features=features_of(config),
+        )
+        core_options = CoreOptions(
+            schedules=self.schedules,
+            max_in_unschedulable=max_in_unschedulable,
+            journal=CoreJournal()
+            if recording is None
+            else Recorder(
+                recording.write,
+                clock=clock,
+                max_in_unschedulable=max_in_unschedulable,
+                plugins=self.plugins.others,
+            ),
+        )
+        self.shard_parts: ShardParts | None = None
+        if shards is not None:
+            parts = self.shard_parts = ShardParts(
+                shards, writes=api, pods=pods, listers=self.listers, clock=clock
+            )
+            core_options = replace(
+                core_options,
+                scheduler=parts.scheduler,
+                binding_cycle=parts.binding_cycle,
+                pod_handler=parts.pod_handler,
+                node_handler=parts.node_handler,
+            )
         self.core = core = SchedulerCore(
             config,
             self.plugins.registry,
             Outside(
-                api=ApiWriter(
-                    writes,
-                    self.lanes,
-                    recorders=self._recorders,
-                    pod_lookup=pods.get,
-                    clock=clock,
-                    rng=rng,
-                    count_created_claim=self.metrics.created_claim,
-                    claims_at=lambda: self.watches.reflectors[RESOURCE_CLAIMS].path,
-                    calls=self.metrics.async_calls
-                    if self.gates[SCHEDULER_ASYNC_API_CALLS].enabled
-                    else None,
-                    features=features_of(config),
-                ),
+                api=api,
                 pods=pods,
                 listers=self.listers,
                 clock=clock,
@@ -170,20 +203,9 @@ class SchedulerService:
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(
-                schedules=self.schedules,
-                max_in_unschedulable=max_in_unschedulable,
-                journal=CoreJournal()
-                if recording is None
-                else Recorder(
-                    recording.write,
-                    clock=clock,
-                    max_in_unschedulable=max_in_unschedulable,
-                    plugins=self.plugins.others,
-                ),
-            ),
+            core_options,
         )
-        core.foreign_binds.is_leading = lambda: self.is_leading
+        core.foreign_binds.is_leading = lambda: shards is None and self.is_leading
         self.shadow: Shadow | None = None
         if shadows:
             from berth.insight.shadow import shadow  # here: it takes 0.05 s to load
@@ -193,7 +215,7 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
-        self.view = view_of(core)
+        self.view = view_of(core, decided_by=self._decided_by)
         """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
@@ -242,6 +264,18 @@ class SchedulerService:
                 stale=self.staleness,
             ),
         )
+        self.keeper: Keeper | None = None
+        """Of the slots, if there are shards."""
+        if self.shard_parts is not None:
+            assert isinstance(elector, Membership)
+            self.keeper = keeper_of(
+                client.unlimited(),
+                config.leader_election,
+                self.shard_parts,
+                identity=elector.identity,
+                reflectors=self.watches.reflectors,
+                clock=clock,
+            )
         self._register_collectors()
 
     def _register_collectors(self) -> None:
@@ -263,6 +297,10 @@ class SchedulerService:
             self.registry.register(self.shadow.collector())
         if self._recording is not None:
             self.registry.register(RecordingCollector(self._recording))
+        if self.keeper is not None and self.shard_parts is not None:
+            self.registry.register(
+                ShardCollector(self.keeper, self.shard_parts.offers, self.shard_parts.ownership)
+            )
         if self.gates[GENERIC_WORKLOAD].enabled:
             self.registry.register(self.metrics.pod_groups)
             if self.scheduler.groups is not None and self.scheduler.groups.are_entities:
@@ -302,6 +340,8 @@ class SchedulerService:
 
         *plugins* are those that it may enable, if they are others than before.
         """
+        if self.keeper is not None:
+            check_shards(config)
         plugins = plugins or self.plugins
         self.core.reconfigure(config, plugins.registry)
         self.plugins = plugins
@@ -388,6 +428,19 @@ class SchedulerService:
                 ("scheduler", self.core.run),
             ):
                 tasks.create_task(forever(name, run), name=name)
+            if self.keeper is not None:
+                await self._keep_shards(self.keeper)
+
+    async def _keep_shards(self, keeper: Keeper) -> None:
+        """Keep slots until this is cancelled, then give them while binds are still answered."""
+        assert isinstance(self.elector, Membership)
+        try:
+            await forever("shards", keeper.run)
+        finally:
+            self.elector.has_left = await keeper.leave()
+
+    def _decided_by(self, pod: Pod) -> str:
+        return "" if self.keeper is None else self.keeper.decided_by(pod)
 
     @property
     def is_idle(self) -> bool:

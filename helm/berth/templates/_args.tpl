@@ -26,6 +26,9 @@
 - --leader-elect-lease-duration={{ .Values.leaderElection.leaseDuration }}
 - --leader-elect-renew-deadline={{ .Values.leaderElection.renewDeadline }}
 - --leader-elect-retry-period={{ .Values.leaderElection.retryPeriod }}
+{{- if .Values.shards }}
+- --shards={{ .Values.shards }}
+{{- end }}
 {{- else }}
 - --leader-elect=false
 {{- end }}

@@ -240,6 +240,9 @@ def _elsewhere(pod: Pod, view: SchedulerView) -> PodState:
         return PodState(where=Whereabouts.FOREIGN, words=words)
     if view.queue.is_in_flight(pod.metadata.uid):
         return PodState(where=Whereabouts.IN_FLIGHT, words="is being tried")
+    if replica := view.decided_by(pod):
+        words = f"waits for {name} elsewhere: {replica} decides about it"
+        return PodState(where=Whereabouts.FOREIGN, words=words)
     return PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")
 
 

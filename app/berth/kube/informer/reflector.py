@@ -129,7 +129,7 @@ class Reflector(Generic[T]):
         self._client = client
         self.path = path
         """May be set until :meth:`run` is called."""
-        self._params = dict(params or {})
+        self.params = dict(params or {})
         self.unreadable: dict[str, Unreadable] = {}
         self._decode = decode
         self._decode_partly = decode_partly
@@ -245,7 +245,7 @@ class Reflector(Generic[T]):
     async def _paged_list(self) -> None:
         """List all pages, the newest state that the server has."""
         incoming: Incoming[T] = Incoming()
-        params = {**self._params, "limit": str(self._page_size)}
+        params = {**self.params, "limit": str(self._page_size)}
         while True:
             page = decode_list(await self._client.request("GET", self.path, params=params))
             for number, item in enumerate(page.items, 1):
@@ -272,7 +272,7 @@ class Reflector(Generic[T]):
         """Yield the events of one watch; an ERROR is raised. Lets others run after each batch."""
         seconds = WATCH_SECONDS + int(self._rng.random() * WATCH_SECONDS)
         asked = {
-            **self._params,
+            **self.params,
             **params,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(seconds),

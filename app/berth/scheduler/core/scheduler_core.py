@@ -51,7 +51,12 @@ from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.live_configuration import LiveConfiguration, backoff_of
 from berth.scheduler.core.outside import Outside
 from berth.scheduler.decisions import Decisions
-from berth.scheduler.event_handlers import EventTimer, all_event_handlers
+from berth.scheduler.event_handlers import (
+    EventTimer,
+    NodeHandler,
+    PodHandler,
+    all_event_handlers,
+)
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.foreign_binds import ForeignBinds
@@ -135,10 +140,13 @@ class CoreOptions(msgspec.Struct, frozen=True):
     """
     journal: CoreJournal = CoreJournal()
     """Is told of all that happens."""
-    scheduler: type[Scheduler] = Scheduler
-    binding_cycle: type[BindingCycle] = BindingCycle
+    scheduler: Callable[..., Scheduler] = Scheduler
+    binding_cycle: Callable[..., BindingCycle] = BindingCycle
     preemptions: type[Preemptions] = Preemptions
     """What makes attempts, bindings and evictions; a replay has its own."""
+    pod_handler: Callable[..., PodHandler] = PodHandler
+    node_handler: Callable[..., NodeHandler] = NodeHandler
+    """What takes in changes of pods and nodes, made in this order."""
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -268,6 +276,8 @@ class SchedulerCore:
                 if options.schedules and IN_PLACE_RESIZE_PREEMPTION in features
                 else _never
             ),
+            pod_handler=options.pod_handler,
+            node_handler=options.node_handler,
         )
         self.handlers = journal.handlers(handlers)
         """The handlers of changes, by kind."""

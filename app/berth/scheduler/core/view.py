@@ -117,6 +117,8 @@ class SchedulerView:
     """Makes a trial of a pod group, which is to be undone at once and counts in these metrics."""
     new_tree_trials: Callable[[SchedulerMetrics], TreeTrials]
     """Makes the same of a group with all groups below it."""
+    decided_by: Callable[[Pod], str]
+    """Says which replica decides about a waiting pod; "" if it is this one."""
 
     def begin_cycle(self, profile: Profile, pod: PodInfo) -> Cycle:
         """Begin a cycle on the nodes as they are now, as :meth:`Cycle.begin` does."""
@@ -139,7 +141,9 @@ class SchedulerView:
         return rfc3339(self.clock.now() - self.age(monotonic))
 
 
-def view_of(core: SchedulerCore) -> SchedulerView:
+def view_of(
+    core: SchedulerCore, *, decided_by: Callable[[Pod], str] = lambda _pod: ""
+) -> SchedulerView:
     """Return what shows *core* as it is whenever it is looked at."""
     scheduler = core.scheduler
 
@@ -161,4 +165,5 @@ def view_of(core: SchedulerCore) -> SchedulerView:
         asks_extenders=scheduler.extender_round.is_due,
         new_trial=lambda metrics: PodGroupTrial(scheduler.for_trials(metrics)),
         new_tree_trials=new_tree_trials,
+        decided_by=decided_by,
     )

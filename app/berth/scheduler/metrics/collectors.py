@@ -1,6 +1,6 @@
 """Numbers that somebody keeps anyway, read when Prometheus asks."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from prometheus_client.core import Metric
@@ -312,6 +312,45 @@ class RecordingCollector(Collector):
         results = {("written",): recording.num_lines, ("dropped",): recording.dropped}
         yield numbers(berth.RECORDED_LINES, results)
         yield number(berth.RECORDED_BYTES, recording.num_bytes)
+
+
+class HasMoves(Protocol):
+    """Who takes and gives slots."""
+
+    moves: int
+    expelled: int
+
+
+class HasOffers(Protocol):
+    """Who offers pods to the writers of other nodes."""
+
+    made: int
+    accepted: int
+    refused: int
+
+
+class HasSlots(Protocol):
+    """What a replica decides about."""
+
+    @property
+    def active(self) -> Collection[int]: ...
+
+
+class ShardCollector(Collector):
+    """What one of several replicas holds, and what it leaves to the others."""
+
+    def __init__(self, keeper: HasMoves, offers: HasOffers, ownership: HasSlots) -> None:
+        self._keeper = keeper
+        self._offers = offers
+        self._ownership = ownership
+
+    def collect(self) -> Iterator[Metric]:
+        offers = self._offers
+        yield number(berth.SHARD_SLOTS, len(self._ownership.active))
+        yield number(berth.SHARD_MOVES, self._keeper.moves)
+        yield number(berth.SHARD_EXPELLED, self._keeper.expelled)
+        results = {("accepted",): offers.accepted, ("refused",): offers.refused}
+        yield numbers(berth.SHARD_OFFERS, results)
 
 
 class BreakerCollector(Collector):

@@ -1,4 +1,4 @@
-"""Makes the elector that a configuration asks for."""
+"""Makes the elector that a configuration asks for, or the membership of one of several shards."""
 
 import asyncio
 import random
@@ -18,6 +18,7 @@ from berth.scheduler.metrics.recorders import LeaderMetrics
 from berth.service.leaderelection.candidate import Timing
 from berth.service.leaderelection.elector import LeaderElector
 from berth.service.leaderelection.lease_lock import LeaseLock
+from berth.service.leaderelection.membership import Membership, member_lease
 
 
 def make_elector(
@@ -35,25 +36,89 @@ def make_elector(
     *thread*, in whose loop *client* was made, they do not wait for the loop that this is called in,
     either; unless that is stuck.
     """
-    election, timing = config.leader_election, Timing.of(config.leader_election)
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    metrics = LeaderMetrics(config.leader_election.resource_name, registry)
+    return _elector(
+        client,
+        config,
+        name=config.leader_election.resource_name,
+        identity=identity,
+        clock=clock,
+        rng=rng,
+        thread=thread,
+        on_master=metrics.on_master,
+        on_slow_path=metrics.on_slow_path,
+    )
+
+
+def make_membership(
+    client: ApiClient,
+    config: KubeSchedulerConfiguration,
+    *,
+    num_slots: int,
+    registry: CollectorRegistry,
+    clock: Clock,
+    rng: random.Random,
+    thread: LoopThread | None = None,
+) -> Membership:
+    """Make what :func:`make_elector` makes for one of several replicas that schedule at once."""
+    election = config.leader_election
+    identity = f"{socket.gethostname().lower()}-{uuid.uuid4().hex[:8]}"
+    metrics = LeaderMetrics(election.resource_name, registry)
+    elector = partial(_elector, client, config, clock=clock, rng=rng, thread=thread)
+    membership = Membership(identity)
+    membership.mode = elector(
+        name=election.resource_name,
+        identity=f"{num_slots} shards",
+        gives_back=lambda: False,
+        on_master=metrics.on_master,
+        on_slow_path=metrics.on_slow_path,
+    )
+    membership.member = elector(
+        name=member_lease(election.resource_name, identity),
+        identity=identity,
+        gives_back=lambda: membership.has_left,
+    )
+    return membership
+
+
+def _elector(
+    client: ApiClient,
+    config: KubeSchedulerConfiguration,
+    *,
+    name: str,
+    identity: str,
+    clock: Clock,
+    rng: random.Random,
+    thread: LoopThread | None,
+    on_master: Callable[[bool], None] = lambda _leads: None,
+    on_slow_path: Callable[[], None] = lambda: None,
+    gives_back: Callable[[], bool] = lambda: True,
+) -> LeaderElector:
+    timing = Timing.of(config.leader_election)
     lock = LeaseLock(
         client,
-        namespace=election.resource_namespace,
-        name=election.resource_name,
+        namespace=config.leader_election.resource_namespace,
+        name=name,
         component=config.profiles[0].scheduler_name,
         clock=clock,
     )
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    metrics = LeaderMetrics(election.resource_name, registry)
     elector = partial(
-        LeaderElector, lock, identity=identity, timing=timing, clock=clock, rng=rng, thread=thread
+        LeaderElector,
+        lock,
+        identity=identity,
+        timing=timing,
+        clock=clock,
+        rng=rng,
+        thread=thread,
+        gives_back=gives_back,
     )
     if thread is None:
-        return elector(on_master=metrics.on_master, on_slow_path=metrics.on_slow_path)
+        return elector(on_master=on_master, on_slow_path=on_slow_path)
     loop, cpu = asyncio.get_running_loop(), cpu_time_of_this_thread()
     return elector(
-        on_master=partial(call_soon, loop, metrics.on_master),
-        on_slow_path=partial(call_soon, loop, metrics.on_slow_path),
+        on_master=partial(call_soon, loop, on_master),
+        on_slow_path=partial(call_soon, loop, on_slow_path),
         why_unfit=LoopWatch(loop, timing=timing, clock=clock, cpu=cpu).why_stuck,
     )
 

@@ -30,6 +30,8 @@ class LeaderElector:
     (:class:`berth.runtime.clock.BootClock`), or a resumed leader takes its lease for fresh.
     *why_unfit* is asked before each renewal; if it gives a reason, the lease is let expire.
 
+    *gives_back* is asked at the end whether others may have the lease at once.
+
     With a *thread*, all that is done for the lease is done in that, as are those calls, and
     *lock* must belong to its loop. The fence (:attr:`is_leader`, :meth:`may_write`,
     :meth:`is_overdue`) may be asked in any thread.
@@ -47,6 +49,7 @@ class LeaderElector:
         on_slow_path: Callable[[], None] = lambda: None,
         why_unfit: Callable[[], str] = lambda: "",
         thread: LoopThread | None = None,
+        gives_back: Callable[[], bool] = lambda: True,
     ) -> None:
         self.identity = identity
         self._lock = lock
@@ -57,6 +60,7 @@ class LeaderElector:
         self._on_slow_path = on_slow_path
         self._why_unfit = why_unfit
         self._thread = thread
+        self._gives_back = gives_back
         self._candidate = Candidate(identity, timing=timing)
         self._lease: Lease | None = None  # as last read, or returned to a write
         self._renewed_at = float("-inf")  # when the last write that is known to hold was sent
@@ -328,7 +332,8 @@ class LeaderElector:
 
     async def _say_farewell(self) -> None:
         try:
-            await self._release()
+            if self._gives_back():
+                await self._release()
         except ApiError as exc:
             log.warning("lease not given back", extra={"lease": self._lock.key, "error": str(exc)})
         await self._record("stopped leading")

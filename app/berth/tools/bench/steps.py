@@ -1,6 +1,7 @@
 """What ``berth bench`` measures, step by step, as its arguments ask for it."""
 
 import argparse
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
@@ -28,6 +29,7 @@ from berth.tools.bench.instructions import InstructionClock, counter_of
 from berth.tools.bench.names import CROWDED, CROWDED_DIFFERENT, WORKLOADS
 from berth.tools.bench.results import Figure, Step, figure, used_figure
 from berth.tools.bench.scheduler_perf import measure as scheduler_perf
+from berth.tools.bench.shards import cost, quality, soak
 from berth.tools.bench.workloads import WORKLOADS as ENGINE_WORKLOADS
 from berth_plugins.registry import IN_TREE
 
@@ -206,6 +208,27 @@ async def _crowded(settings: throughput.Settings) -> AsyncIterator[Figure]:
         yield figure(f"{name}, crowded relative to alone", ratio, "times")
 
 
+def _shards(given: argparse.Namespace) -> Iterable[Step]:
+    settings = soak.Settings(
+        replicas=given.replicas[-1],
+        nodes=given.nodes,
+        pods=given.pods,
+        faults=given.faults,
+        seed=given.seed,
+    )
+
+    async def of_soak() -> AsyncIterator[Figure]:
+        for measured in (await asyncio.to_thread(soak.run_soak, settings)).figures():
+            yield measured
+
+    steps: dict[str, Step] = {
+        "soak": of_soak,
+        "cost": partial(cost.measure, given.nodes, given.pods, given.replicas),
+        "quality": partial(quality.measure, given.nodes, given.replicas),
+    }
+    return [step for name, step in steps.items() if given.part in (name, "all")]
+
+
 STEPS: Final[Mapping[str, Steps]] = {
     "engine": _engine,
     "throughput": _throughput,
@@ -221,4 +244,5 @@ STEPS: Final[Mapping[str, Steps]] = {
     "watch": _watch,
     "certificates": _certificates,
     "packing": _packing,
+    "shards": _shards,
 }

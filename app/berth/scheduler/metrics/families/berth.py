@@ -234,3 +234,25 @@ RECORDED_BYTES: Final = counter(
     stability=ALPHA,
     text="Number of bytes written to the recording, compressed.",
 )
+SHARD_SLOTS: Final = gauge(
+    name="berth_shard_slots",
+    stability=ALPHA,
+    text="Number of slots whose nodes and pods this replica decides about.",
+)
+SHARD_MOVES: Final = counter(
+    name="berth_shard_slot_moves_total",
+    stability=ALPHA,
+    text="Number of slots that this replica has taken or given.",
+)
+SHARD_EXPELLED: Final = counter(
+    name="berth_shard_expelled_members_total",
+    stability=ALPHA,
+    text="Number of replicas that this one has expelled because their Lease had expired.",
+)
+SHARD_OFFERS: Final = counter(
+    name="berth_shard_offers_total",
+    stability=ALPHA,
+    text="Number of pods that this replica offered to the holder of another node, by result:"
+    " accepted, or refused and tried again.",
+    labels=("result",),
+)

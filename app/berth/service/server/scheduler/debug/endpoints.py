@@ -58,6 +58,7 @@ from berth.service.server.scheduler.debug.responses import (
     as_json,
 )
 from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
+from berth.service.server.scheduler.debug.shard_endpoints import Describe, add_shards
 from berth.service.server.scheduler.debug.waiting_groups import SharedGroups
 from berth.service.server.scheduler.parameters import ONLY_KNOWN
 
@@ -81,6 +82,8 @@ class DebugState:
     """Whether the whole state of the cluster is known."""
     shadow: Shadow | None = None
     """None where no other scheduler is followed."""
+    shards: Describe | None = None
+    """None where this replica is the only one that schedules."""
 
 
 def debug_endpoints(state: DebugState) -> APIRouter:
@@ -90,6 +93,7 @@ def debug_endpoints(state: DebugState) -> APIRouter:
     _add_cache(router, state)
     add_cluster(router, ClusterAnswers(state.view, state.explainer))
     add_shadow(router, state.shadow)
+    add_shards(router, state.shards)
     _add_process(router, state)
     return router
 

@@ -425,3 +425,42 @@ class EffectiveConfiguration(ResponseModel):
     """Weights of the plugins that score, by profile, then by plugin."""
     presets: dict[str, dict[str, dict[str, int]]]
     """The same for the configurations that come with berth, by name."""
+
+
+class ShardMember(ResponseModel):
+    """A replica that schedules beside others."""
+
+    identity: str
+    slots: list[int]
+    """The slots whose Leases name it."""
+
+
+class SlotOf(ResponseModel):
+    """The slot that something falls into, and who decides about it."""
+
+    slot: int
+    member: str
+    """Empty while nobody holds the slot."""
+
+
+class Shards(ResponseModel):
+    """The replicas that schedule at once."""
+
+    identity: str
+    """Of the replica that answers."""
+    slots: int
+    """How many there are."""
+    deciding: list[int]
+    """The slots whose nodes and pods the replica that answers decides about now."""
+    leaving: list[int]
+    """The slots that it gives as soon as the last bind is answered."""
+    members: list[ShardMember]
+    """All replicas, by identity."""
+    free: list[int]
+    """The slots that nobody holds."""
+    offers_under_way: int
+    """Pods that the replica that answers has offered to others, who have not answered yet."""
+    node: SlotOf | None = None
+    """Of the node that was asked about."""
+    pod: SlotOf | None = None
+    """Of the pod that was asked about, if it has no node: its home, or that of the offered node."""

@@ -1,0 +1,34 @@
+"""Who should hold which slot."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from zlib import crc32
+
+
+def assignment(holders: Sequence[str], members: Collection[str]) -> list[str]:
+    """Return by slot the member that should hold it.
+
+    *holders* are those that hold the slots now, "" for nobody; whoever is not among *members*
+    counts as nobody. No two shares differ by more than one slot, and as few slots change hands as
+    that allows. All who see the same come to the same; whoever sees something else may want
+    another slot at worst, of which the Lease has one holder all the same.
+    """
+    if not members:
+        return [""] * len(holders)
+    counts = Counter(holder for holder in holders if holder in members)
+    in_order = sorted(members, key=lambda member: (-counts[member], member))
+    low, extra = divmod(len(holders), len(in_order))
+    shares = {member: low + (place < extra) for place, member in enumerate(in_order)}
+    wanted = [""] * len(holders)
+    for slot in sorted(range(len(holders)), key=lambda slot: (_rank(holders[slot], slot), slot)):
+        holder = holders[slot]
+        if shares.get(holder):
+            wanted[slot] = holder
+            shares[holder] -= 1
+    left = (member for member, share in shares.items() for _ in range(share))
+    return [member or next(left) for member in wanted]
+
+
+def _rank(member: str, slot: int) -> int:
+    """Return in which order a member keeps its slots when it has too many: as if by chance."""
+    return crc32(f"{member}/{slot}".encode())

@@ -1,0 +1,149 @@
+"""Event handlers of a replica that shares the cluster: whose pod it is may change."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.scheduler.event_handlers import NodeHandler, PodHandler
+from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.shards.offers import Offers
+from berth.scheduler.shards.ownership import Ownership
+from berth.scheduler.shards.slots import offered_to
+
+
+class ShardedPodHandler(PodHandler):
+    """Queues the pods that this replica decides about, and counts others' offers.
+
+    A pod that is offered to another's node counts there as an assumed one, on every replica: it
+    will be bound there unless it is refused.
+    """
+
+    def __init__(
+        self, *, ownership: Ownership, offers: Offers, pods: Mapping[str, Pod], **parts: Any
+    ) -> None:
+        """*pods* is the informer's store, by namespace/name."""
+        super().__init__(**parts)
+        self._ownership = ownership
+        self._offers = offers
+        self._pods = pods
+        self._table = self._cache.table
+        self._offered: dict[str, Pod] = {}
+        """By UID, the pods without a node that are offered, whoever offers them."""
+
+    def on_add(self, pod: Pod) -> None:
+        super().on_add(pod)
+        if not pod.spec.node_name:
+            self._see(pod)
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        self._offers.saw(new)
+        if old.spec.node_name or new.spec.node_name:
+            super().on_update(old, new)
+            self._forget(new)
+            return
+        was_ours, is_ours = self._is_ours(old), self._is_ours(new)
+        if was_ours and is_ours:
+            if offered_to(new) and not offered_to(old):
+                self._offers.withdraw(new.metadata.uid)  # the node is gone, or ours by now
+            super().on_update(old, new)
+        elif is_ours:
+            self._take_up(new)
+        elif was_ours:
+            self._give_up(old)
+        self._see(new)
+
+    def on_delete(self, pod: Pod) -> None:
+        self._offers.saw_gone(pod)
+        super().on_delete(pod)
+        if not pod.spec.node_name:
+            self._forget(pod)
+            if not self._is_ours(pod):
+                self._uncount(pod)
+
+    def hand_over(self, before: frozenset[int], now: frozenset[int]) -> None:
+        """Take up the waiting pods of slots that are active *now*, give up those of others.
+
+        Linear in the number of pods.
+        """
+        self._rejudge(self._pods.values(), before ^ now)
+
+    def rejudge_offers_to(self, node: str) -> None:
+        """Look again who decides about the pods that are offered to *node*, which came or went."""
+        self._rejudge([pod for pod in self._offered.values() if offered_to(pod) == node], None)
+
+    def _rejudge(self, pods: Collection[Pod], slots: frozenset[int] | None) -> None:
+        for pod in pods:
+            if pod.spec.node_name or pod.spec.scheduler_name not in self._scheduler_names:
+                continue
+            if slots is not None and self._ownership.slot_of_pod(pod, self._table) not in slots:
+                continue
+            if self._is_ours(pod):
+                self._take_up(pod)
+            else:
+                self._give_up(pod)
+            self._see(pod)
+
+    def _take_up(self, pod: Pod) -> None:
+        """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
+        if self._bindings.get(pod.metadata.uid) is not None:
+            self._offers.withdraw(pod.metadata.uid)
+        else:
+            self._uncount(pod)
+            self._add_waiting(pod)
+
+    def _give_up(self, pod: Pod) -> None:
+        """Leave *pod* to another replica."""
+        if self._groups is not None:
+            self._groups.forget(pod)
+        self._queue.delete(pod)
+
+    def _see(self, pod: Pod) -> None:
+        """Count what others mean to do with *pod*: where they offer it, or preempt for it."""
+        node, uid = offered_to(pod), pod.metadata.uid
+        if node:
+            self._offered[uid] = pod
+        else:
+            self._offered.pop(uid, None)
+        if self._is_ours(pod) or pod.spec.scheduler_name not in self._scheduler_names:
+            return
+        if self._cache.pod(uid) is None:
+            if node in self._table.row_of:
+                self._cache.assume_pod(PodInfo(pod).on_node(node))
+        elif not node:
+            self._uncount(pod)
+        if pod.status.nominated_node_name:
+            self._queue.nominator.add_nominated_pod(PodInfo(pod))
+        else:
+            self._queue.nominator.delete_nominated_pod_if_exists(uid)
+
+    def _forget(self, pod: Pod) -> None:
+        """Note that *pod* has a node or is gone."""
+        self._offered.pop(pod.metadata.uid, None)
+        self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
+
+    def _uncount(self, pod: Pod) -> None:
+        """Forget a pod that was assumed where another offered it."""
+        uid = pod.metadata.uid
+        counted = self._cache.pod(uid)
+        if counted is not None and self._cache.is_assumed(uid) and self._bindings.get(uid) is None:
+            self._cache.forget_pod(counted)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return super()._is_ours(pod) and self._ownership.has_pod(pod, self._table)
+
+
+class ShardedNodeHandler(NodeHandler):
+    """Also looks again at the pods that are offered to a node that comes or goes."""
+
+    def __init__(self, *, pod_handler: ShardedPodHandler, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._pod_handler = pod_handler
+
+    def on_add(self, node: Node) -> None:
+        super().on_add(node)
+        self._pod_handler.rejudge_offers_to(node.metadata.name)
+
+    def on_delete(self, node: Node) -> None:
+        super().on_delete(node)
+        self._pod_handler.rejudge_offers_to(node.metadata.name)

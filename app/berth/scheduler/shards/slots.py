@@ -1,0 +1,129 @@
+"""Which slot a node or a pod falls into: by the API's objects alone, the same on every replica."""
+
+from collections.abc import Iterable
+from typing import Final
+from zlib import crc32
+
+from berth.kube.objects.devices import ResourceSlice
+from berth.kube.objects.meta import Condition
+from berth.kube.objects.pod import Pod
+from berth.kube.objects.pod_group import group_of
+from berth.scheduler.framework.affinity_terms import terms_of
+from berth.scheduler.framework.pod_info import PodInfo
+
+OFFERED: Final = "berth.dev/Offered"
+"""The condition of a pod that its home offers to the holder of the slot of a node."""
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+ANTI_AFFINITY: Final = (
+    "shards do not schedule pods with required anti-affinity by another key than"
+    f" {HOSTNAME}: another replica may place a pod that it is about at the same moment"
+)
+AFFINITY: Final = (
+    "shards do not schedule pods with required affinity to pods like themselves in other"
+    " namespaces: two replicas may each place the first one"
+)
+DEVICES: Final = (
+    "shards do not schedule pods that ask for devices while some devices are not of one node:"
+    " two replicas may allocate the same"
+)
+
+
+def slot_of(text: str, slots: int) -> int:
+    """Return the slot, of so many, that the name of a node or :func:`home_of` falls into."""
+    return crc32(text.encode()) % slots
+
+
+def home_of(pod: Pod) -> str:
+    """Return what says which slot is the home of *pod*: whoever holds that decides about it.
+
+    Pods that may go anywhere as far as other pods are concerned are spread over all, each by its
+    UID; those for one node only, such as pods of DaemonSets, are for its writer. All that must mind
+    pods on other nodes, of one namespace, have the same home: it knows what it has decided for the
+    others before the API does.
+    """
+    if minds_other_nodes(pod):
+        return pod.metadata.namespace
+    return _only_node(pod) or pod.metadata.uid
+
+
+def _only_node(pod: Pod) -> str:
+    """Return the node that required node affinity names, as a DaemonSet writes it; "" if none."""
+    affinity = pod.spec.affinity
+    if (
+        affinity is None
+        or affinity.node_affinity is None
+        or affinity.node_affinity.required is None
+    ):
+        return ""
+    terms = affinity.node_affinity.required.node_selector_terms
+    if len(terms) != 1 or len(terms[0].match_fields) != 1:
+        return ""
+    field = terms[0].match_fields[0]
+    return field.values[0] if field.operator == "In" and len(field.values) == 1 else ""
+
+
+def minds_other_nodes(pod: Pod) -> bool:
+    """Whether what is required of the node of *pod* depends on what other nodes have.
+
+    Anti-affinity by host does not, in either direction: the one writer of the node sees to it.
+    """
+    spec = pod.spec
+    affinity = spec.affinity
+    return bool(
+        spec.resource_claims
+        or any(
+            constraint.when_unsatisfiable == "DoNotSchedule"
+            for constraint in spec.topology_spread_constraints
+        )
+        or (affinity is not None and affinity.pod_affinity and affinity.pod_affinity.required)
+        or any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
+        or group_of(pod) is not None
+    )
+
+
+def offered_to(pod: Pod) -> str:
+    """Return the node that *pod* is offered to the writer of; "" if there is none."""
+    for condition in pod.status.conditions:
+        if condition.type == OFFERED:
+            return condition.message if condition.status == "True" else ""
+    return ""
+
+
+def refusal_of(pod: Pod) -> str:
+    """Return why the last offer of *pod* was refused."""
+    for condition in pod.status.conditions:
+        if condition.type == OFFERED and condition.status != "True":
+            return condition.message
+    return ""
+
+
+def offer(node_name: str, *, at: str) -> Condition:
+    """Return the condition that offers a pod to the writer of a node."""
+    return Condition(
+        type=OFFERED, status="True", reason="Offered", message=node_name, last_transition_time=at
+    )
+
+
+def refused(why: str, *, at: str) -> Condition:
+    """Return the condition that gives an offered pod back to its home."""
+    return Condition(
+        type=OFFERED, status="False", reason="Refused", message=why, last_transition_time=at
+    )
+
+
+def why_not(pod: PodInfo, slices: Iterable[ResourceSlice]) -> tuple[str, str] | None:
+    """Return the plugin whose guarantee shards cannot give *pod*, and why; None if all is well."""
+    terms, own = terms_of(pod.template), pod.pod.metadata.namespace
+    if any(term.topology_key != HOSTNAME for term in terms.required_anti_affinity):
+        return "InterPodAffinity", ANTI_AFFINITY
+    if any(
+        (term.namespaces != {own} or not term.namespace_selector.is_nothing)
+        and term.selector.matches(pod.pod.metadata.labels)
+        for term in terms.required_affinity
+    ):
+        return "InterPodAffinity", AFFINITY
+    asks = pod.pod.spec.resource_claims or pod.template.requested.scalars
+    if asks and any(not of_slice.spec.node_name for of_slice in slices):
+        return "DynamicResources", DEVICES
+    return None

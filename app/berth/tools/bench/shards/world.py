@@ -1,0 +1,268 @@
+"""An API server and the replicas that schedule on it, in this process and in virtual time."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from typing import Any, Final, Self, TypeVar
+
+import msgspec
+
+from berth.cluster.access.users import SCHEDULER
+from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster.features import default_features
+from berth.cluster.in_process_api import InProcessApi
+from berth.kube.client.errors import UnavailableError
+from berth.kube.objects.meta import ListHead
+from berth.kube.objects.node import Node
+from berth.kube.objects.pod import Pod
+from berth.runtime.clock import Clock
+from berth.runtime.release import RELEASE
+from berth.runtime.virtual_time import VirtualClock
+from berth.scheduler.config.load import default_configuration
+from berth.scheduler.config.types import KubeSchedulerConfiguration
+from berth.scheduler.metrics.selection import Selection
+from berth.scheduler.profile.build import args_models
+from berth.service.leaderelection.build import make_membership
+from berth.service.scheduler_service import SchedulerService
+from berth_plugins.registry import IN_TREE
+
+START: Final = 1_767_225_600.0
+ZONES: Final = 4
+ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME: Final = "kubernetes.io/hostname"
+NODE_CPU, NODE_PODS = 8_000, 32
+"""Milli-cores and pods of a node."""
+POD_CPU: Final = 250
+PODS_PATH: Final = "/api/v1/namespaces/default/pods"
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Faults:
+    """What is wrong between one replica and the API server."""
+
+    def __init__(self) -> None:
+        self.is_cut = False
+        """Whether every request and every answer is lost."""
+        self.goes_on = asyncio.Event()
+        """Cleared while nothing leaves or comes in, as if the process stood still."""
+        self.goes_on.set()
+
+    async def pass_by(self, what: str, *, sent: bool | None) -> None:
+        """Return when a message may pass; UnavailableError if it is lost."""
+        await self.goes_on.wait()
+        if self.is_cut:
+            raise UnavailableError(f"{what}: cut off", sent=sent)
+
+
+class FaultyApi(InProcessApi):
+    """The API as one replica reaches it. The fence is asked after the process stood still."""
+
+    faults: Faults
+
+    @classmethod
+    def over(cls, api: InProcessApi) -> Self:
+        made = cls.__new__(cls)
+        vars(made).update(vars(api))
+        made.faults = Faults()
+        return made
+
+    async def request(self, method: str, path: str, **kwargs: Any) -> bytes:
+        what = f"{method} {path}"
+        await self.faults.pass_by(what, sent=False)
+        answer = await super().request(method, path, **kwargs)
+        await self.faults.pass_by(what, sent=None)
+        return answer
+
+    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        await self.faults.pass_by(path, sent=False)
+        async for line in super().watch(path, params):
+            await self.faults.pass_by(path, sent=True)
+            yield line
+
+
+class Replica:
+    """A scheduler with its own view of the API."""
+
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        config: KubeSchedulerConfiguration,
+        slots: int,
+        *,
+        clock: Clock,
+        seed: int,
+    ) -> None:
+        self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER))
+        registry = Selection()
+        rng = random.Random(seed)
+        self.membership = make_membership(
+            self.api,  # type: ignore[arg-type]
+            config,
+            num_slots=slots,
+            registry=registry,
+            clock=clock,
+            rng=rng,
+        )
+        self.service = SchedulerService(
+            self.api,
+            config,
+            clock=clock,
+            rng=rng,
+            elector=self.membership,
+            shards=slots,
+            registry=registry,
+        )
+        self.task = asyncio.create_task(self.service.run(), name=f"replica {seed}")
+
+    async def kill(self) -> None:
+        """End at once: nothing that it does on its way out reaches the API server."""
+        self.api.faults.is_cut = True
+        self.api.faults.goes_on.set()
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+class World:
+    """An API server with nodes, and the replicas that schedule on it; for ``async with``."""
+
+    def __init__(
+        self, clock: VirtualClock, *, slots: int, seed: int = 1, gates: Collection[str] = ()
+    ) -> None:
+        """*gates* are feature gates to turn on beside those that are."""
+        self.clock = clock
+        self.rng = random.Random(seed)
+        self.replicas: list[Replica] = []
+        self.ended: list[Replica] = []
+        self._slots = slots
+        turned_on = {"feature_gates": dict.fromkeys(gates, True)}
+        self._config = default_configuration(
+            args_models(IN_TREE), adjust=lambda config: config.model_copy(update=turned_on)
+        )
+        self._cluster = EmbeddedCluster(
+            clock=clock,
+            rng=self.rng,
+            insecure=True,
+            features={*default_features(RELEASE), *gates},
+        )
+        self._numbers = iter(range(10**9))
+
+    async def __aenter__(self) -> Self:
+        await self._cluster.start(0)
+        self._direct = self._cluster.in_process("bench", user=SCHEDULER)
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        for replica in self.replicas:
+            await replica.kill()
+        await self._cluster.stop()
+
+    def start_replica(self) -> Replica:
+        """Start one more; it takes its slots within seconds."""
+        seed = next(self._numbers)
+        replica = Replica(self._cluster, self._config, self._slots, clock=self.clock, seed=seed)
+        self.replicas.append(replica)
+        return replica
+
+    def replace_ended(self) -> None:
+        """Start another in place of each that has ended, as a Deployment does."""
+        for replica in [replica for replica in self.replicas if replica.task.done()]:
+            if not replica.task.cancelled():
+                replica.task.exception()  # it has lost its Lease, as it should
+            self.replicas.remove(replica)
+            self.ended.append(replica)
+            self.start_replica()
+
+    async def create_nodes(self, number: int) -> None:
+        for count in range(number):
+            node = node_of(count)
+            await self.create("/api/v1/nodes", node)
+            await self._direct.request("PATCH", **untainted(node))
+
+    async def create(self, path: str, obj: dict[str, Any]) -> None:
+        await self._direct.request("POST", path, body=msgspec.json.encode(obj))
+
+    async def create_pod(self, pod: dict[str, Any]) -> None:
+        await self.create(PODS_PATH, pod)
+
+    async def delete_pod(self, name: str) -> None:
+        body = msgspec.json.encode({"gracePeriodSeconds": 0})
+        await self._direct.request("DELETE", f"{PODS_PATH}/{name}", body=body)
+
+    async def pods(self) -> list[Pod]:
+        return await self._all(PODS_PATH, Pod)
+
+    async def nodes(self) -> list[Node]:
+        return await self._all("/api/v1/nodes", Node)
+
+    async def _all(self, path: str, kind: type[T]) -> list[T]:
+        answer = await self._direct.request("GET", path)
+        return [
+            msgspec.json.decode(item, type=kind)
+            for item in msgspec.json.decode(answer, type=ListHead).items
+        ]
+
+    async def until_all_have_nodes(self, patience: float) -> float:
+        """Return after how many seconds no pod waited any more, or *patience*."""
+        started = self.clock.monotonic()
+        while any(not pod.spec.node_name for pod in await self.pods()):
+            if self.clock.monotonic() - started > patience:
+                break
+            await self.clock.sleep(0.5)
+            self.replace_ended()
+        return self.clock.monotonic() - started
+
+
+def node_of(number: int) -> dict[str, Any]:
+    """Return the node of a number; its zone follows from that."""
+    amounts = {"cpu": f"{NODE_CPU}m", "memory": "64Gi", "pods": str(NODE_PODS)}
+    name = f"node-{number:05}"
+    return {
+        "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: f"zone-{number % ZONES}"}},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def untainted(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request that finds *node* ready, which no controller does here."""
+    return {
+        "path": f"/api/v1/nodes/{node['metadata']['name']}",
+        "body": msgspec.json.encode({"spec": {"taints": None}}),
+        "content_type": "application/merge-patch+json",
+    }
+
+
+def pod_of(kind: str, app: str, name: str) -> dict[str, Any]:
+    """Return a pod of one of the kinds of :data:`SPECS`."""
+    labels = {"app": app, "kind": kind}
+    selector = {"matchLabels": {"app": app}}
+    container = {
+        "name": "c",
+        "image": "i",
+        "resources": {"requests": {"cpu": f"{POD_CPU}m", "memory": "64Mi"}},
+    }
+    return {
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {"containers": [container], **SPECS[kind](selector)},
+    }
+
+
+SPECS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+    "plain": lambda _selector: {},
+    "apart": lambda selector: _affinity("podAntiAffinity", HOSTNAME, selector),
+    "spread": lambda selector: {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": selector,
+            }
+        ]
+    },
+    "together": lambda selector: _affinity("podAffinity", ZONE, selector),
+}
+
+
+def _affinity(kind: str, key: str, selector: Any) -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": selector}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}

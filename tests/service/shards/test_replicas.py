@@ -1,0 +1,219 @@
+"""Several replicas on one API server: who binds what, and what happens when one ends."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from berth.insight.explain.explanation import Whereabouts
+from berth.insight.explain.pod_state import pod_state
+from berth.scheduler.shards.slots import ANTI_AFFINITY, slot_of
+from berth.service.shards.description import describe
+from berth.tools.bench.shards.soak import Settings, broken, run_soak
+from berth.tools.bench.shards.world import HOSTNAME, ZONE, World, pod_of
+
+Play = Callable[..., None]
+
+
+def slots_of(world: World) -> list[list[int]]:
+    return [sorted(r.service.shard_parts.ownership.active) for r in world.replicas]  # type: ignore[union-attr]
+
+
+def offers_of(world: World) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for replica in world.replicas:
+        assert replica.service.shard_parts is not None
+        offers = replica.service.shard_parts.offers
+        counts.update(made=offers.made, accepted=offers.accepted, refused=offers.refused)
+    return counts
+
+
+def sized(pod: dict[str, Any], cpu: str) -> dict[str, Any]:
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return pod
+
+
+def test_every_slot_has_one_replica_and_shares_are_even(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        assert sorted(slot for slots in slots_of(world) for slot in slots) == [*range(8)]
+        assert sorted(map(len, slots_of(world))) == [2, 3, 3]
+
+    play(scenario, nodes=4, replicas=3)
+
+
+def test_every_replica_binds_to_its_own_nodes(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(60):
+            await world.create_pod(pod_of("plain", "plain-a", f"plain-{number}"))
+        assert await world.until_all_have_nodes(10.0) < 5.0
+        assert all(r.service.scheduler.binding_cycle.scheduled > 5 for r in world.replicas)
+        assert not offers_of(world)["made"], "each has room of its own"
+
+    play(scenario, nodes=12, replicas=3)
+
+
+def test_a_pod_goes_to_a_node_of_another_when_no_own_node_will_do(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(24):
+            pod = pod_of("plain", "plain-a", f"plain-{number}")
+            pod["spec"]["nodeSelector"] = {HOSTNAME: "node-00000"}
+            await world.create_pod(pod)
+        assert await world.until_all_have_nodes(30.0) < 20.0
+        assert offers_of(world)["accepted"] > 0
+        writers = [r for r in world.replicas if r.service.scheduler.binding_cycle.scheduled]
+        assert len(writers) == 1, "whoever offers a pod does not bind it"
+
+    play(scenario, nodes=12, replicas=3)
+
+
+def test_required_rules_hold_though_every_replica_places_pods(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(12):
+            for kind in ("apart", "spread", "together"):
+                await world.create_pod(pod_of(kind, f"{kind}-a", f"{kind}-{number}"))
+        assert await world.until_all_have_nodes(30.0) < 20.0
+        assert [*broken(await world.nodes(), await world.pods())] == []
+
+    play(scenario, nodes=16, replicas=4)
+
+
+@pytest.mark.parametrize("number", [2, 6, 16])
+def test_a_group_starts_together_on_the_nodes_of_one_replica_or_not_at_all(
+    play: Play, number: int
+) -> None:
+    async def scenario(world: World) -> None:
+        policy = {"schedulingPolicy": {"gang": {"minCount": number}}}
+        path = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+        await world.create(path, {"metadata": {"name": "g"}, "spec": policy})
+        for member in range(number):
+            pod = sized(pod_of("plain", "plain-a", f"g-{member}"), "3")
+            pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+            await world.create_pod(pod)
+        await world.clock.sleep(20.0)
+        home = slot_of("default", 64)
+        (room,) = [
+            2 * sum(slot_of(node.metadata.name, 64) in slots for node in await world.nodes())
+            for slots in slots_of(world)
+            if home in slots
+        ]
+        bound = [pod for pod in await world.pods() if pod.spec.node_name]
+        assert len(bound) == (number if number <= room else 0)
+
+    # eight nodes with room for two pods each, which both replicas share
+    play(scenario, nodes=8, replicas=2, slots=64, gates=("GenericWorkload", "GangScheduling"))
+
+
+def test_a_pod_preempts_on_whichever_node(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(4):
+            low = sized(pod_of("plain", "plain-a", f"low-{number}"), "7")
+            low["spec"]["terminationGracePeriodSeconds"] = 0
+            await world.create_pod(low)
+        await world.until_all_have_nodes(30.0)
+        for number in range(4):
+            high = sized(pod_of("plain", "plain-a", f"high-{number}"), "7")
+            high["spec"]["priorityClassName"] = "system-node-critical"
+            await world.create_pod(high)
+        await world.clock.sleep(60.0)
+        left = {pod.metadata.name: pod.spec.node_name for pod in await world.pods()}
+        assert sorted(left) == [f"high-{number}" for number in range(4)]
+        assert len(set(left.values()) - {""}) == 4
+
+    play(scenario, nodes=4, replicas=3)
+
+
+def test_what_one_replica_cannot_promise_alone_is_refused(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        pod = pod_of("apart", "apart-a", "apart")
+        terms = pod["spec"]["affinity"]["podAntiAffinity"]
+        terms["requiredDuringSchedulingIgnoredDuringExecution"][0]["topologyKey"] = ZONE
+        await world.create_pod(pod)
+        await world.clock.sleep(5.0)
+        (found,) = await world.pods()
+        assert not found.spec.node_name
+        assert [c.message for c in found.status.conditions] == [ANTI_AFFINITY]
+
+    play(scenario, nodes=4, replicas=2)
+
+
+def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        await world.create_pod(sized(pod_of("plain", "plain-a", "huge"), "100"))
+        await world.clock.sleep(5.0)
+        (found,) = await world.pods()
+        answers = [pod_state(found, replica.service.view) for replica in world.replicas]
+        (here,) = [answer for answer in answers if answer.where is Whereabouts.UNSCHEDULABLE]
+        (elsewhere,) = [answer for answer in answers if answer is not here]
+        home = world.replicas[answers.index(here)]
+        words = f"waits for default-scheduler elsewhere: {home.membership.identity} decides"
+        assert elsewhere.words == f"{words} about it"
+        assert home.service.keeper is not None
+        assert home.service.shard_parts is not None
+        shards = describe(
+            home.service.keeper,
+            home.service.shard_parts,
+            home.service.pods.store,
+            "node-00000",
+            found.key,
+        )
+        assert [len(member.slots) for member in shards.members] == [4, 4]
+        assert shards.pod is not None
+        assert shards.pod.member == shards.identity == home.membership.identity
+
+    play(scenario, nodes=4, replicas=2)
+
+
+def test_a_replica_that_ends_gives_its_slots_at_once(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        replica = world.replicas.pop()
+        replica.task.cancel()
+        await world.clock.sleep(5.0)
+        assert replica.task.done()
+        assert sorted(slot for slots in slots_of(world) for slot in slots) == [*range(8)]
+
+    play(scenario, nodes=4, replicas=3)
+
+
+def test_a_replica_that_dies_is_replaced_after_its_lease(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        replica = world.replicas.pop()
+        own = next(iter(replica.service.shard_parts.ownership.active))  # type: ignore[union-attr]
+        await replica.kill()
+        node = next(n for n in await world.nodes() if slot_of(n.metadata.name, 8) == own)
+        for number in range(8):  # some have their home at the dead one, some not
+            pod = pod_of("plain", "plain-a", f"waits-{number}")
+            pod["spec"]["nodeSelector"] = {HOSTNAME: node.metadata.name}
+            await world.create_pod(pod)
+        await world.clock.sleep(10.0)
+        bound = [pod for pod in await world.pods() if pod.spec.node_name]
+        assert not bound, "the dead may still bind to its node"
+        assert await world.until_all_have_nodes(30.0) < 15.0
+
+    play(scenario, nodes=64, replicas=2)
+
+
+def test_a_process_that_stood_still_writes_nothing_when_it_wakes(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        replica = world.replicas[0]
+        replica.api.faults.goes_on.clear()
+        for number in range(30):
+            await world.create_pod(pod_of("plain", "plain-a", f"plain-{number}"))
+        await world.clock.sleep(40.0)
+        bound = replica.service.scheduler.binding_cycle.scheduled
+        replica.api.faults.goes_on.set()
+        await world.clock.sleep(10.0)
+        assert replica.task.done(), "it was expelled"
+        assert replica.service.scheduler.binding_cycle.scheduled == bound
+        assert await world.until_all_have_nodes(30.0) < 25.0
+
+    play(scenario, nodes=8, replicas=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_broken_whatever_fails(seed: int) -> None:
+    outcome = run_soak(Settings(replicas=3, slots=16, nodes=30, pods=1_000, faults=6, seed=seed))
+    assert outcome.broken == ()
+    assert outcome.pending == 0
+    assert outcome.waited <= 30.0
