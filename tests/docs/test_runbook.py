@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from berth.service.ui.local_page import MOMENT
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages, slug
 
 ALERTS = ROOT / "helm" / "berth" / "rules" / "alerts.yaml"
@@ -62,7 +63,7 @@ def test_metrics_that_are_named_are_served(page: Page) -> None:
 def test_paths_that_are_named_are_served(page: Page) -> None:
     named = {code.partition("?")[0] for code in page.code() if code.startswith(SERVED)}
     paths = {path.replace("{namespace}", "NAMESPACE").replace("{name}", "NAME") for path in named}
-    served = {path.replace("{namespace}", "NAMESPACE") for path in compatible()}
+    served = {path.replace("{namespace}", "NAMESPACE") for path in (*compatible(), MOMENT)}
     served = {path.replace("{name}", "NAME") for path in served}
     assert {path for path in paths if "*" not in path} <= served
 
