@@ -10,11 +10,11 @@ blocks of units are put back by halves, which is the rule as long as pods that f
 fit beside fewer.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.kube.objects.pod_group import PodGroup
+from berth.runtime.clock import Clock
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import PodGroupAttempt, PodGroupPostFilterResult
 from berth.scheduler.framework.pod_info import PodInfo
@@ -69,7 +69,7 @@ class PodGroupPreemption:
             reasons = (PREFIX + status.message,)
             return PodGroupPostFilterResult(Status(status.code, reasons))
         units.sort(key=lambda unit: not violations[unit])
-        victims = await _Reprieve(attempt, hosts).run(units)
+        victims = await _Reprieve(attempt, hosts, self._handle.clock).run(units)
         if victims is None:
             return PodGroupPostFilterResult(CHANGED)
         victims.sort(key=lambda unit: unit.importance)
@@ -109,9 +109,10 @@ class PodGroupPreemption:
 class _Reprieve:
     """Puts units back that pods on their nodes have room beside."""
 
-    def __init__(self, attempt: PodGroupAttempt, hosts: Mapping[str, str]) -> None:
+    def __init__(self, attempt: PodGroupAttempt, hosts: Mapping[str, str], clock: Clock) -> None:
         self._attempt = attempt
         self._hosts = hosts
+        self._clock = clock
         self._checks_left = max(MOST_DECISIONS // len(hosts), LEAST_CHECKS)
         self._gone: dict[VictimUnit, None] = {}
 
@@ -140,7 +141,7 @@ class _Reprieve:
         if self._checks_left <= 0:
             return
         self._checks_left -= 1
-        await asyncio.sleep(0)
+        await self._clock.sleep(0.0)
         away = set(block)
         left = [unit for unit in self._gone if unit not in away]
         if self._fits_without(left):

@@ -76,9 +76,13 @@ async def test_all_decisions_are_made_again() -> None:
         assert any(isinstance(line, kind) for line in read), kind
 
 
-async def test_turns_within_an_attempt_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gate", ["PodGroupLookBack", "CompositePodGroup"])
+async def test_turns_within_an_attempt_are_replayed(
+    gate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those within the choice of victims for a group."""
     monkeypatch.setattr(placement_search, "PODS_PER_TURN", 1)
-    gates = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "PodGroupLookBack")
+    gates = ("GenericWorkload", "TopologyAwareWorkloadScheduling", gate)
     configuration = config(featureGates=dict.fromkeys(gates, True))
     recorded = await recording(attempts=150, configuration=configuration, seed=3)
 

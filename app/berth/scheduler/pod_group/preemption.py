@@ -18,7 +18,6 @@ the nodes of the last trial that fitted (G9.6); the end of the evictions wakes t
 group is not made smaller than it could be to spare a victim (G20).
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -68,6 +67,7 @@ class PodGroupPreemption:
     def __init__(self, steps: SchedulingSteps, trial: PodGroupTrial, parts: GroupParts) -> None:
         self._steps = steps
         self._trial = trial
+        self._sleep = parts.sleep
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._units = VictimUnits(parts.pod_groups)
@@ -103,7 +103,7 @@ class PodGroupPreemption:
         members = await self._ask_extenders(members, units)
         broken = set(self._budgets.filter_units_with_pdb_violation(units))
         needed = self._needed(group, key, profile)
-        search = VictimSearch(self._steps, self._trial, members, needed=needed)
+        search = VictimSearch(self._steps, self._trial, members, needed=needed, sleep=self._sleep)
         victims = await search.run(
             [unit for unit in units if unit in broken],
             [unit for unit in units if unit not in broken],
@@ -145,11 +145,11 @@ class PodGroupPreemption:
 
         The group's own priority counts, 0 if it has none; that of its pods plays no role.
         """
-        await asyncio.sleep(0)
+        await self._sleep(0.0)
         nodes = self._steps.cache.table.row_of
         pods = [pod for pod in self._steps.cache.pods() if pod.node_name in nodes]
         units = self._units.below(group.spec.priority or 0, pods, but_not=key)
-        await asyncio.sleep(0)
+        await self._sleep(0.0)
         units.sort(key=lambda unit: unit.importance)
         return units
 

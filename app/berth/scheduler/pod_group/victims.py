@@ -22,8 +22,7 @@ trial with exactly the victims gone. Between two trials the event loop runs and 
 change; each trial leaves everything as it was.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -80,9 +79,11 @@ class VictimSearch:
         members: Sequence[Member],
         *,
         needed: int,
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         """Search for *members*, of which so many are *needed* at least, and one in any case."""
         self._needed = needed
+        self._sleep = sleep
         self._steps = steps
         self._trial = trial
         self._members = members
@@ -134,7 +135,7 @@ class VictimSearch:
         Raises _TrialFailedError when it ends in an error.
         """
         self._is_proved = False
-        await asyncio.sleep(0)
+        await self._sleep(0.0)
         self._trials_left -= 1
         members = [
             Member(member.queued, member.profile, member.started, member.answer)
@@ -170,7 +171,7 @@ class VictimSearch:
             if not room.put_back(unit, keep=at_best):
                 gone.append(unit)
             if not number % UNITS_PER_TURN:
-                await asyncio.sleep(0)
+                await self._sleep(0.0)
         return await self._fits_without(gone) and len(self._hosts) == at_best
 
     def _room_without(self, units: Sequence[VictimUnit]) -> Room | None:
