@@ -74,6 +74,7 @@ GATED: Final = "with a feature gate that is off here"
 OTHERS: Final = "with the feature gate for that scheduler's groups, which is off here"
 READS_GATED: Final = {
     Right("watch", "scheduling.k8s.io", "podgroups"): GATED,
+    Right("watch", "scheduling.k8s.io", "compositepodgroups"): GATED,
     Right("list", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("watch", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("list", "scheduling.volcano.sh", "podgroups"): OTHERS,
@@ -140,6 +141,7 @@ FOR_ADMINISTRATORS: Final = {
 NOT_OK: Final = {
     "/debug/cluster/filters": 422,  # of which pod?
     "/debug/shadow": 404,  # it is none
+    "/debug/shards": 404,  # there are none
 }
 """By path, what those answer that may be read and have no answer."""
 
