@@ -9,7 +9,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
 debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv,python3-pip \
-  trixie "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+  trixie "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
 ln -s python3 "$root/usr/bin/python"
 # Debian's own guard against pip beside apt: here nobody uses apt any more.
 rm -f "$root"/usr/lib/python3.*/EXTERNALLY-MANAGED
