@@ -1,5 +1,6 @@
 """The parts of objects that are read and written below a URL of their own."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final
 
@@ -46,15 +47,15 @@ class Finalize(Part):
 EPHEMERAL = "ephemeralContainers"
 
 
-class OfRunningPod(Part):
+class OfRunningPod(Part, ABC):
     """A part that nothing else of the pod changes with.
 
     Clients own, and admission sees, also what a write says of the rest, which is dropped then.
     """
 
+    @abstractmethod
     def spec(self, new: Object, old: Object) -> Object:
         """Return the spec *old* with what this part takes from the spec *new*."""
-        raise NotImplementedError
 
     def prepare(self, resource: ResourceType, new: Object, old: Object) -> None:
         metadata = dict(old["metadata"])
