@@ -60,6 +60,7 @@ class UnitSelection(msgspec.Struct, frozen=True):
             return refusal
         violations = dict(zip(units, self.budgets.violations(units), strict=True))
         victims = []
+        # Reprieve as many units as possible, those whose budgets would break first.
         for unit in sorted(units, key=lambda unit: not violations[unit]):
             pods = here([unit])
             overlay.add_pods([0] * len(pods), pods)
