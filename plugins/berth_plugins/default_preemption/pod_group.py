@@ -57,17 +57,21 @@ class PodGroupPreemption:
         nominated = self._nominations(attempt.pods)
         if self._waits_for_victims(set(nominated.values()), priority):
             return PodGroupPostFilterResult(None, ONGOING, nominated)
+        await self._give_turns()
         units = self.units.below(
             priority, (pod for on_node in self._handle.nodes.pods for pod in on_node.values())
         )
         if not units:
             return PodGroupPostFilterResult(NO_VICTIMS)
+        await self._give_turns()
         units.sort(key=lambda unit: unit.importance)
         violations = dict(zip(units, self._budgets.violations(units), strict=True))
+        await self._give_turns()
         status, hosts = await attempt.schedule_without(pods_of(units))
         if status is not None:
             reasons = (PREFIX + status.message,)
             return PodGroupPostFilterResult(Status(status.code, reasons))
+        await self._give_turns()
         units.sort(key=lambda unit: not violations[unit])
         victims = await _Reprieve(attempt, hosts, self._handle.clock).run(units)
         if victims is None:
@@ -82,6 +86,10 @@ class PodGroupPreemption:
             disruptions=sum(unit.is_group for unit in victims),
             pdb_violations=sum(violations[unit] for unit in victims),
         )
+
+    async def _give_turns(self) -> None:
+        """Let other tasks have their turn; the last check of a search sees what they did."""
+        await self._handle.clock.sleep(0.0)
 
     def _never_preempts(self, group: PodGroup, pods: Sequence[PodInfo]) -> bool:
         if self._has_policy:
