@@ -19,7 +19,7 @@ run: $(RUNNABLE)
 	@trap : INT; $(BIN)/berth up --sample || { status=$$?; [ $$status -eq 130 ] || exit $$status; }
 
 test: lint
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 3 -m "not slow"
 	$(BIN)/pytest -q -n 4 --dist worksteal -m "slow and not containers"
 
 # Builds the image and tries it, the compose file and the chart on a container engine: ten minutes.

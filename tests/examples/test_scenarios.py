@@ -1,6 +1,10 @@
-"""Every scenario of ``examples/scenarios`` does what its section says."""
+"""Every scenario of ``examples/scenarios`` does what its section says.
+
+The day of a cluster is run with half of the hours in which nothing is done but what cron does.
+"""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,9 +25,26 @@ SECTIONS = 13
         for path in FILES
     ],
 )
-def test_its_expectations_are_met(path: Path) -> None:
+def test_its_expectations_are_met(path: Path, tmp_path: Path) -> None:
+    if path.stem == "day":
+        path = _shortened(path, tmp_path)
     result, lines = run_file(path)
     assert not result.failure, "\n".join(lines)
+
+
+def _shortened(path: Path, folder: Path) -> Path:
+    """Return a copy in *folder* in which what is done at some hour is done after half the time."""
+    shutil.copytree(path.with_suffix(""), folder / path.stem)
+    text, count = re.subn(
+        r"^( +at:) (\d+)h$",
+        lambda at: f"{at[1]} {30 * int(at[2])}m",
+        path.read_text("utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert count
+    copy = folder / path.name
+    copy.write_text(text, "utf-8")
+    return copy
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -30,8 +30,8 @@ pytestmark = [
 
 OTHER: Final = "other"
 """The namespace of another tenant."""
-WRITES: Final = 30
-BINDS: Final = 20
+WRITES: Final = 20
+BINDS: Final = 10
 SLOWER: Final = 3
 """How many times longer than when it is calm others may wait."""
 LEAST_SECONDS: Final = 0.05
