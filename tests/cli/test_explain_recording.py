@@ -1,32 +1,13 @@
 """``berth explain --recording``: what was decided, and the moment before it."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
-from tests.insight.recording.world import RecordedWorld
 
 from berth import cli
 from berth.cli import main
 from berth.insight.recording import lines
-from berth.insight.recording.writer import RecordingWriter
-
-
-@pytest.fixture(scope="module")
-def recorded() -> list[bytes]:
-    world = RecordedWorld(seed=5, plain=True)
-    asyncio.run(world.live(attempts=40))
-    return world.lines
-
-
-@pytest.fixture
-def file(recorded: list[bytes], tmp_path: Path) -> Path:
-    writer = RecordingWriter(tmp_path / "day.json.gz")
-    for line in recorded:
-        writer.write(line)
-    writer.close()
-    return writer.path
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """``berth replay``: what is the same, what differs and why, and the exit status."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.insight.recording.world import RecordedWorld, sealed
+from tests.insight.recording.world import sealed
 
 from berth.cli import main
 from berth.insight.recording import lines
@@ -20,22 +19,6 @@ profiles:
     multiPoint:
       enabled: [{name: NodeResourcesBalancedAllocation, weight: 50}]
 """
-
-
-@pytest.fixture(scope="module")
-def recorded() -> list[bytes]:
-    world = RecordedWorld(seed=5, plain=True)
-    asyncio.run(world.live(attempts=60))
-    return world.lines
-
-
-@pytest.fixture
-def file(recorded: list[bytes], tmp_path: Path) -> Path:
-    writer = RecordingWriter(tmp_path / "day.json.gz")
-    for line in recorded:
-        writer.write(line)
-    writer.close()
-    return writer.path
 
 
 def test_the_same_decisions_end_with_status_0(
