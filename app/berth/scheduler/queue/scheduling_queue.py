@@ -422,7 +422,7 @@ class SchedulingQueue:
         hints = self._hints.of(event)
         if not hints.is_of_interest:
             return
-        if event.is_wildcard:
+        if hints.is_wildcard:
             for queued in self._unschedulable.not_gated():
                 if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
