@@ -427,7 +427,8 @@ class SchedulingQueue:
                 if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
-            self._hints.count(hints, old, new)
+            if hints.counted:
+                self._hints.count(hints, old, new)
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
                 self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)
