@@ -172,16 +172,18 @@ class Counters:
 class Distribution:
     """How many observations fell into each bucket, and their sum."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "counts", "least", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
+        self.least = bounds[0]
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
 
     def observe(self, value: float) -> None:
         """Count *value* in the first bucket whose bound is not below it."""
-        self.counts[bisect_left(self.bounds, value)] += 1
+        # Most are in the first bucket: to look there first takes half the time.
+        self.counts[bisect_left(self.bounds, value) if value > self.least else 0] += 1
         self.total += value
 
     def copy(self) -> "Distribution":
@@ -208,7 +210,7 @@ class Histograms:
         if child is None:
             child = self._children[labels] = Distribution(self.family.buckets)
         # As Distribution.observe, without a call: a pod is observed dozens of times.
-        child.counts[bisect_left(child.bounds, value)] += 1
+        child.counts[bisect_left(child.bounds, value) if value > child.least else 0] += 1
         child.total += value
 
     def reset(self) -> None:

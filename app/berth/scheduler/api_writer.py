@@ -153,11 +153,10 @@ class ApiWriter:
             self._binds -= 1
             self._some_bind_ended.set()
 
-    async def _bind(self, client: Api, pod: Pod, node_name: str) -> None:
+    def _bind(self, client: Api, pod: Pod, node_name: str) -> Awaitable[object]:
         if not self._retries_binds:
-            await pods.bind(client, pod, node_name)
-            return
-        await pods.with_retries(
+            return pods.bind(client, pod, node_name)
+        return pods.with_retries(
             lambda: pods.bind(client, pod, node_name),
             clock=self._clock,
             rng=self._rng,
@@ -198,7 +197,7 @@ class ApiWriter:
             ),
         )
 
-    async def _ahead(self, call_type: str, pod: Pod, write: Write[object]) -> None:
+    def _ahead(self, call_type: str, pod: Pod, write: Write[object]) -> Awaitable[object]:
         """Write for a binding of *pod* what makes a status that still waits out of date.
 
         Such as the condition of an earlier attempt, which must not be what is said in the end.
@@ -206,9 +205,8 @@ class ApiWriter:
         uid = pod.metadata.uid
         self._status.withdraw(uid)
         if self._calls is None:
-            await self._lanes.bind(write, pod_key=uid)
-            return
-        await counted(
+            return self._lanes.bind(write, pod_key=uid)
+        return counted(
             self._calls,
             call_type,
             write,

@@ -207,7 +207,7 @@ class BindingCycle:
             type="Normal",
             reason="Scheduled",
             action="Binding",
-            note=f"Successfully assigned {pod.key} to {pod.node_name}",
+            note=f"Successfully assigned {queued.key} to {pod.node_name}",
         )
 
     def _failed(self, binding: Binding, status: Status) -> None:

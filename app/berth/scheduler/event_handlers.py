@@ -50,14 +50,14 @@ T_co = TypeVar("T_co", bound=ApiObject, covariant=True)
 class EventTimer:
     """Measures how long handling an event takes (spec §8, ``event_handling_duration_seconds``)."""
 
-    def __init__(self, now: Callable[[], float], observe: Callable[[str, float], None]) -> None:
-        """*now* is a monotonic time; *observe* is given the event's label and seconds."""
+    def __init__(self, now: Callable[[], float], observe: Callable[[float, str], None]) -> None:
+        """*now* is a monotonic time; *observe* is given seconds and the event's label."""
         self.now = now
         self._observe = observe
 
     def took(self, label: str, started: float) -> None:
         """Note that the event, begun at *started* by :meth:`now`, has been handled."""
-        self._observe(label, self.now() - started)
+        self._observe(self.now() - started, label)
 
 
 def all_event_handlers(
@@ -72,7 +72,7 @@ def all_event_handlers(
     foreign_binds: ForeignBinds,
     features: Container[object] = (),
     pod_groups: PodGroups | None = None,
-    is_queued_for_resize: Callable[[Pod], bool] = lambda _pod: False,
+    is_queued_for_resize: Callable[[Pod], bool] | None = None,
     pod_handler: "Callable[..., PodHandler] | None" = None,
     node_handler: "Callable[..., NodeHandler] | None" = None,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
@@ -80,7 +80,8 @@ def all_event_handlers(
 
     Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only; one whose
     feature gate is not among *features*, no handler. *pod_groups* are told of the pods that wait.
-    *is_queued_for_resize* tells of a pod with a node whether it is queued all the same.
+    *is_queued_for_resize* tells of a pod with a node whether it is queued all the same; None: none
+    is.
     *pod_handler* and *node_handler* make handlers in place of those here, the first one first.
     """
     of_pods = (pod_handler or PodHandler)(
@@ -232,7 +233,7 @@ class PodHandler:
         waiting_groups: WaitingGroups | None = None,
         label_of: LabelOf,
         tells_scale_up: bool,
-        is_queued_for_resize: Callable[[Pod], bool],
+        is_queued_for_resize: Callable[[Pod], bool] | None,
     ) -> None:
         # The labels of what happens to waiting pods. That an update is of the pod itself is a guess
         # (1.37 spec N3.15 names the resources only).
@@ -256,7 +257,7 @@ class PodHandler:
             self._cache.add_pod(PodInfo(pod))
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=pod)
             self._timer.took(_ASSIGNED_POD_ADD, started)
-            if self._is_queued_for_resize(pod):
+            if self._is_queued_for_resize and self._is_queued_for_resize(pod):
                 self._queue.add(pod)
         elif self._is_ours(pod):
             self._add_waiting(pod)
@@ -295,6 +296,8 @@ class PodHandler:
 
     def _follow_resize(self, old: Pod, new: Pod) -> None:
         """Queue a pod that runs while it waits for room on its node (1.37 spec N12.2)."""
+        if self._is_queued_for_resize is None:
+            return
         was_queued, is_queued = map(self._is_queued_for_resize, (old, new))
         if was_queued and is_queued:
             self._queue.update(old, new)
@@ -336,7 +339,7 @@ class PodHandler:
         started = self._timer.now()
         self._preemptions.pod_leaves(pod, self._queue)
         if pod.spec.node_name:
-            if self._is_queued_for_resize(pod):
+            if self._is_queued_for_resize and self._is_queued_for_resize(pod):
                 self._queue.delete(pod)
             self._cache.remove_pod(pod)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)

@@ -431,10 +431,10 @@ class Preemptions:
                 log.debug("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
             pending.deleted.append(victim)
-        log.debug(  # as kube-scheduler, which tells of each victim at 2
-            "pod preempted",
-            extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
-        )
+        if log.isEnabledFor(logging.DEBUG):  # as kube-scheduler, which tells of each victim at 2
+            preemptor = pending.preemptor.key
+            fields = {"pod": victim.key, "node": pending.node, "preemptor": preemptor}
+            log.debug("pod preempted", extra=fields)
         self._reporter.event(
             victim.pod,
             profile=pending.profile,

@@ -111,7 +111,8 @@ class Scheduler(SchedulingSteps):
                     turn += max(1 / ATTEMPTS_PER_TURN, took / TURN_SECONDS)
 
     def _begin_binding_cycle(self, binding: Binding, tasks: asyncio.TaskGroup) -> None:
-        tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
+        name = f"bind {binding.reservation.queued.key}"
+        tasks.create_task(self.binding_cycle.run(binding), name=name)
 
     def next_pod(self) -> QueuedPodInfo | None:
         """Take the pod to try next from the queue; None if none is ready."""

@@ -67,7 +67,7 @@ class DryRun(msgspec.Struct, frozen=True):
         asked = found = 0
         while True:
             outcomes = np.where(has_victims[in_view], known.outcomes[in_view], NO_VICTIMS)
-            at = np.flatnonzero(outcomes < 0)
+            at = (outcomes < 0).nonzero()[0]
             breaks_budget = known.break_budgets[in_view[at]]
             enough = _enough(breaks_budget, num_candidates)
             if enough is None and len(in_view) < len(rows):
@@ -152,7 +152,7 @@ class DryRun(msgspec.Struct, frozen=True):
             is_victim[victims] = True
 
         num_victims = np.bincount(node_of[is_victim], minlength=len(rows))
-        for node in np.flatnonzero(fits & (num_victims == 0)).tolist():
+        for node in (fits & (num_victims == 0)).nonzero()[0].tolist():
             name = self.nodes.name(rows[node])
             text = f'expected at least one victim pod on node "{name}"'
             statuses.statuses[node] = Status.error(text)
@@ -164,12 +164,12 @@ class DryRun(msgspec.Struct, frozen=True):
     ) -> Candidates:
         """Return the nodes that have victims; of equal ones those that break a budget go first."""
         pods, node_of, priorities, starts = potential_victims
-        victims = np.flatnonzero(is_victim)
+        victims = is_victim.nonzero()[0]
         order = (~breaks_budget[victims], starts[victims], -priorities[victims], node_of[victims])
         victims = victims[np.lexsort(order)]
         num_victims = np.bincount(node_of[victims], minlength=len(rows))
         violations = np.bincount(node_of[victims[breaks_budget[victims]]], minlength=len(rows))
-        nodes = np.flatnonzero(num_victims)
+        nodes = num_victims.nonzero()[0]
         num_victims = num_victims[nodes]
         costs = costs_of(
             pdb_violations=violations[nodes],

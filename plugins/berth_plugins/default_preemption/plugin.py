@@ -234,8 +234,7 @@ class DefaultPreemption(
     # While victims are leaving.
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        is_of_group = group_to_wait_with(pod.pod) is not None
-        if is_of_group and WORKLOAD_AWARE in self._handle.features:
+        if WORKLOAD_AWARE in self._handle.features and group_to_wait_with(pod.pod) is not None:
             group = self._root_of(pod.pod)
             is_preempting = group is not None and self._handle.is_preempting(group.metadata.uid)
             return STILL_EVICTING_FOR_GROUP if is_preempting else None

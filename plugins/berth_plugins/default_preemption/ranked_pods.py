@@ -1,5 +1,6 @@
 """Pods on a node, the most important first (spec §6.4)."""
 
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class RankedPods:
             self._lowest = np.concatenate([self._lowest, np.zeros(new, np.int64)])
             self._first = np.concatenate([self._first, np.full(new, -1, np.intp)])
             self._count = np.concatenate([self._count, np.zeros(new, np.intp)])
-        changed = np.flatnonzero(nodes.generation != self._seen)
+        changed = (nodes.generation != self._seen).nonzero()[0]
         for row in changed.tolist():
             pods = nodes.pods[row].values()
             self._lowest[row] = min((pod.priority for pod in pods), default=NOBODY)
@@ -99,13 +100,15 @@ class RankedPods:
         missing = rows[self._first[rows] < 0].tolist()
         if not missing:
             return
-        pods: list[PodInfo] = []
+        by_importance: list[tuple[tuple[int, float], PodInfo]] = []
         for row in missing:
-            ranked = sorted(nodes.pods[row].values(), key=importance)
-            self._first[row] = len(self._pods) + len(pods)
+            ranked = [(importance(pod), pod) for pod in nodes.pods[row].values()]
+            ranked.sort(key=itemgetter(0))
+            self._first[row] = len(self._pods) + len(by_importance)
             self._count[row] = len(ranked)
-            pods += ranked
-        keys = np.array([importance(pod) for pod in pods], np.float64).reshape(-1, 2)
+            by_importance += ranked
+        pods = [pod for _, pod in by_importance]
+        keys = np.array([key for key, _ in by_importance], np.float64).reshape(-1, 2)
         self._pods.extend(pods)
         self._template_of = np.concatenate([self._template_of, self._templates.numbers(pods)])
         self._priorities = np.concatenate([self._priorities, -keys[:, 0].astype(np.int64)])

@@ -221,12 +221,13 @@ class Connection(asyncio.Protocol):
         self.was_hung_up = False
         """Whether the server has closed it, or said that it would, where an answer could begin."""
         self._pool = pool
+        self._headers: dict[bytes, bytes] = {}
+        self.on_header = self._headers.__setitem__  # few answers need any of them
         self._parser = httptools.HttpResponseParser(self)
         self._waiting: asyncio.Future[list[Response | UnavailableError]] | None = None
         self._answers: list[Response | UnavailableError] = []
         self._count = 0
         self._body: list[bytes] = []
-        self._retry_after: str | None = None
         self._begin()
 
     async def exchange(
@@ -284,15 +285,8 @@ class Connection(asyncio.Protocol):
         if self._waiting is None:  # two answers to one request: there is no telling which is whose
             self.close()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        match name.lower():
-            case b"retry-after":
-                self._retry_after = value.decode("latin-1")
-            case b"content-length" | b"transfer-encoding":
-                self._has_length = True
-
     def on_headers_complete(self) -> None:
-        self._ends_with_connection = not self._has_length
+        self._has_headers = True
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
@@ -316,15 +310,27 @@ class Connection(asyncio.Protocol):
     def _begin(self) -> None:
         """Be ready for an answer."""
         self._body.clear()
-        self._retry_after = None
+        self._headers.clear()
         self._has_begun = False
-        self._has_length = False
-        self._ends_with_connection = False
+        self._has_headers = False
+
+    def _header(self, name: bytes) -> bytes | None:
+        """Return a header of the answer by its name in lower case."""
+        return next((value for key, value in self._headers.items() if key.lower() == name), None)
+
+    @property
+    def _ends_with_connection(self) -> bool:
+        """Whether the answer has no end of its own (RFC 9112, section 6.3)."""
+        lengths = (self._header(name) for name in (b"content-length", b"transfer-encoding"))
+        return self._has_headers and not any(length is not None for length in lengths)
 
     def _finish(self) -> bool:
         """Take an answer that is complete; say whether it is the last of the exchange."""
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._answers.append(Response(self._parser.get_status_code(), self._retry_after, body))
+        status = self._parser.get_status_code()
+        wait = self._header(b"retry-after") if status >= 300 else None
+        retry_after = None if wait is None else wait.decode("latin-1")
+        self._answers.append(Response(status, retry_after, body))
         self._begin()
         was_last = len(self._answers) == self._count
         if was_last:

@@ -37,6 +37,7 @@ class Credentials:
         self._token = token
         self._clock = clock
         self._reload_seconds = reload_seconds
+        self._header = token().strip()
         self._due = clock.monotonic() + REFRESH_INTERVAL
 
     async def __call__(self) -> str:
@@ -48,4 +49,5 @@ class Credentials:
             except Exception as exc:  # noqa: BLE001 - plugins fail in any way; logged, tried again
                 problem = str(exc) or type(exc).__name__
                 log.warning("credentials were not refreshed", extra={"error": problem})
-        return self._token().strip()
+            self._header = self._token().strip()
+        return self._header

@@ -24,7 +24,7 @@ class TokenBucket:
             return 0.0
         self._refill()
         self._tokens -= 1.0
-        return max(-self._tokens / self._qps, 0.0)
+        return -self._tokens / self._qps if self._tokens < 0 else 0.0
 
     def take_spare(self, most: int) -> int:
         """Take up to *most* tokens, but leave half of the burst to others; return how many."""
@@ -37,8 +37,8 @@ class TokenBucket:
 
     def _refill(self) -> None:
         now = self._clock.monotonic()
-        refill = (now - self._filled_at) * self._qps
-        self._tokens = min(self._tokens + refill, float(self._burst))
+        tokens = self._tokens + (now - self._filled_at) * self._qps
+        self._tokens = tokens if tokens < self._burst else float(self._burst)
         self._filled_at = now
 
     async def take(self) -> float:

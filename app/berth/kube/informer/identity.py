@@ -73,4 +73,7 @@ def is_older(version: str, than: str) -> bool:
     API servers number versions, without leading zeros; a version in another form is never called
     older.
     """
-    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)
+    # Most are not, so their form is looked at last.
+    return (len(version), version) < (len(than), than) and (
+        version.isdecimal() and than.isdecimal()
+    )

@@ -310,7 +310,8 @@ class PodStatus(KubeStruct, frozen=True, gc=False):
     node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
     def __post_init__(self) -> None:
-        check_quantities("allocatedResources", self.allocated_resources)
+        if self.allocated_resources:
+            check_quantities("allocatedResources", self.allocated_resources)
 
 
 class Pod(KubeStruct, frozen=True, gc=False):

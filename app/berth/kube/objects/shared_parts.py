@@ -310,8 +310,10 @@ class _PodStatuses:
         return self._conditions[condition]
 
     def _shared(self, statuses: tuple[_ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
+        if not statuses:
+            return ()
         keys = [(s.name, bytes(s.resources), bytes(s.allocated_resources)) for s in statuses]
-        return self._containers[tuple(keys)] if keys else ()
+        return self._containers[tuple(keys)]
 
     def _of_keys(self, keys: tuple[tuple[str, bytes, bytes], ...]) -> tuple[ContainerStatus, ...]:
         return tuple(

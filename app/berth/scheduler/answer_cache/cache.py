@@ -55,8 +55,8 @@ class AnswerCache:
         if (
             (profile.plugins_by_others and profile.plugins_by_others & profile.deciding.keys())
             or profile.percentage_of_nodes_to_score
-            or (cycle.nominated_pods and cycle.filters.nominated_to(pod, nodes))
             or pod.pod.status.nominated_node_name
+            or (cycle.nominated_pods and cycle.filters.nominated_to(pod, nodes))
         ):
             return None
         by_volumes: tuple[Hashable | None, ...] = ()

@@ -274,7 +274,7 @@ class SchedulerCore:
             is_queued_for_resize=(
                 self.live.is_queued_for_resize
                 if options.schedules and IN_PLACE_RESIZE_PREEMPTION in features
-                else _never
+                else None
             ),
             pod_handler=options.pod_handler,
             node_handler=options.node_handler,
@@ -432,10 +432,6 @@ class SchedulerCore:
 
 def _no_group(_key: GroupKey) -> None:
     return None
-
-
-def _never(_group_or_pod: object) -> bool:
-    return False
 
 
 def _new_queue(hierarchy: GroupHierarchy | None, **options: Any) -> SchedulingQueue:

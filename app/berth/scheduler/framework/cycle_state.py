@@ -1,6 +1,5 @@
 """CycleState: what plugins of one attempt remember between extension points."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -122,14 +121,15 @@ class CycleState:
 
     def _copy(self) -> "CycleState":
         """Return a copy of all but what rows have to themselves."""
-        twin = copy.copy(self)
-        twin._data = {
-            key: value.clone() if hasattr(value, "clone") else value
-            for key, value in self._data.items()
-        }
-        twin._of_rows = {}
-        twin.skip_filter = set(self.skip_filter)
-        twin.skip_score = set(self.skip_score)
+        twin = CycleState(self.feasible)
+        twin.start_from(self)
+        for key, value in self._data.items():
+            if hasattr(value, "clone"):
+                twin._data[key] = value.clone()
+        twin.claim_statuses, twin.gang = self.claim_statuses, self.gang
+        twin.is_sampled, twin.on_trial = self.is_sampled, self.on_trial
+        twin.out_of_time, twin.placement = self.out_of_time, self.placement
+        twin.pods_to_activate = self.pods_to_activate
         return twin
 
     # For plugins that follow pods node by node.

@@ -57,7 +57,7 @@ class Diagnosis(msgspec.Struct):
             rejected = verdict.rejected()
             if rejected is None:
                 continue
-            rows = np.flatnonzero(rejected)
+            rows = rejected.nonzero()[0]
             if self.statuses:
                 rows = rows[~np.isin(rows, [*self.statuses])]
             if len(verdict.rejections) == 1:
@@ -89,7 +89,7 @@ class Diagnosis(msgspec.Struct):
                 rejections.append(rejection._replace(where=mask))
             self.verdicts.append(PluginVerdict(plugin, Verdict(tuple(rejections))))
         single[[i for i in part.statuses if i < len(rows)]] = True
-        for i in np.flatnonzero(single).tolist():
+        for i in single.nonzero()[0].tolist():
             status = part.status_of(i)
             assert status is not None, "a rejected row has a status"
             self.statuses[int(rows[i])] = status

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Hashable, Iterable
 from enum import Enum, IntFlag, StrEnum
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -63,6 +64,11 @@ class ActionType(IntFlag):
     ALL = 32767
 
 
+@cache
+def _label_of(resource: EventResource | str, action: ActionType) -> str:
+    return str(resource) + "".join(map(str.capitalize, (action.name or "").split("_")))
+
+
 class ClusterEvent(msgspec.Struct, frozen=True):
     """One change, or a pattern of changes that a plugin registers for."""
 
@@ -74,10 +80,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
     @property
     def label(self) -> str:
         """The name in metrics: ``NodeAdd``, ``AssignedPodDelete``, ``UnschedulableTimeout``."""
-        if self.custom_label:
-            return self.custom_label
-        name = self.action.name or ""
-        return f"{self.resource}" + "".join(word.capitalize() for word in name.split("_"))
+        return self.custom_label or _label_of(self.resource, self.action)
 
     @property
     def is_wildcard(self) -> bool:

@@ -1,6 +1,6 @@
 """Counts of pods of a kind on each node, without looking at the pods."""
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -108,7 +108,7 @@ class PodCounters:
         self._holders: dict[HeldTerm, int] = {}
         self._keys: Counter[tuple[TermKind, str]] = Counter()
         """How many distinct terms of a kind have the topology key."""
-        self._terms: dict[TermKind, KeyIndex[HeldTerm]] = {kind: KeyIndex() for kind in TermKind}
+        self._terms: defaultdict[TermKind, KeyIndex[HeldTerm]] = defaultdict(KeyIndex)
         self._about: dict[_Asked, tuple[HeldTerm, ...]] = {}
         """What :meth:`terms_about` said since the distinct terms changed."""
 

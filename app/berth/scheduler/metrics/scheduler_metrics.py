@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry
@@ -42,6 +42,8 @@ class SchedulerMetrics(Collector):
         self._foreign_binds = Counters(berth.FOREIGN_BINDS)
         self._permit_wait = Histograms(kube.PERMIT_WAIT_DURATION)
         self._event_handling = Histograms(kube.EVENT_HANDLING_DURATION)
+        self.handled_event: Callable[[float, str], None] = self._event_handling.observe
+        """So many seconds it took to take a change of the cluster in, by its event's label."""
         self._hint_duration = Histograms(kube.QUEUEING_HINT_DURATION)
         self._looked_up_events = Counters(kube.PRE_QUEUEING_HINT_EVALUATIONS)
         self._points = Histograms(kube.EXTENSION_POINT_DURATION)
@@ -170,10 +172,6 @@ class SchedulerMetrics(Collector):
         self._foreign_binds.add()
 
     # Around it.
-
-    def handled_event(self, label: str, seconds: float) -> None:
-        """A change of the cluster was taken in; *label* is its event's."""
-        self._event_handling.observe(seconds, label)
 
     def ran_hint(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         """A plugin said whether an event is worth another attempt: the queue's ``ObserveHint``."""

@@ -31,6 +31,9 @@ class FiltersWithNominatedPods:
     def __init__(self, profile: Profile, nominated: NominatedPods) -> None:
         self._profile = profile
         self._nominations = Nominations.of(nominated)
+        self._asked: tuple[PodInfo, NodeTable, int] | None = None
+        self._follows_from: tuple[Hashable, ...] | None = None
+        """What answers follow from: the filters and then PostFilter ask it about one pod."""
 
     def nominated_to(self, pod: PodInfo, nodes: NodeTable) -> Mapping[int, Sequence[PodInfo]]:
         """Return, by row, the nominated pods that *pod* must leave room for."""
@@ -128,10 +131,7 @@ class FiltersWithNominatedPods:
 
     def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
         """Return what the answers of all filters follow from beside rows; None: more than that."""
-        profile, values = self._profile, []
-        for plugin in dict.fromkeys((*profile.pre_filters, *profile.filters)):
-            value = plugin.sign_pod(pod, nodes)
-            if value is None or plugin.NAME in profile.plugins_by_others:
-                return None
-            values.append(value)
-        return tuple(values)
+        asked = pod, nodes, nodes.last_generation
+        if asked != self._asked:
+            self._asked, self._follows_from = asked, self._profile.fit_follows_from(pod, nodes)
+        return self._follows_from

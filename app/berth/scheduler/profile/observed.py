@@ -176,7 +176,19 @@ class ObservedProfile(Profile):
             self._observer.ran_plugin(point, plugin.NAME, label_of(answer), started)
         return answer
 
-    async def _await(
+    def _await(
+        self,
+        point: str,
+        plugin: Plugin,
+        call: Callable[..., Awaitable[T]],
+        state: CycleState,
+        *args: Any,
+    ) -> Awaitable[T]:
+        if not state.is_sampled:
+            return call(state, *args)
+        return self._timed(point, plugin, call, state, *args)
+
+    async def _timed(
         self,
         point: str,
         plugin: Plugin,
@@ -184,8 +196,6 @@ class ObservedProfile(Profile):
         state: CycleState,
         *args: Any,
     ) -> T:
-        if not state.is_sampled:
-            return await call(state, *args)
         started = self._observer.now()
         answer = await call(state, *args)
         self._observer.ran_plugin(point, plugin.NAME, label_of(answer), started)

@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
@@ -135,9 +135,15 @@ class Profile:
         asked = (*self.pre_filters, *self.filters, *self.pre_scores, *self.scores)
         self.deciding = {plugin.NAME: plugin for plugin in asked}
         """The plugins that are asked for a decision."""
+        self._asked_for_fit = dict.fromkeys((*self.pre_filters, *self.filters))
         self.by_labels = [p for p in self.deciding.values() if Input.LABELS in p.INPUTS]
         self.by_volumes = [p for p in self.deciding.values() if Input.VOLUMES in p.INPUTS]
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
+        self._filters_by_nodes = [
+            p
+            for p in self.filters
+            if Input.LOAD not in p.INPUTS and p.NAME not in self.plugins_by_others
+        ]
         self.for_deferred_resizes: Profile | None = None
         """What decides about pods that run and wait to be resized; None: they are left alone."""
 
@@ -251,12 +257,20 @@ class Profile:
         """Return the filters whose answers about *pod* do not depend on the pods on nodes."""
         return frozenset(
             plugin.NAME
-            for plugin in self.filters
-            if Input.LOAD not in plugin.INPUTS
-            and plugin.NAME not in state.skip_filter
-            and plugin.NAME not in self.plugins_by_others
+            for plugin in self._filters_by_nodes
+            if plugin.NAME not in state.skip_filter
             and plugin.sign_pod(pod, nodes) is EMPTY_FRAGMENT
         )
+
+    def fit_follows_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
+        """Return what the answers of all filters follow from beside rows; None: more than that."""
+        values = []
+        for plugin in self._asked_for_fit:
+            value = plugin.sign_pod(pod, nodes)
+            if value is None or plugin.NAME in self.plugins_by_others:
+                return None
+            values.append(value)
+        return tuple(values)
 
     def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
         """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
@@ -557,13 +571,13 @@ class Profile:
         except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
             return bug_in(plugin, exc)
 
-    async def _await(
+    def _await(
         self,
         _point: str,
         _plugin: Plugin,
         call: Callable[..., Awaitable[T]],
         state: CycleState,
         *args: Any,
-    ) -> T:
+    ) -> Awaitable[T]:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
-        return await call(state, *args)
+        return call(state, *args)

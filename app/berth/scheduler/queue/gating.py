@@ -71,7 +71,7 @@ class Gates:
                 continue
             gate = self._by_name[queued.pod.spec.scheduler_name, group.gate]
             statuses = (_ask(gate, pod) for pod in queued.pods)
-            refusal = next((status for status in statuses if not _is_success(status)), None)
+            refusal = next((s for s in statuses if s and s.code is not Code.SUCCESS), None)
             if refusal is None:
                 admitted.append(queued)
             elif isinstance(refusal, GatedUntilTold):
@@ -91,16 +91,12 @@ def _first_to_refuse(
         if is_sampled:
             label = Code.SUCCESS.label if status is None else status.code.label
             observer.ran_plugin("PreEnqueue", plugin.NAME, label, asked)
-        if not _is_success(status):
+        if status is not None and status.code is not Code.SUCCESS:
             refused_by = plugin.NAME
             break
     # Also when the pod was refused, as in kube-scheduler (spec §8).
     observer.ran_point("PreEnqueue", Code.SUCCESS.label, started)
     return refused_by
-
-
-def _is_success(status: Status | None) -> bool:
-    return status is None or status.code is Code.SUCCESS
 
 
 def _ask(plugin: PreEnqueuePlugin, queued: QueuedPodInfo) -> Status | None:

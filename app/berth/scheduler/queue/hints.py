@@ -51,6 +51,8 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
 
     event: ClusterEvent
     label: str
+    is_wildcard: bool
+    """Whether it is the event that stands for all changes."""
     by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
     """Per profile, in order of registration, the plugins that registered it, each with its hint."""
     by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
@@ -62,7 +64,7 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
     @property
     def is_of_interest(self) -> bool:
         """Whether a plugin registered it; the wildcard event concerns every pod."""
-        return self.event.is_wildcard or bool(self.by_rejector)
+        return self.is_wildcard or bool(self.by_rejector)
 
 
 class HintMap:
@@ -110,8 +112,8 @@ class HintMap:
                         else (*indexes, *with_hint.indexes)
                     )
                     counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
-            label = self._label_of(event)
-            hints = EventHints(event, label, by_profile, by_rejector, counted)
+            label, is_wildcard = self._label_of(event), event.is_wildcard
+            hints = EventHints(event, label, is_wildcard, by_profile, by_rejector, counted)
             self._known[event] = hints
         return hints
 
@@ -162,7 +164,7 @@ class HintMap:
         unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
         if not unschedulable and not pending:
             return QueueingStrategy.AFTER_BACKOFF
-        if hints.event.is_wildcard:
+        if hints.is_wildcard:
             is_another = new is not None and all(
                 new.metadata.uid != member.uid for member in queued.pods
             )

@@ -31,8 +31,10 @@ class Nominator:
         if current is None or current.spec.node_name:
             self.delete_nominated_pod_if_exists(pod.uid)
             return
-        self._remove(pod.uid, goes_to=node)
-        self.nominations.put(node, (*self.nominations.get(node, ()), pod))
+        if self.nominations.node_of(pod.uid) != node:
+            self._remove(pod.uid, goes_to=node)
+        others = tuple(o for o in self.nominations.get(node, ()) if o.uid != pod.uid)
+        self.nominations.put(node, (*others, pod))
 
     def update_nominated_pod(self, old: Pod, new: PodInfo) -> None:
         """Follow a changed pod.

@@ -422,12 +422,13 @@ class SchedulingQueue:
         hints = self._hints.of(event)
         if not hints.is_of_interest:
             return
-        if event.is_wildcard:
+        if hints.is_wildcard:
             for queued in self._unschedulable.not_gated():
                 if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
-            self._hints.count(hints, old, new)
+            if hints.counted:
+                self._hints.count(hints, old, new)
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
                 self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)

@@ -23,7 +23,7 @@ import asyncio
 import logging
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from enum import StrEnum
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -185,7 +185,7 @@ class WriteLanes:
                     if item.turn is not None:
                         item.turn.cancel()
 
-    async def bind(self, write: Write[T], *, pod_key: Hashable = None) -> T:
+    def bind(self, write: Write[T], *, pod_key: Hashable = None) -> Coroutine[Any, Any, T]:
         """Make a write ahead of all others; return its result or raise its error.
 
         For bindings and for what a binding waits for. With a *pod_key* it takes the place of a
@@ -194,11 +194,11 @@ class WriteLanes:
         """
         if pod_key is not None and self._withdraw(pod_key):
             self._status.stats.superseded += 1
-        return await self._in_turn(Lane.BIND, self._bind, write, key=pod_key)
+        return self._in_turn(Lane.BIND, self._bind, write, key=pod_key)
 
-    async def evict(self, write: Write[T]) -> T:
+    def evict(self, write: Write[T]) -> Coroutine[Any, Any, T]:
         """Make a write in the status lane, and return or raise as :meth:`bind` does."""
-        return await self._in_turn(Lane.STATUS, self._status, write)
+        return self._in_turn(Lane.STATUS, self._status, write)
 
     def submit_status(self, pod_key: Hashable, write: Write[object]) -> None:
         """Have *write* made; it takes the place of one for the same pod that has not begun.
@@ -315,7 +315,7 @@ class WriteLanes:
 
     def _give_turns(self) -> None:
         """Have all writes begun that may."""
-        for state in self._lanes.values():
+        for state in (self._bind, self._status, self._event):
             while state.pending and self._may_begin(state):
                 item = state.pending[0]
                 while self._idle and self._idle[0].done():  # a worker that was cancelled

@@ -1,7 +1,7 @@
 """Writes to pods, with the bodies that kube-scheduler sends (spec §2.11)."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -36,14 +36,14 @@ def path_of(pod: Pod) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-async def bind(client: Api, pod: Pod, node_name: str) -> None:
+def bind(client: Api, pod: Pod, node_name: str) -> Coroutine[Any, Any, object]:
     """Have the API server assign *pod* to a node. One request; see :func:`with_retries`.
 
     Raises ConflictError when the pod is terminating, gated, assigned already or another of its name
     (spec §12.6), also when it was our own earlier request that assigned it. After that, a
     ServerError or an UnavailableError that was not certainly unsent, ask :func:`bound_node`.
     """
-    await client.request("POST", path_of(pod) + "/binding", body=binding_body(pod, node_name))
+    return client.request("POST", path_of(pod) + "/binding", body=binding_body(pod, node_name))
 
 
 def binding_body(pod: Pod, node_name: str) -> bytes:
@@ -134,7 +134,7 @@ async def patch_pod_status(
     return await patch_status(client, path_of(pod), body, clock=clock, rng=rng, again=again)
 
 
-async def patch_status(
+def patch_status(
     client: Api,
     path: str,
     body: bytes,
@@ -142,13 +142,13 @@ async def patch_status(
     clock: Clock,
     rng: random.Random,
     again: Callable[[ApiError], bool] | None = None,
-) -> bytes:
+) -> Coroutine[Any, Any, bytes]:
     """Apply a strategic merge patch to the status of the object at *path*; return the object.
 
     *again* says which errors are tried again as :func:`with_retries` does, by default
     :func:`may_pass_or_conflict`.
     """
-    return await with_retries(
+    return with_retries(
         lambda: client.request(
             "PATCH", path + "/status", body=body, content_type=STRATEGIC_MERGE_PATCH
         ),
