@@ -97,6 +97,8 @@ class Scheduler(SchedulingSteps):
                     await asyncio.sleep(0)
                 if not self.binding_cycle.has_room:
                     await self.binding_cycle.until_room()
+                if not self.queue.is_settled:
+                    await self.queue.settled()
                 queued = self.next_pod()
                 if queued is None:
                     await self.queue.wait_ready()
