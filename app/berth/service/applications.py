@@ -127,6 +127,7 @@ def _metrics(service: SchedulerService) -> APIRouter:
         pods=service.pods.store.values,
         is_leading=lambda: service.is_leading,
         reset=service.metrics.reset,
+        clock=service.clock,
     )
 
 
