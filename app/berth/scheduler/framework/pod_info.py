@@ -296,7 +296,10 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
 
 
 class QueuedPodInfo(msgspec.Struct, eq=False):
-    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
+    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock.
+
+    Its sets are replaced, not changed, so that a copy of it stays as it is.
+    """
 
     pod_info: PodInfo
     timestamp: float

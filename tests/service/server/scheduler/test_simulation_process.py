@@ -42,7 +42,10 @@ async def asked(
     async def ask() -> bytes:
         return json.dumps(question or {}).encode()
 
-    return await processes.simulate(ask, lambda: live)
+    async def take() -> Iterable[bytes]:
+        return live
+
+    return await processes.simulate(ask, take)
 
 
 def worker(most_memory: int = 2**30, *, most_cpu_seconds: float = 30.0) -> SimulationProcesses:
