@@ -97,7 +97,7 @@ class Scheduler(SchedulingSteps):
                     await asyncio.sleep(0)
                 if not self.binding_cycle.has_room:
                     await self.binding_cycle.until_room()
-                if not self.queue.is_settled:
+                if not self.queue.can_pop_fast:
                     await self.queue.settled()
                 queued = self.next_pod()
                 if queued is None:

@@ -504,6 +504,11 @@ class SchedulingQueue:
         """Whether no move of pods is under way."""
         return not self._unfinished
 
+    @property
+    def can_pop_fast(self) -> bool:
+        """Whether :meth:`pop` looks at few pods; else :meth:`settled` does before, in turns."""
+        return not self._unfinished and not self._active.may_pass_over
+
     def settle(self) -> None:
         """Finish now the moves that are under way."""
         while self._unfinished:
@@ -511,13 +516,18 @@ class SchedulingQueue:
             self._unfinished.popleft()
 
     async def settled(self) -> None:
-        """Finish the moves that are under way, in turns with others on the event loop."""
+        """Finish the moves that are under way, in turns with others on the event loop.
+
+        And pass over the pods that are bound to fail, of which :meth:`pop` looks for another.
+        """
         while self._unfinished:
             steps = self._unfinished[0]
             await step_by_step(steps, per_turn=STEPS_PER_TURN)
             if self._unfinished and self._unfinished[0] is steps:  # else :meth:`settle` ended it
                 self._unfinished.popleft()
             await asyncio.sleep(0)
+        if self._active.may_pass_over:
+            await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
 
     def _begin(self, steps: Steps[None]) -> None:
         """Do *steps*, or the first of them, if nothing else is under way."""
