@@ -17,7 +17,7 @@ from berth.scheduler.metrics.pod_resources import CONTENT_TYPE, pod_resource_lin
 
 FAMILIES: Final = 50
 """Of metrics, that are written before other tasks on the event loop get a turn, if in time."""
-BATCH: Final = 200
+BATCH: Final = 50
 """Pods that are written before other tasks on the event loop get a turn."""
 
 
