@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from berth.kube.objects.pod import Pod
 from berth.runtime.tasks import Turn
 from berth.scheduler.cache.comparer import Comparison, Counted, compare, placed
 from berth.scheduler.core.view import GroupsView, QueueView, SchedulerView
+from berth.scheduler.framework.pod_info import QueuedPodInfo, copied
 from berth.scheduler.queue.sub_queues import SubQueue
 
 log = logging.getLogger(__name__)
@@ -62,22 +63,14 @@ async def dump(view: SchedulerView, *, nodes: Iterable[Node]) -> None:
     log.info("cache compared", extra={"differences": len(differences)})
 
 
-class _Waiting(NamedTuple):
-    """A waiting pod; its place in the queue changes later."""
-
-    queue: SubQueue
-    key: str
-    attempts: int
-    rejectors: tuple[str, ...]
-
-
 class _State(msgspec.Struct, frozen=True):
     """What is dumped: of one moment, and copied no further than what changes."""
 
     counts: Fields
     counted: Counted
     pending: Fields
-    waiting: Sequence[_Waiting]
+    waiting: Sequence[tuple[SubQueue, Sequence[QueuedPodInfo]]]
+    """Copies, each sub-queue in its order."""
     groups: Sequence[Fields]
     nodes: Sequence[str]
     """The names of those that are watched."""
@@ -91,16 +84,7 @@ class _State(msgspec.Struct, frozen=True):
             counts=cache.counts(),
             counted=Counted.by(cache),
             pending=sub_queues.pending_counts(),
-            waiting=[
-                _Waiting(
-                    sub_queue,
-                    queued.key,
-                    queued.attempts,
-                    (*queued.unschedulable_plugins, *queued.pending_plugins),
-                )
-                for sub_queue in SubQueue
-                for queued in sub_queues.pods(sub_queue)
-            ],
+            waiting=[(part, [*map(copied, sub_queues.pods(part))]) for part in SubQueue],
             groups=[] if view.groups is None else [*_groups(view.groups, view.queue)],
             nodes=[node.metadata.name for node in nodes],
             pods=[*view.pods.values()],
@@ -117,16 +101,18 @@ class _State(msgspec.Struct, frozen=True):
             known = name in counted.nodes
             yield "cached node", {"node": name, "known": known, "pods": sorted(held)}
         yield "dump of the queue", self.pending
-        for pod in self.waiting:
-            yield (
-                "waiting pod",
-                {
-                    "queue": pod.queue.value,
-                    "pod": pod.key,
-                    "attempts": pod.attempts,
-                    "rejected_by": sorted({*pod.rejectors}),
-                },
-            )
+        for part, waiting in self.waiting:
+            for queued in waiting:
+                rejectors = queued.unschedulable_plugins | queued.pending_plugins
+                yield (
+                    "waiting pod",
+                    {
+                        "queue": part.value,
+                        "pod": queued.key,
+                        "attempts": queued.attempts,
+                        "rejected_by": sorted(rejectors),
+                    },
+                )
         for group in self.groups:
             yield "waiting pod group", group
 

