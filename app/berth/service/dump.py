@@ -53,6 +53,7 @@ async def dump(view: SchedulerView, *, nodes: Iterable[Node]) -> None:
     """
     state = _State.of(view, nodes)
     turn = Turn(view.clock, items=LINES)
+    await turn.next()
     for message, fields in state.lines():
         log.info(message, extra=fields)
         if turn.is_over():

@@ -1,7 +1,6 @@
 """A snapshot of a running scheduler."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -50,7 +49,7 @@ class LiveSnapshots:
         self._cache.refresh_order()
         table, outside = self._cache.table, self.core.outside
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        placed, watched = [*self._in_order()], [*outside.pods.values()]
+        placed, watched = self._in_order(), [*outside.pods.values()]
         nominated = self.core.queue.nominator.nominated_nodes()
         listed = {kind.name: list(lister) for kind, lister in outside.listers.by_kind().items()}
         configuration, annotations = self._configuration(), self.core.live.annotations
@@ -89,12 +88,13 @@ class LiveSnapshots:
             self._config = current, to_object(current) | {"extenders": []}
         return self._config[1]
 
-    def _in_order(self) -> Iterator[PodInfo]:
-        """Yield the pods that count, those of one node in the order in which they came there."""
+    def _in_order(self) -> list[PodInfo]:
+        """Return the pods that count, those of one node in the order in which they came there."""
         table = self._cache.table
-        yield from chain.from_iterable(table.pods[row].values() for row in table.order.tolist())
+        placed = [pod for row in table.order.tolist() for pod in table.pods[row].values()]
         if self._cache.counts()["nodes"] > len(table):  # there are nodes that are not known
-            yield from (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
+            placed += (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
+        return placed
 
 
 def _nominated(pod: Pod, node: str) -> Pod:
