@@ -20,11 +20,11 @@ Steps: TypeAlias = Generator[None, None, T]
 Start: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], asyncio.Task[None]]
 """Begins a task of that name, which runs :func:`forever`."""
 
-TURN_SECONDS: Final = 0.01
+TURN_SECONDS: Final = 0.005
 """After which others have their turn, however little was done."""
 
-PIECE: Final = 4096
-"""Items that cost a microsecond each are looked at in one turn of the event loop."""
+PIECE: Final = 2048
+"""Items that cost one or two microseconds each are looked at in one turn of the event loop."""
 
 
 async def forever(name: str, run: Callable[[], Awaitable[None]]) -> None:

@@ -136,7 +136,7 @@ def measured_loop(output: TextIO) -> Iterator[asyncio.AbstractEventLoop]:
         else:
             run(handle)
 
-    asyncio.Handle._run = measured  # type: ignore[method-assign]  # all that a loop calls
+    asyncio.Handle._run = measured  # type: ignore[assignment]  # all that a loop calls
     try:
         yield loop
     finally:
@@ -147,7 +147,7 @@ def measured_loop(output: TextIO) -> Iterator[asyncio.AbstractEventLoop]:
 def main(argv: Sequence[str]) -> None:
     file, *command = argv
     with Path(file).open("w", encoding="utf-8") as output, measured_loop(output) as loop:
-        uvloop.new_event_loop = lambda: loop  # type: ignore[assignment]  # what commands run on
+        uvloop.new_event_loop = lambda: loop  # type: ignore[assignment, return-value]  # what commands run on
         sys.argv[1:] = command
         runpy.run_module("berth", run_name="__main__", alter_sys=True)
 

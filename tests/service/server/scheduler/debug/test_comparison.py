@@ -69,9 +69,9 @@ async def test_all_pages_are_compared_once_if_nothing_differs(
         "differences": [],
     }
     assert lists.asked == [
-        (NODES, {"limit": "500"}),
-        (PODS, {**UNFINISHED, "limit": "500"}),
-        (PODS, {**UNFINISHED, "limit": "500", "continue": "2"}),
+        (NODES, {"limit": str(PAGE_SIZE)}),
+        (PODS, {**UNFINISHED, "limit": str(PAGE_SIZE)}),
+        (PODS, {**UNFINISHED, "limit": str(PAGE_SIZE), "continue": "2"}),
     ]
 
 
