@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.client.errors import UnavailableError
 from berth.scheduler.framework import kind
+from berth.service.server.scheduler.debug.comparison import PAGE_SIZE
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.service.server.scheduler.debug.world import NODES, PODS, Lists, application, client
