@@ -38,9 +38,10 @@ class LiveSnapshots:
         return at_once(self._taking())
 
     async def take_in_turns(self) -> Snapshot:
-        """Do the same in turns with others on the event loop, all the same of this moment.
+        """Do the same in turns with others on the event loop.
 
-        What changes is kept in the first turn, which takes 10 ms for 10,000 waiting pods.
+        What changes is kept in the first turn, which takes 15 ms for 10,000 waiting pods and as
+        many others.
         """
         return await step_by_step(self._taking(), per_turn=STEPS_PER_TURN)
 
@@ -69,7 +70,7 @@ class LiveSnapshots:
         objects: dict[str, Sequence[KubeStruct]] = {
             "Node": [node for node in nodes if node is not None],
             "Pod": pods,
-            **{name: found for name, found in listed.items() if found},
+            **{name: others for name, others in listed.items() if others},
         }
         state = yield from taking_state_of
         return Snapshot(

@@ -163,8 +163,8 @@ def longest_turns(
         before = longest[name]
         if before is None or turn.cpu > before.cpu:
             longest[name] = turn
-    for name, found in longest.items():
-        cpu, outcome = (0.0, "none was long") if found is None else (found.cpu, str(found))
+    for name, top in longest.items():
+        cpu, outcome = (0.0, "none was long") if top is None else (top.cpu, str(top))
         yield figure("longest turn", cpu * 1e3, "ms", outcome=outcome, meanwhile=name)
 
 
