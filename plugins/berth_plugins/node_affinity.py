@@ -1,6 +1,7 @@
 """NodeAffinity: a pod goes where its nodeSelector and node affinity say, or would like."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -27,6 +28,7 @@ from berth.scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.scheduler.framework.explanation import (
@@ -49,6 +51,7 @@ from berth.scheduler.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.scheduler.framework.key_index import ANYWHERE, Choices, label_choices
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.scoring import default_normalize
@@ -222,7 +225,7 @@ class NodeAffinity(
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return [ClusterEventWithHint(node, self.after_node_change)]
+        return [ClusterEventWithHint(node, self.after_node_change, (LABEL_INDEX,))]
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         """Queue if the node matches now, and did not match before or was not there."""
@@ -236,6 +239,39 @@ class NodeAffinity(
 
         changed = matches(new) and (old is None or not matches(old))
         return QueueingHint.QUEUE if changed else QueueingHint.SKIP
+
+
+# Finding the waiting pods that a node may be for.
+
+
+def _labels_asked(pod: PodInfo) -> Choices:
+    """Return the labels of which a node must have one; those of any pair ``In`` will do."""
+    required = pod.template.required_node_affinity
+    if required is None:  # it is the added affinity that no node matched
+        return ANYWHERE
+    choices: list[tuple[Hashable, ...]] = [*label_choices(required.selector)]
+    if required.affinity is not None:
+        of_terms = [_asked_by(term) for term in required.affinity.terms if not term.error]
+        if all(of_terms):
+            choices.append(tuple(chain.from_iterable(of_terms)))
+    return choices
+
+
+def _asked_by(term: CompiledTerm) -> Sequence[tuple[str, str]]:
+    """Return labels, or names, of which a node that *term* matches has one; none: it may have any.
+
+    No requirement ``In`` is without values (spec §5.6).
+    """
+    asked = (one for one in (*term.fields, *term.labels) if one.operator is Operator.IN)
+    demand = next(asked, None)
+    return () if demand is None else [(demand.key, value) for value in demand.values]
+
+
+def _labels_of(_old: Node | None, new: Node) -> Iterable[Hashable]:
+    return (*new.metadata.labels.items(), (NAME_FIELD, new.metadata.name))
+
+
+LABEL_INDEX: Final = HintIndex(_labels_asked, _labels_of)
 
 
 # Which nodes a pod names.

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Final, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from berth.scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    HintIndex,
     QueueingHint,
 )
 from berth.scheduler.framework.explanation import (
@@ -41,6 +43,7 @@ from berth.scheduler.framework.interface import (
     PreScorePlugin,
     Scores,
 )
+from berth.scheduler.framework.key_index import Choices
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.placement import PodGroupPlacement
 from berth.scheduler.framework.pod_info import PodInfo
@@ -361,7 +364,9 @@ class NodeResourcesFit(
         events = [
             ClusterEventWithHint(pod_gone, after_pod_deletion),
             ClusterEventWithHint(scaled_down, after_scale_down),
-            ClusterEventWithHint(node, partial(after_node_change, classes=self._classes)),
+            ClusterEventWithHint(
+                node, partial(after_node_change, classes=self._classes), (SIZE_INDEX,)
+            ),
         ]
         if self._resizes_preempt:
             scaled_up = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_UP)
@@ -509,6 +514,22 @@ def after_node_change(
         after.amount(name) > before.amount(name) for name in wanted
     )
     return QueueingHint.QUEUE if gained else QueueingHint.SKIP
+
+
+def _size(pod: PodInfo) -> Choices:
+    """Return the number of binary digits of what *pod* requests of cpu and memory."""
+    asked = pod.template.incoming_requested
+    return [((asked.milli_cpu.bit_length(), asked.memory.bit_length()),)]
+
+
+def _sizes_that_fit(_old: Node | None, new: Node) -> Iterator[Hashable]:
+    """Yield the sizes of pods that may fit on the node; larger ones lack something of it."""
+    has = resources.node_allocatable(new)
+    return product(range(has.milli_cpu.bit_length() + 1), range(has.memory.bit_length() + 1))
+
+
+SIZE_INDEX: Final = HintIndex(_size, _sizes_that_fit)
+"""Finds the pods that are not too large for a node, give or take a factor of two."""
 
 
 def after_device_class_change(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:

@@ -15,6 +15,7 @@ from berth.scheduler.framework.events import QueueingHint
 from berth.scheduler.framework.interface import PreFilterResult
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import SKIP, Code, Status
+from berth.scheduler.queue.rejected_pods import RejectedPods
 from berth_plugins.node_affinity import (
     NOT_MATCHING,
     NOT_MATCHING_ADDED,
@@ -296,6 +297,36 @@ def test_node_hint(old: dict[str, str] | None, new: dict[str, str], want: Queuei
     assert registered.hint is not None
     before: Node | None = None if old is None else node(labels=old)
     assert registered.hint(required(SSD), before, node(labels=new)) is want
+
+
+OF_N1 = term(fields=[requirement("metadata.name", "In", "n1")])
+NOT_OLD = term(requirement("old", "DoesNotExist"))
+DISK = {"disk": "ssd"}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_found"),
+    [
+        pytest.param(pod(), True, id="only the added affinity can have rejected it"),
+        pytest.param(pod(node_selector=DISK), True, id="by its node selector"),
+        pytest.param(pod(node_selector={"disk": "hdd"}), False, id="another value"),
+        pytest.param(pod(node_selector=DISK | {"pool": "b"}), True, id="by one of two labels"),
+        pytest.param(required(FAST), True, id="by one of the values"),
+        pytest.param(required(OF_N1), True, id="by name"),
+        pytest.param(required(term(requirement("pool", "In", "b"))), False, id="another label"),
+        pytest.param(required(term(requirement("pool", "In", "b")), SSD), True, id="any term"),
+        pytest.param(required(BROKEN), False, id="a wrong term matches nothing"),
+        pytest.param(required(BROKEN, SSD), True, id="the term that is right"),
+        pytest.param(required(NOT_OLD), True, id="what asks for no label"),
+        pytest.param(required(NOT_OLD, OF_N1), True, id="one of two terms asks for no label"),
+    ],
+)
+def test_waiting_pods_are_found_by_labels(waiting: Pod, *, is_found: bool) -> None:
+    (registered,) = NodeAffinity().events_to_register()
+    rejected: RejectedPods[str] = RejectedPods(("profile", "NodeAffinity"), registered.indexes)
+    rejected.add("waiting", PodInfo(waiting))
+    found = rejected.found_by(registered.indexes, None, node("n1", labels=DISK))
+    assert [*found] == ["waiting"] * is_found
 
 
 @pytest.mark.parametrize(

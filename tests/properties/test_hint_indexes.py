@@ -15,6 +15,7 @@ from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
+    NODE_ADD,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -26,12 +27,16 @@ from tests.builders import (
     expression,
     host_port,
     namespace,
+    node,
+    node_affinity,
     pod,
     pod_affinity,
     pod_anti_affinity,
     pod_term,
+    requirement,
     selector,
     spread,
+    term,
 )
 from tests.scheduler.pod_group.building import group_harness
 from tests.scheduler.queue.world import World
@@ -156,6 +161,54 @@ def group_happenings() -> st.SearchStrategy[Happening]:
     return st.builds(Happening, st.just(added), st.none(), groups)
 
 
+def node_happenings(
+    action: ActionType, facts: Mapping[str, st.SearchStrategy[Any]]
+) -> st.SearchStrategy[Happening]:
+    """Return nodes that come, or change as *action* says."""
+    nodes = st.builds(node, st.sampled_from(["n1", "n2"]), **facts)
+    updated = ClusterEvent(EventResource.NODE, action)
+    return st.one_of(
+        st.builds(Happening, st.just(NODE_ADD), st.none(), nodes),
+        st.builds(Happening, st.just(updated), nodes, nodes),
+    )
+
+
+node_terms = st.builds(
+    lambda wanted, names: (
+        term(*wanted, fields=[requirement("metadata.name", *names)]) if names else term(*wanted)
+    ),
+    st.lists(
+        st.one_of(
+            st.builds(
+                lambda key, operator, some: requirement(key, operator, *some),
+                keys,
+                st.sampled_from(["In", "In", "NotIn"]),
+                st.lists(values, max_size=2),
+            ),
+            st.builds(requirement, keys, st.sampled_from(["Exists", "DoesNotExist"])),
+        ),
+        max_size=2,
+    ),
+    st.sampled_from([(), (), ("In", "n1"), ("NotIn", "n1"), ("In",)]),
+)
+WITH_NODE_AFFINITY: Mapping[str, st.SearchStrategy[Any]] = {
+    "node_selector": st.none() | st.dictionaries(keys, values, max_size=2),
+    "affinity": st.none()
+    | st.lists(node_terms, max_size=2).map(lambda any_of: node_affinity(required=any_of)),
+}
+sizes = st.sampled_from(["0", "1m", "500m", "512m", "1", "1023m", "1024m", "3", "4", "64"])
+amounts = st.sampled_from(["0", "1", "1023", "1Ki", "1025", "7Gi", "8Gi", "9Gi"])
+WITH_REQUESTS: Mapping[str, st.SearchStrategy[Any]] = {
+    "cpu": st.none() | sizes,
+    "memory": st.none() | amounts,
+    "requests": st.dictionaries(st.just("example.com/gpu"), st.sampled_from(["1", "2"])),
+}
+WITH_ALLOCATABLE: Mapping[str, st.SearchStrategy[Any]] = {
+    "cpu": sizes,
+    "memory": amounts,
+    "allocatable": st.dictionaries(st.just("example.com/gpu"), st.sampled_from(["1", "2"])),
+}
+
 group_names = st.sampled_from(["g", "h"])
 Facts = Mapping[str, st.SearchStrategy[Any]]
 WITH_CLAIMS: Facts = {"claims": own_claims}
@@ -170,6 +223,16 @@ CASES: Mapping[str, tuple[Facts, st.SearchStrategy[Happening]]] = {
     "NodeVolumeLimits": (WITH_CLAIMS, claim_happenings()),
     "VolumeBinding": (WITH_CLAIMS, claim_happenings()),
     "VolumeZone": (WITH_CLAIMS, claim_happenings()),
+    "NodeAffinity": (
+        WITH_NODE_AFFINITY,
+        node_happenings(
+            ActionType.UPDATE_NODE_LABEL, {"labels": st.dictionaries(keys, values, max_size=2)}
+        ),
+    ),
+    "NodeResourcesFit": (
+        WITH_REQUESTS,
+        node_happenings(ActionType.UPDATE_NODE_ALLOCATABLE, WITH_ALLOCATABLE),
+    ),
     "GangScheduling": (IN_GROUPS, pod_happenings(IN_GROUPS) | group_happenings()),
 }
 

@@ -1,5 +1,6 @@
 """Instruments, and the words that become of them."""
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
@@ -13,6 +14,7 @@ from berth.runtime.metrics import (
     Stability,
     exponential,
     go_float,
+    metrics_pieces,
     metrics_text,
 )
 from tests.scheduler.metrics.reading import counted
@@ -118,3 +120,19 @@ def test_open_metrics_on_request() -> None:
     text, content_type = metrics_text(registry_of(counter), accept)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert text.decode().endswith("things_total 0.0\n# EOF\n")
+
+
+@pytest.mark.parametrize("accept", ["", "application/openmetrics-text; version=1.0.0"])
+def test_the_pieces_are_families_and_make_the_whole(accept: str) -> None:
+    registry = CollectorRegistry()
+    for name in ("a_total", "b_total", "c_total"):
+        counters = Counters(msgspec.structs.replace(family(Kind.COUNTER, "kind"), name=name))
+        if name != "b_total":
+            counters.add("x")
+        registry.register(Only(counters))
+    pieces, _ = metrics_pieces(registry, accept)
+    told = [piece.decode() for piece in pieces]
+
+    assert ["a_total{" in told[0], "c_total{" in told[1]] == [True, True]
+    assert told[2:] == (["# EOF\n"] if accept else [""])
+    assert metrics_text(registry, accept)[0].decode() == "".join(told)

@@ -109,8 +109,13 @@ async def test_no_endpoint_shows_them(config: KubeSchedulerConfiguration) -> Non
             clock=FakeClock(),
         )
     )
+
     taken = Snapshot(config=to_object(config))
-    app.include_router(snapshot_endpoints(lambda: taken, is_synced=lambda: True))
+
+    async def take() -> Snapshot:
+        return taken
+
+    app.include_router(snapshot_endpoints(take, is_synced=lambda: True))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
         answers = {path: await client.get(path) for path in ("/configz", "/flagz", "/snapshot")}

@@ -5,13 +5,14 @@ import asyncio
 import pytest
 
 from berth.kube.client.errors import FencedError
+from berth.runtime.tasks import TURN_SECONDS
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.interface import PermitPlugin, ReservePlugin
 from berth.scheduler.framework.node_info import NodeInfo
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.scalar import ScalarFilter
 from berth.scheduler.framework.status import Status
-from berth.scheduler.schedule_one import ATTEMPTS_PER_TURN, TURN_SECONDS
+from berth.scheduler.schedule_one import ATTEMPTS_PER_TURN
 from tests.builders import node, pod, taint, toleration
 from tests.harness import Harness, RecordedEvent, with_plugins
 

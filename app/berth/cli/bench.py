@@ -108,6 +108,19 @@ def _parser() -> argparse.ArgumentParser:
         "--poisson", action="store_true", help="create pods at random moments, not evenly"
     )
     at_rate.add_argument("--seed", type=int, default=1, help="of the random moments; default: 1")
+    at_rate.add_argument(
+        "--waiting", type=pod_count, default=0, metavar="PODS",
+        help="pods that fit nowhere and wait all the time; default: 0",
+    )  # fmt: skip
+    at_rate.add_argument(
+        "--node-changes", type=amount, default=0.0, metavar="RATE",
+        help="changes of nodes per second; default: none",
+    )  # fmt: skip
+    at_rate.add_argument(
+        "--turns", action="store_true",
+        help="ask the scheduler all that it answers, and print the longest turns of its event loop,"
+        " in CPU time",
+    )  # fmt: skip
     _add_cmd(at_rate)
     first = kind("startup", "measure from process start, or Lease, to the first bind", runs=FEW)
     _add_cmd(first)

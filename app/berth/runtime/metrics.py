@@ -231,20 +231,36 @@ def distributions(family: Family, by_labels: Mapping[Labels, Distribution]) -> M
     return metric
 
 
-def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
-    """Return all metrics and their content type, in the best format that *accept* names.
+def metrics_pieces(registry: CollectorRegistry, accept: str) -> tuple[Iterator[bytes], str]:
+    """Return all metrics, family by family, and their content type, in the best format that
+    *accept* names.
 
+    Families with no samples are left out, as by Go's client. Each is as it is when its turn comes.
     Must run on the event loop where the collectors of *registry* read what changes there.
     """
     encode, content_type = choose_encoder(accept)
-    return encode(_Observed(registry)), content_type
+    return _pieces(registry, encode), content_type
 
 
-class _Observed(Collector):
-    """Leaves out families with no samples, as Go's client does."""
+def _pieces(registry: CollectorRegistry, encode: Callable[[Collector], bytes]) -> Iterator[bytes]:
+    end = encode(_Families(()))
+    for metric in registry.collect():
+        if metric.samples:
+            yield encode(_Families((metric,))).removesuffix(end)
+    yield end
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
+
+def metrics_text(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """Return the same in one go."""
+    pieces, content_type = metrics_pieces(registry, accept)
+    return b"".join(pieces), content_type
+
+
+class _Families(Collector):
+    """Families that were collected already."""
+
+    def __init__(self, families: tuple[Metric, ...]) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        return (metric for metric in self._registry.collect() if metric.samples)
+        return iter(self._families)

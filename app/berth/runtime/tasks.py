@@ -8,6 +8,8 @@ from functools import partial
 from types import FrameType
 from typing import Any, Final, TypeAlias, TypeVar
 
+from berth.runtime.clock import Clock
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -18,8 +20,11 @@ Steps: TypeAlias = Generator[None, None, T]
 Start: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], asyncio.Task[None]]
 """Begins a task of that name, which runs :func:`forever`."""
 
-PIECE: Final = 4096
-"""Items that cost a microsecond each are looked at in one turn of the event loop."""
+TURN_SECONDS: Final = 0.005
+"""After which others have their turn, however little was done."""
+
+PIECE: Final = 2048
+"""Items that cost one or two microseconds each are looked at in one turn of the event loop."""
 
 
 async def forever(name: str, run: Callable[[], Awaitable[None]]) -> None:
@@ -70,6 +75,31 @@ def awaited_frames(coroutine: Any) -> Iterator[FrameType]:
         if frame is not None:
             yield frame
         coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+
+
+class Turn:
+    """The turn of a task that does one thing after the other: so many, and TURN_SECONDS at most."""
+
+    __slots__ = ("_clock", "_end", "_items", "_left")
+
+    def __init__(self, clock: Clock, *, items: int) -> None:
+        self._clock = clock
+        self._items = items
+        self._begin()
+
+    def _begin(self) -> None:
+        self._left = self._items
+        self._end = self._clock.monotonic() + TURN_SECONDS
+
+    def is_over(self) -> bool:
+        """Count what was done, and tell whether others should have their turn now."""
+        self._left -= 1
+        return self._left <= 0 or self._clock.monotonic() >= self._end
+
+    async def next(self) -> None:
+        """Let others on the event loop have theirs, and begin another."""
+        await asyncio.sleep(0)
+        self._begin()
 
 
 async def in_turns(items: Sequence[T], *, piece: int = PIECE) -> AsyncIterator[Sequence[T]]:

@@ -1,7 +1,7 @@
 """The last decisions, kept small enough to keep many."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
@@ -195,6 +195,14 @@ class Decisions:
     def messages(self) -> dict[str, str]:
         """Return by UID the message of the newest record that is still kept of each pod."""
         return {kept.record.uid: kept.record.message for kept in self._records}
+
+    def begun(self) -> dict[str, float]:
+        """Return by UID when the newest attempt that chose a node for the pod began."""
+        return {kept.record.uid: kept.record.at for kept in self._records if kept.record.node}
+
+    def newest_first(self) -> Iterator[DecisionRecord]:
+        """Yield the records that are kept now; each is put into words when its turn comes."""
+        return (kept.read() for kept in reversed([*self._records]))
 
     def all(self) -> list[DecisionRecord]:
         """Return all records that are still kept, oldest first."""

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from berth.kube.objects.pod_group import group_to_wait_with
+from berth.runtime.tasks import TURN_SECONDS
 from berth.scheduler.binding import Binding
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.cycle import Cycle
@@ -43,8 +44,6 @@ from berth.scheduler.signatures import cached_failure_of
 
 log = logging.getLogger(__name__)
 
-TURN_SECONDS: Final = 0.01
-"""After which other tasks have their turn, however few attempts were made: some search for long."""
 ATTEMPTS_PER_TURN: Final = 4
 """Attempts made before other tasks have their turn on the event loop.
 
@@ -97,6 +96,8 @@ class Scheduler(SchedulingSteps):
                     await asyncio.sleep(0)
                 if not self.binding_cycle.has_room:
                     await self.binding_cycle.until_room()
+                if not self.queue.can_pop_fast:
+                    await self.queue.settled()
                 queued = self.next_pod()
                 if queued is None:
                     await self.queue.wait_ready()

@@ -66,7 +66,7 @@ def scheduler_application(
     """
     application = Application(about=PAGE if serves_page else NO_PAGE)
     explainer = Explainer(service.view)
-    take = LiveSnapshots(service.core).take
+    take = LiveSnapshots(service.core).take_in_turns
     policies = LivePolicies(service.client, clock=service.clock).read
     routers = [
         health_endpoints(_probes(service)),
@@ -127,6 +127,7 @@ def _metrics(service: SchedulerService) -> APIRouter:
         pods=service.pods.store.values,
         is_leading=lambda: service.is_leading,
         reset=service.metrics.reset,
+        clock=service.clock,
     )
 
 

@@ -132,7 +132,7 @@ class RecordedScheduler:
     def application_of(self, past: PastCluster, samples: Samples) -> FastAPI:
         """Return the endpoints that show *past*."""
         application = Application(about=NO_PAGE)
-        take = LiveSnapshots(past.core).take
+        take = LiveSnapshots(past.core).take_in_turns
         state = DebugState(
             view=past.view,
             explainer=past.explainer,

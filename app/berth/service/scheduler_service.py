@@ -61,7 +61,7 @@ from berth.scheduler.profile.build import listers_of
 from berth.scheduler.profile.plugin_interrupt import interrupter
 from berth.scheduler.shards.parts import ShardParts
 from berth.service.cache_check import CacheCheck
-from berth.service.dump import dump
+from berth.service.dump import Dumps
 from berth.service.extender_service import ExtenderService
 from berth.service.leaderelection.elector import LeaderElector
 from berth.service.leaderelection.membership import Membership
@@ -252,6 +252,7 @@ class SchedulerService:
         self._cache_check = CacheCheck(
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
+        self._dumps = Dumps(self.view, nodes=self.nodes.store)
         self.overview = Sampler(
             self.view,
             lanes=self.lanes,
@@ -351,8 +352,8 @@ class SchedulerService:
         self.live.reloads[result] += 1
 
     def dump(self) -> None:
-        """Log what cache and queue hold, and how the cache differs from what is watched."""
-        dump(self.view, nodes=self.nodes.store.values())
+        """Have logged what cache and queue hold, and how the cache differs from what is watched."""
+        self._dumps.ask()
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.
@@ -389,10 +390,13 @@ class SchedulerService:
 
     @asynccontextmanager
     async def _measured(self) -> AsyncIterator[None]:
-        """Measure the overview until the end of the block, and close what calls extenders then."""
+        """Measure the overview, and dump, until the end of the block; then close what calls
+        extenders.
+        """
         try:
             async with background() as start:
                 start("overview", self.overview.run)
+                start("dumps", self._dumps.run)
                 yield
         finally:
             await self.extenders.close()

@@ -15,6 +15,7 @@ from berth.kube.client.errors import (
     UnavailableError,
 )
 from berth.kube.informer.reflector import BATCH, FIRST_PAUSE, REMEMBERED_DELETIONS, RESET_AFTER
+from berth.runtime.tasks import TURN_SECONDS
 from tests.kube.informer.conftest import Start
 from tests.kube.informer.scripted import (
     OPEN,
@@ -361,6 +362,25 @@ async def test_others_get_their_turn_after_a_batch_of_events(start: Start) -> No
 
     # the bookmark that ends the initial state is the first event of the first batch
     assert heard == [BATCH - 1, 2 * BATCH - 1, 3 * BATCH - 1, 3 * BATCH]
+
+
+async def test_others_get_their_turn_when_an_event_takes_long(start: Start) -> None:
+    rig = start(
+        ScriptedApi(watches=[[initial_end(5), *(added(f"n{i}", i + 10) for i in range(9)), OPEN]])
+    )
+
+    def on_add(obj: dict[str, Any]) -> None:
+        told.append(obj["metadata"]["name"])
+        rig.clock.advance(0.4 * TURN_SECONDS)
+
+    told: list[str] = []
+    rig.handler.on_add = on_add  # type: ignore[method-assign] # one that takes time
+    heard = []
+    while len(told) < 9:
+        await asyncio.sleep(0)
+        heard.append(len(told))
+
+    assert heard == [3, 6, 9]
 
 
 # After an outage.

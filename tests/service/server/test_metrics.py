@@ -3,11 +3,13 @@
 import httpx
 import pytest
 from fastapi import FastAPI
+from prometheus_client import Gauge
 
 from berth.scheduler.metrics.pod_resources import CONTENT_TYPE
-from berth.service.server.metrics import metrics_endpoints
+from berth.service.server.metrics import FAMILIES, metrics_endpoints
 from tests.builders import node, pod
 from tests.harness import Harness
+from tests.loop_turns import LoopTurns, watched_loop
 
 
 @pytest.fixture
@@ -34,6 +36,7 @@ async def get(
             pods=pods.values,
             is_leading=lambda: leads,
             reset=harness.metrics.reset,
+            clock=harness.clock,
         )
     )
     transport = httpx.ASGITransport(app)
@@ -47,6 +50,20 @@ async def test_metrics(harness: Harness) -> None:
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     wanted = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0'
     assert wanted in answer.text.splitlines()
+
+
+async def test_others_have_turns_between_families(harness: Harness) -> None:
+    async with watched_loop() as turns:
+        before = await turns_of(harness, "/metrics", turns)
+        for number in range(3 * FAMILIES):
+            harness.registry.register(Gauge(f"made_up_{number}", "", registry=None))
+        assert await turns_of(harness, "/metrics", turns) == before + 3
+
+
+async def turns_of(harness: Harness, path: str, turns: LoopTurns) -> int:
+    before = turns.count
+    await get(harness, path)
+    return turns.count - before
 
 
 async def test_what_is_counted_by_labels_can_be_forgotten(harness: Harness) -> None:

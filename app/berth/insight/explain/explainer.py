@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -247,8 +248,8 @@ class Explainer:
     def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
         """Return recorded attempts, of *pod* or of all, the newest first."""
         kept = self._view.decisions
-        records = kept.all() if pod is None else kept.of(pod)
-        return [self.past_decision(record) for record in records[::-1][:limit]]
+        records = kept.newest_first() if pod is None else reversed(kept.of(pod))
+        return [self.past_decision(record) for record in islice(records, limit)]
 
     def _evaluate(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None

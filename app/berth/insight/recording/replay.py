@@ -164,6 +164,7 @@ class Replay(CoreJournal):
                 self._reconfigure(line)
             case _:
                 pass
+        self.core.queue.settle()
         if self._tasks:
             await _turns()
         if self._failures:

@@ -1,8 +1,7 @@
 """A snapshot of a running scheduler."""
 
-from collections.abc import Iterator
-from itertools import chain
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -10,11 +9,14 @@ from berth.insight.whatif.snapshot import Snapshot
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import rfc3339
+from berth.runtime.tasks import Steps, at_once, step_by_step
 from berth.scheduler.config.configz import to_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.scheduler_core import SchedulerCore
-from berth.scheduler.core.scheduler_state import state_of
+from berth.scheduler.core.scheduler_state import taking_state
 from berth.scheduler.framework.pod_info import PodInfo
+
+STEPS_PER_TURN: Final = 1_000
 
 
 class LiveSnapshots:
@@ -27,40 +29,57 @@ class LiveSnapshots:
         """The configuration of the last snapshot, and how a snapshot has it."""
 
     def take(self) -> Snapshot:
-        """Return the state of this moment, in one go; objects are shared, for they do not change.
-
-        Takes 40 ms for 50,000 pods, all of which must be looked at.
+        """Return the state of this moment; objects are shared, for they do not change.
 
         A pod that was given a node is told to be there, also while it is being bound; a waiting one
         is nominated to what the scheduler thinks. Volumes and claims are as the API last told them,
         without what is being written about them at this moment.
         """
+        return at_once(self._taking())
+
+    async def take_in_turns(self) -> Snapshot:
+        """Do the same in turns with others on the event loop.
+
+        What changes is kept in the first turn, which takes 15 ms for 10,000 waiting pods and as
+        many others.
+        """
+        return await step_by_step(self._taking(), per_turn=STEPS_PER_TURN)
+
+    def _taking(self) -> Steps[Snapshot]:
+        """Return the state of the moment of the first step; each further one is for a pod."""
         self._cache.refresh_order()
-        table = self._cache.table
+        table, outside = self._cache.table, self.core.outside
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        unbound = [pod for pod in self.core.outside.pods.values() if not pod.spec.node_name]
-        objects: dict[str, list[KubeStruct]] = {
+        placed, watched = self._in_order(), [*outside.pods.values()]
+        nominated = self.core.queue.nominator.nominated_nodes()
+        listed = {kind.name: list(lister) for kind, lister in outside.listers.by_kind().items()}
+        configuration, annotations = self._configuration(), self.core.live.annotations
+        taking_state_of = taking_state(self.core)
+        next(taking_state_of)
+        yield
+        pods: list[Pod] = []
+        for info in placed:
+            pod = info.pod
+            pods.append(pod if pod.spec.node_name else pod.assigned_to(info.node_name))
+            yield
+        counted = {info.uid for info in placed}
+        for pod in watched:
+            if not pod.spec.node_name and pod.metadata.uid not in counted:
+                pods.append(_nominated(pod, nominated.get(pod.metadata.uid, "")))
+            yield
+        objects: dict[str, Sequence[KubeStruct]] = {
             "Node": [node for node in nodes if node is not None],
-            "Pod": [
-                info.pod if info.pod.spec.node_name else info.pod.assigned_to(info.node_name)
-                for info in self._in_order()
-            ],
+            "Pod": pods,
+            **{name: others for name, others in listed.items() if others},
         }
-        objects["Pod"] += (
-            self._nominated(pod) for pod in unbound if self._cache.pod(pod.metadata.uid) is None
-        )
-        for kind, lister in self.core.outside.listers.by_kind().items():
-            if listed := list(lister):
-                objects[kind.name] = listed
-        listers = type(self.core.outside.listers)
-        state = state_of(self.core)
+        state = yield from taking_state_of
         return Snapshot(
             rfc3339(state.now),
-            self._configuration(),
+            configuration,
             objects,
-            listers=listers,
+            listers=type(outside.listers),
             scheduler=state,
-            annotations=self.core.live.annotations,
+            annotations=annotations,
         )
 
     def _configuration(self) -> dict[str, Any]:
@@ -70,16 +89,17 @@ class LiveSnapshots:
             self._config = current, to_object(current) | {"extenders": []}
         return self._config[1]
 
-    def _in_order(self) -> Iterator[PodInfo]:
-        """Yield the pods that count, those of one node in the order in which they came there."""
+    def _in_order(self) -> list[PodInfo]:
+        """Return the pods that count, those of one node in the order in which they came there."""
         table = self._cache.table
-        yield from chain.from_iterable(table.pods[row].values() for row in table.order.tolist())
+        placed = [pod for row in table.order.tolist() for pod in table.pods[row].values()]
         if self._cache.counts()["nodes"] > len(table):  # there are nodes that are not known
-            yield from (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
+            placed += (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
+        return placed
 
-    def _nominated(self, pod: Pod) -> Pod:
-        node = self.core.queue.nominator.nominated_node(pod.metadata.uid) or ""
-        if pod.status.nominated_node_name == node:
-            return pod
-        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
-        return msgspec.structs.replace(pod, status=status)
+
+def _nominated(pod: Pod, node: str) -> Pod:
+    if pod.status.nominated_node_name == node:
+        return pod
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(pod, status=status)

@@ -28,13 +28,14 @@ from berth.kube.informer.watch_event import (
 )
 from berth.runtime.clock import Clock
 from berth.runtime.metrics import Distribution
+from berth.runtime.tasks import Turn
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 BATCH: Final = 200
-"""Events handled before others on the event loop get a turn."""
+"""Events handled before others on the event loop get a turn, if they do not take long."""
 
 WATCH_SECONDS: Final = 300
 """A watch is asked to last this long, and up to twice as long: client-go's spread, so that the
@@ -248,10 +249,11 @@ class Reflector(Generic[T]):
         params = {**self.params, "limit": str(self._page_size)}
         while True:
             page = decode_list(await self._client.request("GET", self.path, params=params))
-            for number, item in enumerate(page.items, 1):
+            turn = Turn(self._clock, items=BATCH)
+            for item in page.items:
                 self._collect(WatchEvent("ADDED", item), incoming)
-                if number % BATCH == 0:
-                    await asyncio.sleep(0)
+                if turn.is_over():
+                    await turn.next()
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
@@ -269,7 +271,7 @@ class Reflector(Generic[T]):
             await self._follow(events)
 
     async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent, None]:
-        """Yield the events of one watch; an ERROR is raised. Lets others run after each batch."""
+        """Yield the events of one watch; an ERROR is raised. Lets others have their turns."""
         seconds = WATCH_SECONDS + int(self._rng.random() * WATCH_SECONDS)
         asked = {
             **self.params,
@@ -277,7 +279,7 @@ class Reflector(Generic[T]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(seconds),
         }
-        left = BATCH
+        turn = Turn(self._clock, items=BATCH)
         async with aclosing(self._client.watch(self.path, asked)) as lines:
             async for line in lines:
                 if self._version:
@@ -288,10 +290,8 @@ class Reflector(Generic[T]):
                 if event.type == "ERROR":
                     raise from_status(bytes(event.object))
                 yield event
-                left -= 1
-                if not left:
-                    left = BATCH
-                    await asyncio.sleep(0)
+                if turn.is_over():
+                    await turn.next()
 
     async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> None:
         """Take in events until the watch ends; list next if they came out of order.
@@ -420,13 +420,13 @@ class Reflector(Generic[T]):
         self.is_replacing = True
         gone = self.store.keys() - incoming.objects.keys() - incoming.unreadable
         self.queued = len(incoming.objects) + len(gone)
-        started = self._clock.monotonic()
+        turn, started = Turn(self._clock, items=BATCH), self._clock.monotonic()
         try:
-            for number, _ in enumerate(steps, 1):
+            for _ in steps:
                 self.processing.observe(self._clock.monotonic() - started)
                 self.queued = max(self.queued - 1, 0)
-                if number % BATCH == 0:
-                    await asyncio.sleep(0)
+                if turn.is_over():
+                    await turn.next()
                 started = self._clock.monotonic()
         finally:
             self.is_replacing, self.queued = False, 0

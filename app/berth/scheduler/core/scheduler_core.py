@@ -414,7 +414,8 @@ class SchedulerCore:
         """Nothing to try, to bind, to evict or to report. Pods may wait, unschedulable."""
         counts = self.queue.sub_queues.pending_counts()
         return (
-            not counts["active"]
+            self.queue.is_settled
+            and not counts["active"]
             and not counts["backoff"]
             and not self.queue.in_flight_counts()
             and not self.scheduler.binding_count

@@ -5,8 +5,9 @@ from typing import Final
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_of
+from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.core.scheduler_core import SchedulerCore
-from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo, copied
 from berth.scheduler.queue.sub_queues import SubQueue
 
 
@@ -56,26 +57,39 @@ class SchedulerState(KubeStruct, frozen=True, gc=False):
 
 
 def state_of(core: SchedulerCore) -> SchedulerState:
-    """Return the state of *core* at this moment; takes a sort of the waiting pods.
+    """Return the state of *core* at this moment; takes a sort of the waiting pods."""
+    return at_once(taking_state(core))
+
+
+def taking_state(core: SchedulerCore) -> Steps[SchedulerState]:
+    """Return the state of *core* at the moment of the first step; each further one is for a pod.
 
     A pod that is gated while its victims are evicted is one to be tried: nobody else evicts them.
     """
     core.cache.refresh_order()
-    return SchedulerState(
-        now=core.outside.clock.now(),
-        next_start_node_index=core.sampling.next_start_node_index,
-        rows=tuple(core.cache.table.order.tolist()),
-        waiting=tuple(
-            _state_of(
-                queued,
-                core.queue.sub_queues.entity_of(queued),
-                _PARTS.get(part, part),
-                is_preempting=_is_preempting(core, queued),
+    sub_queues, preempts = core.queue.sub_queues, not core.preemptions.is_idle
+    now, start = core.outside.clock.now(), core.sampling.next_start_node_index
+    rows = tuple(core.cache.table.order.tolist())
+    kept = [(part, [*map(copied, sub_queues.pods(part))]) for part in SubQueue]
+    histories: dict[str, QueuedPodInfo] = {}
+    for group in sub_queues.groups():
+        histories |= dict.fromkeys((queued.uid for queued in group.pods), copied(group))
+    preempting = {
+        queued.uid
+        for _, pods in kept
+        for queued in (pods if preempts else ())
+        if _is_preempting(core, queued)
+    }
+    yield
+    waiting = []
+    for part, pods in kept:
+        for queued in pods:
+            entity, is_preempting = histories.get(queued.uid, queued), queued.uid in preempting
+            waiting.append(
+                _state_of(queued, entity, _PARTS.get(part, part), is_preempting=is_preempting)
             )
-            for part in SubQueue
-            for queued in core.queue.sub_queues.pods(part)
-        ),
-    )
+            yield
+    return SchedulerState(now=now, next_start_node_index=start, rows=rows, waiting=tuple(waiting))
 
 
 def _is_preempting(core: SchedulerCore, queued: QueuedPodInfo) -> bool:

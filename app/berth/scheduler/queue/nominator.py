@@ -79,6 +79,10 @@ class Nominator:
         """Return the node that the pod is nominated to."""
         return self.nominations.node_of(uid)
 
+    def nominated_nodes(self) -> dict[str, str]:
+        """Return the nodes that pods are nominated to, by UID."""
+        return {pod.uid: node for node, pods in self.nominations.items() for pod in pods}
+
     def nominated_pods_for_node(self, node_name: str) -> tuple[PodInfo, ...]:
         """Return the pods nominated to a node, in order of nomination."""
         return self.nominations.get(node_name, ())

@@ -1,7 +1,7 @@
 """The scheduling queue: every way of a pod from one sub-queue to another (spec §3)."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -12,6 +12,7 @@ from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import group_to_wait_with
 from berth.runtime.clock import Clock
 from berth.runtime.release import Behaviour
+from berth.runtime.tasks import Steps, at_once, step_by_step
 from berth.scheduler.config.feature_gates import enabled_features
 from berth.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
@@ -60,6 +61,12 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
+STEPS_PER_TURN: Final = 128
+"""Pods that are asked about, or moved, in one turn of the event loop; each takes 25 to 40 µs."""
+MOST_UNFINISHED: Final = 64
+"""Moves that wait while one is under way. A further one has them finished at once: whoever tells
+of events has to wait then, or there would be ever more of them."""
+
 NOMINATES_GATED_PODS: Final = Behaviour(
     "1.37",
     "N3.8",
@@ -98,6 +105,10 @@ class SchedulingQueue:
 
     Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
     that was popped stays in flight until :meth:`done` or :meth:`add_unschedulable_if_not_present`.
+
+    What moves many pods begins at once and is finished by :meth:`settled`, in turns with others on
+    the event loop; what would move others comes after it. Until then pods may be where they were,
+    but none is popped: :meth:`pop` finishes it first. So attempts see no difference.
 
     SchedulerQueueingHints is always on. Without SchedulerPopFromBackoffQ, which *backoff* knows,
     PreEnqueue plugins are asked when the backoff of a pod is over; with it, before it begins.
@@ -162,6 +173,7 @@ class SchedulingQueue:
         )
         """For looking at what waits."""
         self._gates = Gates(pre_enqueue, observers=observers or {})
+        self._unfinished: deque[Steps[None]] = deque()
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -180,6 +192,7 @@ class SchedulingQueue:
         if they are rejected; a backoff that has begun goes on. Pods of removed profiles are
         forgotten, except those in flight. The order of pods does not change. Linear in the pods.
         """
+        self.settle()
         active = self._active.in_order()
         others = [*self._backoff, *self._unschedulable]
         for queued in (*active, *others):
@@ -291,6 +304,7 @@ class SchedulingQueue:
         When the active queue is empty, a rejected pod is taken before its backoff ends. The failure
         handler replaces the rejectors of the last attempt.
         """
+        self.settle()
         while not self._closed:
             queued = self._active.pop()
             if queued is None:
@@ -331,6 +345,7 @@ class SchedulingQueue:
     async def wait_ready(self) -> bool:
         """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
         while not self._closed:
+            await self.settled()
             if len(self._active) or self._backoff.has_early():
                 return True
             self._wake.clear()
@@ -422,21 +437,35 @@ class SchedulingQueue:
         hints = self._hints.of(event)
         if not hints.is_of_interest:
             return
+        if hints.counted and not hints.is_wildcard:
+            self._hints.count(hints, old, new)
+        self._begin(self._moving(hints, old, new, pre_check))
+        self._in_flight.record(hints, old=old, new=new)
+
+    def _moving(self, hints: EventHints, old: Any, new: Any, check: PreCheck | None) -> Steps[None]:
+        """Try again the pods that the event may help; each that is asked about, or moves, a step.
+
+        They are those that wait when it is the turn of the event, after others that came before.
+        """
         if hints.is_wildcard:
             for queued in self._unschedulable.not_gated():
-                if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
+                if not self._still_waits(queued):
+                    continue
+                if check is None or any(check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
+                    yield
         else:
-            if hints.counted:
-                self._hints.count(hints, old, new)
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
-                self._try_move_group(group, hints, old, new, pre_check)
-        self._in_flight.record(hints, old=old, new=new)
+                yield from self._try_move_group(group, hints, old, new, check)
 
     def flush_backoff_completed(self) -> None:
         """Move the pods whose backoff is over to the active queue."""
+        self._begin(self._leaving_backoff())
+
+    def _leaving_backoff(self) -> Steps[None]:
         for queued in self._backoff.pop_expired():
             self._leave_backoff(queued, BACKOFF_COMPLETE)
+            yield
 
     def flush_unschedulable_pods_leftover(self) -> None:
         """Try again the pods that waited longer than *max_in_unschedulable*.
@@ -452,15 +481,64 @@ class SchedulingQueue:
             else self._unschedulable.not_gated()
         )
         overdue = [queued for queued in waiting if queued.timestamp < latest]
+        if overdue:
+            self._begin(self._flushing(overdue, hints))
+            self._in_flight.record(hints, old=None, new=None)
+
+    def _flushing(self, overdue: Iterable[QueuedPodInfo], hints: EventHints) -> Steps[None]:
         for queued in overdue:
+            if not self._still_waits(queued):
+                continue
             for entry in (queued, *queued.pods):
                 entry.was_flushed_from_unschedulable = True
             self._try_move(queued, hints, old=None, new=None)
             if queued.gating_plugin:
                 for entry in (queued, *queued.pods):
                     entry.was_flushed_from_unschedulable = False
-        if overdue:
-            self._in_flight.record(hints, old=None, new=None)
+            yield
+
+    # Moves of many pods
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no move of pods is under way."""
+        return not self._unfinished
+
+    @property
+    def can_pop_fast(self) -> bool:
+        """Whether :meth:`pop` looks at few pods; else :meth:`settled` does before, in turns."""
+        return not self._unfinished and not self._active.may_pass_over
+
+    def settle(self) -> None:
+        """Finish now the moves that are under way."""
+        while self._unfinished:
+            at_once(self._unfinished[0])
+            self._unfinished.popleft()
+
+    async def settled(self) -> None:
+        """Finish the moves that are under way, in turns with others on the event loop.
+
+        And pass over the pods that are bound to fail, of which :meth:`pop` looks for another.
+        """
+        while self._unfinished:
+            steps = self._unfinished[0]
+            await step_by_step(steps, per_turn=STEPS_PER_TURN)
+            if self._unfinished and self._unfinished[0] is steps:  # else :meth:`settle` ended it
+                self._unfinished.popleft()
+            await asyncio.sleep(0)
+        if self._active.may_pass_over:
+            await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
+
+    def _begin(self, steps: Steps[None]) -> None:
+        """Do *steps*, or the first of them, if nothing else is under way."""
+        if not self._unfinished:
+            for _ in range(STEPS_PER_TURN):
+                if next(steps, _ENDED) is _ENDED:
+                    return
+            self._wake.set()
+        self._unfinished.append(steps)
+        if len(self._unfinished) > MOST_UNFINISHED:
+            self.settle()
 
     def close(self) -> None:
         """Return no more pods, and release callers that wait for one."""
@@ -562,7 +640,7 @@ class SchedulingQueue:
 
     def _try_move_group(
         self, group: SignatureGroup, hints: EventHints, old: Any, new: Any, check: PreCheck | None
-    ) -> None:
+    ) -> Steps[None]:
         """Move the unschedulable pods of *group* if the event is worth it."""
         waiting: Collection[QueuedPodInfo] = group.pods.values()
         if check is not None:
@@ -572,13 +650,20 @@ class SchedulingQueue:
         one = next(iter(waiting))
         strategy = self._hints.is_pod_worth_requeuing(one, hints, old=old, new=new)
         if strategy is QueueingStrategy.SKIP:
+            yield
             return
         moving = self._gates.let_in(group, check) if group.gate else [*waiting]
         if stay := len(waiting) - len(moving):
             # as if they had gone and come
             self._note(UNSCHEDULABLE, hints.label, one, stay)
         for queued in moving:
-            self._move(queued, strategy, hints.label)
+            if self._still_waits(queued):
+                self._move(queued, strategy, hints.label)
+                yield
+
+    def _still_waits(self, queued: QueuedPodInfo) -> bool:
+        """Whether *queued* is unschedulable as it was when its move began."""
+        return self._unschedulable.get(queued.key) is queued
 
     def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Move an unschedulable pod; others of its signature may fit as well."""
@@ -610,6 +695,9 @@ class SchedulingQueue:
         group = self._unschedulable.remove(key)
         if group is not None and not group.pods and group.signature is not None:
             self._known.forget_signature(group.signature)
+
+
+_ENDED: Final = object()
 
 
 def count_failure(queued: QueuedPodInfo, *, now: float) -> None:

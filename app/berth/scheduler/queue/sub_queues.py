@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.pod_info import QueuedPodGroupInfo, QueuedPodInfo
 from berth.scheduler.queue.backoff import BackoffQueue
 from berth.scheduler.queue.heap import PodHeap
 from berth.scheduler.queue.unschedulable import UnschedulablePods
@@ -78,9 +78,13 @@ class SubQueues:
             case SubQueue.UNSCHEDULABLE:
                 return iter(self._unschedulable.not_gated())
             case SubQueue.GATED:
-                return (queued for queued in self._unschedulable if queued.gating_plugin)
+                return iter(self._unschedulable.gated())
             case SubQueue.INCOMPLETE | SubQueue.PENDING:
                 return iter(())
+
+    def groups(self) -> Iterable[QueuedPodGroupInfo]:
+        """Return the groups that wait as one entity."""
+        return ()
 
     def entities(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
         """Yield what is in a sub-queue as :meth:`pods` does, groups that are entities as one."""

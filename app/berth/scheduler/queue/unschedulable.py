@@ -136,7 +136,12 @@ class UnschedulablePods:
         return sorted(groups, key=_number)
 
     def not_gated(self) -> list[QueuedPodInfo]:
+        if not self._gated:
+            return [queued for queued, _ in self._pods.values()]
         return [queued for queued in self if not queued.gating_plugin]
+
+    def gated(self) -> list[QueuedPodInfo]:
+        return [queued for queued in self if queued.gating_plugin] if self._gated else []
 
     @property
     def gated_count(self) -> int:

@@ -10,10 +10,14 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from prometheus_client import CollectorRegistry
 
 from berth.kube.objects.pod import Pod
-from berth.runtime.metrics import metrics_text
+from berth.runtime.clock import Clock
+from berth.runtime.metrics import metrics_pieces
+from berth.runtime.tasks import Turn
 from berth.scheduler.metrics.pod_resources import CONTENT_TYPE, pod_resource_lines
 
-BATCH: Final = 200
+FAMILIES: Final = 50
+"""Of metrics, that are written before other tasks on the event loop get a turn, if in time."""
+BATCH: Final = 50
 """Pods that are written before other tasks on the event loop get a turn."""
 
 
@@ -23,6 +27,7 @@ def metrics_endpoints(
     pods: Callable[[], Iterable[Pod]],
     is_leading: Callable[[], bool],
     reset: Callable[[], None],
+    clock: Clock,
 ) -> APIRouter:
     """Return what Prometheus reads; about *pods* only while this process leads.
 
@@ -32,9 +37,14 @@ def metrics_endpoints(
 
     @router.get("/metrics", summary="Metrics of the scheduler", response_class=Response)
     async def metrics(accept: Annotated[str, Header()] = "") -> Response:
-        content, content_type = metrics_text(registry, accept)
+        pieces, content_type = metrics_pieces(registry, accept)
+        turn, content = Turn(clock, items=FAMILIES), []
+        for piece in pieces:
+            content.append(piece)
+            if turn.is_over():
+                await turn.next()
         # As a header, for Starlette would add a second charset to a media type.
-        return Response(content, headers={"Content-Type": content_type})
+        return Response(b"".join(content), headers={"Content-Type": content_type})
 
     @router.delete("/metrics", summary="Reset the metrics", response_class=PlainTextResponse)
     async def forget() -> str:

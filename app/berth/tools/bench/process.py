@@ -32,6 +32,10 @@ class Measured:
         self._output = output
         self._counter = counter
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def used(self) -> Usage:
         """What the process and its descendants have used so far."""
         instructions = None if self._counter is None else self._counter.read()

@@ -8,8 +8,6 @@
 """
 
 import asyncio
-import socket
-import ssl
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -25,6 +23,7 @@ from berth.kube.client.connect import connect
 from berth.runtime.clock import Clock
 from berth.tools.bench.api_server import BERTH
 from berth.tools.bench.process import BenchError, Measured, running
+from berth.tools.bench.questions import free_port, unverified
 from berth.tools.bench.results import Figure, figure, used_figure
 
 SERVER: Final = (sys.executable, "-m", "berth.tools.bench.size_server")
@@ -59,7 +58,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as name:
         folder = Path(name)
         async with serving(settings, folder, clock) as kubeconfig:
-            port = _free_port()
+            port = free_port()
             command = (
                 *BERTH, "run", f"--kubeconfig={kubeconfig}", "--leader-elect=false",
                 "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder}",
@@ -120,9 +119,9 @@ class _Probe:
 
     @asynccontextmanager
     async def probing(self) -> AsyncIterator[None]:
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE  # it has just made its own
-        async with httpx.AsyncClient(base_url=self._url, verify=tls, timeout=60.0) as client:
+        async with httpx.AsyncClient(
+            base_url=self._url, verify=unverified(), timeout=60.0
+        ) as client:
             self._client = client
             asking = asyncio.create_task(self._ask(), name="probe")
             try:
@@ -171,10 +170,3 @@ async def serving(settings: Settings, folder: Path, clock: Clock) -> AsyncIterat
                 raise BenchError(f"the API server did not start within {START_SECONDS:.0f} s")
             await clock.sleep(0.05)
         yield kubeconfig
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -112,8 +112,19 @@ def _scheduler_perf(given: argparse.Namespace) -> Iterable[Step]:
 
 
 def _steady(given: argparse.Namespace) -> Iterable[Step]:
+    if given.turns and given.cmd:
+        raise UsageError("--turns: only of berth itself, not with --cmd")
     settings = steady.Settings(
-        given.nodes, given.rate, given.seconds, given.lifetime, given.poisson, given.seed, given.cmd
+        given.nodes,
+        given.rate,
+        given.seconds,
+        given.lifetime,
+        given.poisson,
+        given.seed,
+        given.cmd,
+        given.waiting,
+        given.node_changes,
+        given.turns,
     )
     return [lambda: steady.measure(settings, clock=RealClock())]
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from berth.insight.whatif.answer import Answer
-from berth.insight.whatif.snapshot import decode
+from berth.insight.whatif.snapshot import Snapshot, decode
 from berth.service.server.bodies import JSON
 from berth.service.server.scheduler.simulate import (
     EXAMPLES,
@@ -36,21 +36,34 @@ from tests.insight.whatif.asking import ask, deployment, manifest, snapshot
 from tests.loop_turns import watched_loop
 
 LIVE = snapshot(node("live", cpu="1"), pod("waiting", cpu="1"))
+
+
+async def take_live() -> Snapshot:
+    return LIVE
+
+
 OTHER = snapshot(node("uploaded", cpu="1"))
+
+
+Live = Callable[[], Awaitable[Iterable[bytes]]]
 
 
 class Asking(BytesIO):
     """Gives the worker the live cluster when it has asked for it."""
 
-    def __init__(self, question: bytes, live: Callable[[], Iterable[bytes]]) -> None:
+    def __init__(self, question: bytes, live: Live) -> None:
         super().__init__(SIZE.pack(len(question)) + question)
         self._live = live
 
     def read(self, size: int | None = -1, /) -> bytes:
-        return b"".join(self._live()) if size == -1 else super().read(size)
+        if size != -1:
+            return super().read(size)
+        with pytest.raises(StopIteration) as ended:  # it waits for nothing
+            next(self._live().__await__())
+        return b"".join(ended.value.value)
 
 
-def asked_of_worker(question: bytes, live: Callable[[], Iterable[bytes]]) -> tuple[int, bytes]:
+def asked_of_worker(question: bytes, live: Live) -> tuple[int, bytes]:
     """Return the worker's exit status, and what it says but for its wish for the cluster."""
     target = BytesIO()
     status = work(Asking(question, live), target, IN_TREE)
@@ -68,7 +81,7 @@ class World:
     async def simulate(
         self,
         ask: Callable[[], Awaitable[bytes]],
-        live: Callable[[], Iterable[bytes]],
+        live: Live,
         tell: Callable[[bytes], None],
     ) -> bytes:
         question = await ask()
@@ -91,9 +104,9 @@ def world() -> World:
 @pytest.fixture
 async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
-    app.include_router(snapshot_endpoints(lambda: LIVE, is_synced=lambda: world.is_synced))
+    app.include_router(snapshot_endpoints(take_live, is_synced=lambda: world.is_synced))
     app.include_router(
-        simulate_endpoints(lambda: LIVE, world.simulate, is_synced=lambda: world.is_synced)
+        simulate_endpoints(take_live, world.simulate, is_synced=lambda: world.is_synced)
     )
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://berth") as made:
@@ -301,7 +314,7 @@ async def test_nobody_simulates_for_a_client_that_has_gone() -> None:
 
     async def simulate(
         ask: Callable[[], Awaitable[bytes]],
-        live: Callable[[], Iterable[bytes]],
+        live: Live,
         tell: Callable[[bytes], None],
     ) -> bytes:
         assert await ask() == b"{}"
@@ -310,10 +323,10 @@ async def test_nobody_simulates_for_a_client_that_has_gone() -> None:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return b"".join(live())
+        return b"".join(await live())
 
     app = FastAPI()
-    app.include_router(simulate_endpoints(lambda: LIVE, simulate, is_synced=lambda: True))
+    app.include_router(simulate_endpoints(take_live, simulate, is_synced=lambda: True))
     received: asyncio.Queue[Any] = asyncio.Queue()
     received.put_nowait({"type": "http.request", "body": b"{}", "more_body": False})
     sent: list[Any] = []

@@ -43,7 +43,7 @@ class Simulate(Protocol):
     async def __call__(
         self,
         ask: Callable[[], Awaitable[bytes]],
-        live: Callable[[], Iterable[bytes]],
+        live: Callable[[], Awaitable[Iterable[bytes]]],
         tell: Callable[[bytes], None],
     ) -> bytes:
         """Answer what *ask* returns, on *live* unless it brings a snapshot.
@@ -129,7 +129,7 @@ _BODY: Final[dict[str, Any]] = {
 
 
 def simulate_endpoints(
-    take: Callable[[], Snapshot],
+    take: Callable[[], Awaitable[Snapshot]],
     simulate: Simulate,
     *,
     is_synced: Callable[[], bool],
@@ -141,10 +141,10 @@ def simulate_endpoints(
     """
     router = APIRouter(tags=["what if"])
 
-    def live(known: Policies) -> Iterable[bytes]:
+    async def live(known: Policies) -> Iterable[bytes]:
         if not is_synced():
             raise HTTPException(503, "the state of the cluster is not known yet")
-        return replace(take(), policies=known).encode()
+        return replace(await take(), policies=known).encode()
 
     @router.post(
         "/simulate",
@@ -212,7 +212,7 @@ async def _told(
 async def _answer(
     request: Request,
     simulate: Simulate,
-    live: Callable[[], Iterable[bytes]],
+    live: Callable[[], Awaitable[Iterable[bytes]]],
     tell: Callable[[bytes], None],
 ) -> bytes:
     """Return the answer in JSON. Raises HTTPException."""
@@ -237,7 +237,7 @@ async def _answer(
 async def _while_wanted(
     request: Request,
     simulate: Simulate,
-    live: Callable[[], Iterable[bytes]],
+    live: Callable[[], Awaitable[Iterable[bytes]]],
     tell: Callable[[bytes], None],
 ) -> bytes:
     """Have the question in *request* answered, but not to the end if its client goes.

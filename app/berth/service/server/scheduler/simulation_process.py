@@ -85,13 +85,13 @@ class SimulationProcesses:
     async def simulate(
         self,
         ask: Callable[[], Awaitable[bytes]],
-        live: Callable[[], Iterable[bytes]],
+        live: Callable[[], Awaitable[Iterable[bytes]]],
         tell: Callable[[bytes], None] = lambda _progress: None,
     ) -> bytes:
         """Return the JSON of the answer to the JSON that *ask* returns once it is its turn.
 
-        If that brings no snapshot, it is about *live*, which is gone through in turns with
-        everybody else on the event loop. Meanwhile *tell* hears how far it is, in JSON. Raises
+        If that brings no snapshot, it is about what *live* returns, which is gone through in turns
+        with everybody else on the event loop. Meanwhile *tell* hears how far it is, in JSON. Raises
         SimulationError, and what the two raise.
         """
         if self._running >= self._most_at_once:
@@ -112,7 +112,7 @@ class SimulationProcesses:
     async def _answer(
         self,
         question: bytes,
-        live: Callable[[], Iterable[bytes]],
+        live: Callable[[], Awaitable[Iterable[bytes]]],
         tell: Callable[[bytes], None],
     ) -> bytes:
         memory = min(self._most_memory, room_in_container() // self._most_at_once)
@@ -148,7 +148,7 @@ class SimulationProcesses:
 async def _converse(
     process: Process,
     question: bytes,
-    live: Callable[[], Iterable[bytes]],
+    live: Callable[[], Awaitable[Iterable[bytes]]],
     tell: Callable[[bytes], None],
 ) -> bytes:
     """Tell a worker what it wants to know, and return what it says then but for its progress."""
@@ -162,7 +162,7 @@ async def _converse(
         said = await stdout.read(1)
         if said == WANTS_SNAPSHOT:
             said = b""
-            for piece in live():
+            for piece in await live():
                 await _write(stdin, piece)
         stdin.close()
         await stdin.wait_closed()

@@ -14,7 +14,7 @@ from berth.service.server.refusal import Refusal
 
 
 def snapshot_endpoints(
-    take: Callable[[], Snapshot],
+    take: Callable[[], Awaitable[Snapshot]],
     *,
     is_synced: Callable[[], bool],
     policies: Callable[[], Awaitable[Policies]] = nothing_known,
@@ -38,7 +38,7 @@ def snapshot_endpoints(
         if not is_synced():
             raise HTTPException(503, "the state of the cluster is not known yet")
         known = await policies()
-        taken = take()
+        taken = await take()
         shown = replace(taken, config=redacted_object(taken.config), policies=known)
         return StreamingResponse(_in_turns(shown), media_type="application/json")
 

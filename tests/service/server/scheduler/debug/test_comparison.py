@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.client.errors import UnavailableError
 from berth.scheduler.framework import kind
+from berth.service.server.scheduler.debug.comparison import PAGE_SIZE
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.service.server.scheduler.debug.world import NODES, PODS, Lists, application, client
@@ -69,9 +70,9 @@ async def test_all_pages_are_compared_once_if_nothing_differs(
         "differences": [],
     }
     assert lists.asked == [
-        (NODES, {"limit": "500"}),
-        (PODS, {**UNFINISHED, "limit": "500"}),
-        (PODS, {**UNFINISHED, "limit": "500", "continue": "2"}),
+        (NODES, {"limit": str(PAGE_SIZE)}),
+        (PODS, {**UNFINISHED, "limit": str(PAGE_SIZE)}),
+        (PODS, {**UNFINISHED, "limit": str(PAGE_SIZE), "continue": "2"}),
     ]
 
 

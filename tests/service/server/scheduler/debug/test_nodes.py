@@ -79,7 +79,7 @@ async def test_a_node_with_everything() -> None:
     assert told["unreadable"] == []
 
 
-def test_what_could_not_be_read_is_shown() -> None:
+async def test_what_could_not_be_read_is_shown() -> None:
     harness = Harness()
     reflector: Reflector[Any] = Reflector(
         Lists({}),
@@ -94,7 +94,7 @@ def test_what_could_not_be_read_is_shown() -> None:
         f"ns/p{i}": Unreadable(("spec.volumes: odd",), counts=True) for i in range(101)
     }
 
-    told = cached_nodes(
+    told = await cached_nodes(
         harness.view,
         {"/api/v1/pods": reflector},
         NodeFilter(),

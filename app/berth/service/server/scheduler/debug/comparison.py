@@ -17,7 +17,7 @@ from berth.scheduler.cache.view import CacheView
 from berth.scheduler.framework.kind import NODES, PODS, Kind
 from berth.service.server.scheduler.debug.models import ComparisonReport, Difference, DifferenceKind
 
-PAGE_SIZE: Final = 500
+PAGE_SIZE: Final = 200
 SECOND_LOOK: Final = 1.0
 """Seconds until what differs is looked at again: time for watches to catch up."""
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import FrameType
 from typing import Annotated, Any, Final
 
@@ -18,7 +19,7 @@ from berth.kube.objects.pod_group import GroupKey
 from berth.kube.objects.selector_text import parse_label_selector
 from berth.kube.objects.selectors import Selector
 from berth.runtime.tasks import awaited_frames
-from berth.scheduler.core.view import DecisionsView, GroupsView, SchedulerView
+from berth.scheduler.core.view import GroupsView, SchedulerView
 from berth.scheduler.decisions import DecisionRecord, Result
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.server.refusal import Refusal, cut
@@ -56,6 +57,8 @@ from berth.service.server.scheduler.debug.responses import (
     OfNode,
     OfPod,
     as_json,
+    page_as_json,
+    told_in_turns,
 )
 from berth.service.server.scheduler.debug.shadow_endpoints import add_shadow
 from berth.service.server.scheduler.debug.shard_endpoints import Describe, add_shards
@@ -143,7 +146,7 @@ def _add_pods(router: APIRouter, state: DebugState) -> None:
         waiting = await waiting_pods(
             view, wanted, after=after, limit=limit, sort=sort, descending=descending
         )
-        return as_json(waiting)
+        return await page_as_json(waiting, view.clock)
 
     groups = {
         by_workload: SharedGroups(view, by_workload=by_workload) for by_workload in (False, True)
@@ -233,8 +236,8 @@ def _add_pods(router: APIRouter, state: DebugState) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = DecisionFilter(pod, name, node, result, plugin, profile)
-        kept = view.decisions
-        return as_json(past_decisions(kept, state.explainer, wanted, after=after, limit=limit))
+        page = await past_decisions(view, state.explainer, wanted, after=after, limit=limit)
+        return await page_as_json(page, view.clock)
 
 
 def _add_cache(router: APIRouter, state: DebugState) -> None:
@@ -276,17 +279,16 @@ def _add_cache(router: APIRouter, state: DebugState) -> None:
         wanted = NodeFilter(node, name, zone, _selector(selector))
         limit = min(limit, LARGEST_WITH_PODS) if pods else limit
         order = NodeOrder(sort, descending)
-        return as_json(
-            cached_nodes(
-                state.view,
-                state.reflectors,
-                wanted,
-                with_pods=pods,
-                after=after,
-                limit=limit,
-                order=order,
-            )
+        page = await cached_nodes(
+            state.view,
+            state.reflectors,
+            wanted,
+            with_pods=pods,
+            after=after,
+            limit=limit,
+            order=order,
         )
+        return await page_as_json(page, state.view.clock)
 
     @router.get(
         "/devices",
@@ -392,8 +394,8 @@ class DecisionFilter:
         )
 
 
-def past_decisions(
-    decisions: DecisionsView,
+async def past_decisions(
+    view: SchedulerView,
     explainer: Explainer,
     wanted: DecisionFilter,
     *,
@@ -403,11 +405,13 @@ def past_decisions(
     """Return the attempts that *wanted* describes, those before number *after*, newest first."""
     older = (
         record
-        for record in reversed(decisions.all())
+        for record in view.decisions.newest_first()
         if (after is None or record.number < after) and wanted.matches(record)
     )
-    records, token = ordered(older, key=lambda record: record.number, limit=limit)
-    return PastDecisions(items=tuple(map(explainer.past_decision, records)), continue_=token)
+    some = await told_in_turns(islice(older, limit + 1), view.clock)
+    records, token = ordered(some, key=lambda record: record.number, limit=limit)
+    told = await told_in_turns(map(explainer.past_decision, records), view.clock)
+    return PastDecisions(items=told, continue_=token)
 
 
 # Pod groups.

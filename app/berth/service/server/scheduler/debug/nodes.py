@@ -27,6 +27,7 @@ from berth.service.server.scheduler.debug.models import (
     UnreadableObject,
 )
 from berth.service.server.scheduler.debug.pagination import ordered
+from berth.service.server.scheduler.debug.responses import told_in_turns
 
 MOST_UNREADABLE: Final = 100
 PODS: Final = "pods"
@@ -59,7 +60,7 @@ class NodeOrder:
 IN_ROWS: Final = NodeOrder()
 
 
-def cached_nodes(
+async def cached_nodes(
     view: SchedulerView,
     reflectors: Mapping[str, Reflector[Any]],
     wanted: NodeFilter,
@@ -69,9 +70,10 @@ def cached_nodes(
     limit: int,
     order: NodeOrder = IN_ROWS,
 ) -> CachedNodes:
-    """Return the nodes that *wanted* describes, as the cache has them now.
+    """Return the nodes that *wanted* describes, as the cache has each when its turn comes.
 
-    And the objects that *reflectors*, by path, could not read.
+    Others have turns on the event loop meanwhile; nodes that go then are left out. And the objects
+    that *reflectors*, by path, could not read.
     """
     cache = view.cache
     table = cache.table
@@ -82,10 +84,18 @@ def cached_nodes(
         key=lambda placed: placed[0],
         limit=limit,
     )
-    rows = [row for _, row in found]
-    since = _since(view, [uid for row in rows for uid in table.pods[row]])
+    rows = {node.name: row for _, row in found if (node := table.nodes[row]) is not None}
+    since = _since(view, [uid for row in rows.values() for uid in table.pods[row]])
+    items = await told_in_turns(
+        (
+            _told(row, view, since, with_pods=with_pods)
+            for name, row in rows.items()
+            if table.row_of.get(name) == row
+        ),
+        view.clock,
+    )
     return CachedNodes(
-        items=tuple(_told(row, view, since, with_pods=with_pods) for row in rows),
+        items=items,
         continue_=token,
         counts=CacheCounts(**cache.counts()),
         unknown_nodes={
@@ -164,7 +174,8 @@ def _since(view: SchedulerView, uids: Collection[str]) -> dict[str, float]:
     assumed = {uid for uid in uids if view.cache.is_assumed(uid)}
     if not assumed:
         return {}
-    recorded = {r.uid: r.at for r in view.decisions.all() if r.uid in assumed and r.node}
+    begun = view.decisions.begun()
+    recorded = {uid: begun[uid] for uid in assumed & begun.keys()}
     bindings = {uid: binding for uid in assumed if (binding := view.bindings.get(uid))}
     return recorded | {uid: binding.reservation.started for uid, binding in bindings.items()}
 

@@ -19,6 +19,7 @@ from berth.service.server.scheduler.debug.reasons import (
     in_flight,
     message_of,
 )
+from berth.service.server.scheduler.debug.responses import told_in_turns
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -93,8 +94,8 @@ async def waiting_pods(
 ) -> WaitingPods:
     """Return the pods of the queue that *wanted* describes.
 
-    With many pods, other tasks get a turn. What moves meanwhile is shown as it is at the end, what
-    comes or goes perhaps not at all.
+    With many pods, other tasks get a turn. What moves meanwhile is shown as it is when its turn
+    comes, what comes or goes perhaps not at all.
     """
     queue = view.queue
     page, token = await many_unordered(
@@ -106,14 +107,17 @@ async def waiting_pods(
         piece=REASONS_PER_TURN if wanted.group else PIECE,
     )
     ahead = await queue.sub_queues.all_ahead_of([queued.key for queued in page])
-    page = [
-        queued
-        for queued in page
-        if queue.sub_queues.get(queued.key) is queued or queue.is_in_flight(queued.uid)
-    ]
     messages = view.decisions.messages()
+    items = await told_in_turns(
+        (
+            _told(queued, view, ahead.get(queued.key), messages)
+            for queued in page
+            if queue.sub_queues.get(queued.key) is queued or queue.is_in_flight(queued.uid)
+        ),
+        view.clock,
+    )
     return WaitingPods(
-        items=tuple(_told(queued, view, ahead.get(queued.key), messages) for queued in page),
+        items=items,
         continue_=token,
         counts=_counts(view),
     )
