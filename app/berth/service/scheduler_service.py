@@ -37,6 +37,7 @@ from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
 from berth.scheduler.core.view import view_of
 from berth.scheduler.extender.build import build_extenders
+from berth.scheduler.framework.pod_group_sources import group_reader
 from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.metrics.collectors import (
     BreakerCollector,
@@ -182,7 +183,13 @@ class SchedulerService:
         self.shard_parts: ShardParts | None = None
         if shards is not None:
             parts = self.shard_parts = ShardParts(
-                shards, writes=api, pods=pods, listers=self.listers, clock=clock
+                shards,
+                writes=api,
+                pods=pods,
+                listers=self.listers,
+                clock=clock,
+                catch_up=lambda: self.pods.catch_up(),
+                groups_by_spec=group_reader(features_of(config)) is None,
             )
             core_options = replace(
                 core_options,
@@ -226,6 +233,7 @@ class SchedulerService:
             extenders=self.extenders,
             clock=clock,
             rng=rng,
+            pod_may_wait=self.shard_parts.foreign_pods.may_wait if self.shard_parts else None,
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
         self._stuck_loop = StuckLoopResponder()

@@ -13,7 +13,7 @@ from berth.kube.client.api import Api
 from berth.kube.client.contact import Contact
 from berth.kube.client.discovery import Discovery
 from berth.kube.client.errors import ApiError
-from berth.kube.informer.reflector import Reflector
+from berth.kube.informer.reflector import MayWait, Reflector
 from berth.kube.informer.store import ResourceEventHandler
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
@@ -58,11 +58,13 @@ class Watches:
         extenders: Extenders,
         clock: Clock,
         rng: random.Random,
+        pod_may_wait: MayWait | None = None,
     ) -> None:
         """Watch every kind of *handlers*, which include nodes and pods, and notify its handler.
 
         Nodes and pods keep all that *extenders* are shown. *contact* ends pauses after an outage.
-        Pods are kept in *known_pods*, as *read_pod* returns them.
+        Pods are kept in *known_pods*, as *read_pod* returns them. What *pod_may_wait* may be told
+        late.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -86,6 +88,7 @@ class Watches:
                 on_malformed=self._on_malformed,
                 contact=contact,
                 objects=known_pods if kind is PODS else None,
+                may_wait=pod_may_wait if kind is PODS else None,
             )
             for kind, handler in handlers.items()
         }

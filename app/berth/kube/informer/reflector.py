@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -28,6 +29,7 @@ from berth.kube.informer.watch_event import (
 )
 from berth.runtime.clock import Clock
 from berth.runtime.metrics import Distribution
+from berth.runtime.tasks import background
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,10 @@ REMEMBERED_DELETIONS: Final = 1000
 PROCESSING_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Bounds for how long it takes to process one event: client-go's."""
 
+PUT_OFF_SECONDS: Final = 1.0
+MOST_PUT_OFF: Final = 5_000
+"""For so long, and of so many objects, events are kept back that may wait."""
+
 SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
 
@@ -63,6 +69,9 @@ LONGEST_REASON: Final = 300
 DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]]
 """Makes an object of what can be read of its JSON and of the last known state, if there is one.
 Also returns what could not be read, for messages. Raises if too little can be read."""
+
+MayWait: TypeAlias = Callable[[bytes], Identity | None]
+"""Identifies an object by its JSON if a change of it may wait; None: it may not, or is garbled."""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -91,6 +100,9 @@ class Reflector(Generic[T]):
     select what is listed and watched, such as ``fieldSelector``. ``synced`` is set when the handler
     has the whole initial state. ``store`` and ``unreadable`` (by key, the objects whose last
     version did not decode) are for reading only.
+
+    What *may_wait* is put off for PUT_OFF_SECONDS at most: of the versions that an object has in
+    that time, only the last is decoded and told. Deletions are never put off.
     """
 
     def __init__(
@@ -110,10 +122,12 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] | None = None,
         contact: Contact | None = None,
         objects: dict[str, T] | None = None,
+        may_wait: MayWait | None = None,
     ) -> None:
         """*contact* ends a pause when another client has noticed that the server is back.
 
-        *objects* becomes the ``store``; pass it if something needs the store earlier.
+        *objects* becomes the ``store``; pass it if something needs the store earlier. What is put
+        off is missing there.
         """
         self.synced = asyncio.Event()
         self.cut_off_since: float | None = None
@@ -141,7 +155,9 @@ class Reflector(Generic[T]):
         self._page_size = page_size
         self._contact = contact
         self._store = Store(handler, identify=identify, objects=objects)
-        self.store = self._store.objects
+        self._may_wait = may_wait
+        self._put_off: dict[str, WatchEvent] = {}
+        """By key, the last event of objects whose events are kept back, the oldest first."""
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
@@ -163,8 +179,39 @@ class Reflector(Generic[T]):
         """How many calls of the handler raised."""
         return self._store.handler_failures
 
+    @property
+    def store(self) -> Mapping[str, T]:
+        """The objects by key; the handler is told of all that was put off first."""
+        self.catch_up()
+        return self._store.objects
+
+    def catch_up(self) -> None:
+        """Tell the handler of all that was put off."""
+        if self._put_off:
+            self._tell(len(self._put_off))
+
     async def run(self) -> None:
         """Reconnect for ever; ends only by cancellation."""
+        if self._may_wait is None:
+            await self._reconnect()
+        async with background() as start:
+            start(f"put off {self.path}", self._catch_up_in_time)
+            await self._reconnect()
+
+    async def _catch_up_in_time(self) -> None:
+        while True:
+            await self._clock.sleep(PUT_OFF_SECONDS)
+            for left in range(len(self._put_off), 0, -BATCH):
+                self._tell(min(left, BATCH))
+                await asyncio.sleep(0)
+
+    def _tell(self, number: int) -> None:
+        """Tell of so many objects, those put off first, unless they were told of meanwhile."""
+        keys = [*islice(self._put_off, number)]
+        for event in [self._put_off.pop(key) for key in keys]:
+            self._put(*self._decoded(event))
+
+    async def _reconnect(self) -> None:
         while True:
             heard_before, started = self._version, self._clock.monotonic()
             asked_to_wait = 0.0
@@ -319,7 +366,11 @@ class Reflector(Generic[T]):
         if event.type == "BOOKMARK":
             self._move_on_to(decode_bookmark(event.object).metadata.resource_version)
             return
+        if self._may_wait is not None and event.type != "DELETED" and self._puts_off(event):
+            return
         identity, obj = self._decoded(event)
+        if earlier := self._put_off.pop(identity.key, None):
+            self._put(*self._decoded(earlier))
         version = identity.resource_version
         if is_older(version, self._version):
             if not self._is_news(identity, event.type):
@@ -336,8 +387,24 @@ class Reflector(Generic[T]):
                 self._listed = self._deleted.pop(next(iter(self._deleted)))
             self.unreadable.pop(identity.key, None)
             self._store.remove(identity.key, obj)
-        elif obj is not None:
+        else:
+            self._put(identity, obj)
+
+    def _put(self, identity: Identity, obj: T | None) -> None:
+        if obj is not None:
             self._store.put(identity, obj)
+
+    def _puts_off(self, event: WatchEvent) -> bool:
+        """Keep *event* back if it may wait, in place of an earlier one; not one out of order."""
+        assert self._may_wait is not None
+        identity = self._may_wait(bytes(event.object))
+        if identity is None or is_older(identity.resource_version, self._version):
+            return False
+        self._version = identity.resource_version or self._version
+        self._put_off[identity.key] = event
+        if len(self._put_off) > MOST_PUT_OFF:
+            self._tell(BATCH)
+        return True
 
     def _move_on_to(self, version: str) -> None:
         if not is_older(version, self._version):
@@ -413,6 +480,7 @@ class Reflector(Generic[T]):
 
     async def _replace(self, incoming: Incoming[T]) -> None:
         """Make the store equal to a list, and say so."""
+        self.catch_up()
         for key in [*self.unreadable]:
             if key not in incoming.objects and key not in incoming.unreadable:
                 del self.unreadable[key]

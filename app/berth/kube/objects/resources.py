@@ -307,17 +307,18 @@ def resized_containers(pod: Pod) -> list[ContainerStatus]:
     Without, requests are those of the spec: a kubelet says of each container what it has given it.
     When a resize is infeasible, nothing but the status counts.
     """
+    if not (pod.status.container_statuses or pod.status.init_container_statuses):
+        return []
     status_of, resized = _status_by_container(pod), list[ContainerStatus]()
-    infeasible = bool(status_of) and is_resize_infeasible(pod)
-    if status_of:
-        for container in (*pod.spec.containers, *pod.spec.init_containers):
-            status, written = status_of.get(container.name), container.resources.requests
-            if status is None:
-                continue
-            actuated = status.resources.requests if status.resources is not None else {}
-            allocated = status.allocated_resources
-            if infeasible or actuated not in ({}, written) or allocated not in ({}, written):
-                resized.append(status)
+    infeasible = is_resize_infeasible(pod)
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        status, written = status_of.get(container.name), container.resources.requests
+        if status is None:
+            continue
+        actuated = status.resources.requests if status.resources is not None else {}
+        allocated = status.allocated_resources
+        if infeasible or actuated not in ({}, written) or allocated not in ({}, written):
+            resized.append(status)
     return resized
 
 

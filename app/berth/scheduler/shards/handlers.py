@@ -1,6 +1,6 @@
 """Event handlers of a replica that shares the cluster: whose pod it is may change."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from berth.kube.objects.node import Node
@@ -9,7 +9,7 @@ from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.shards.offers import Offers
 from berth.scheduler.shards.ownership import Ownership
-from berth.scheduler.shards.slots import offered_to
+from berth.scheduler.shards.slots import minds_other_nodes, offered_to
 
 
 class ShardedPodHandler(PodHandler):
@@ -20,16 +20,28 @@ class ShardedPodHandler(PodHandler):
     """
 
     def __init__(
-        self, *, ownership: Ownership, offers: Offers, pods: Mapping[str, Pod], **parts: Any
+        self,
+        *,
+        ownership: Ownership,
+        offers: Offers,
+        pods: Mapping[str, Pod],
+        catch_up: Callable[[], None],
+        **parts: Any,
     ) -> None:
-        """*pods* is the informer's store, by namespace/name."""
+        """*pods* is the informer's store, by namespace/name; *catch_up* has it tell of what it has
+        put off."""
         super().__init__(**parts)
         self._ownership = ownership
         self._offers = offers
         self._pods = pods
+        self._catch_up = catch_up
         self._table = self._cache.table
         self._offered: dict[str, Pod] = {}
         """By UID, the pods without a node that are offered, whoever offers them."""
+        self.ours: set[str] = set()
+        """The UIDs of the pods without a node that this replica decides about. For reading only."""
+        self.minding: set[str] = set()
+        """The namespaces in which it has decided about pods that mind other nodes. As before."""
 
     def on_add(self, pod: Pod) -> None:
         super().on_add(pod)
@@ -47,8 +59,9 @@ class ShardedPodHandler(PodHandler):
             self._offered.pop(new.metadata.uid, None)
             if old.status.nominated_node_name:
                 self._queue.nominator.delete_nominated_pod_if_exists(new.metadata.uid)
+            self.ours.discard(new.metadata.uid)
             return
-        was_ours, is_ours = self._is_ours(old), self._is_ours(new)
+        was_ours, is_ours = self._was_ours(old), self._is_ours(new)
         if was_ours and is_ours:
             if offered_to(new) and not offered_to(old):
                 self._offers.withdraw(new.metadata.uid)  # the node is gone, or ours by now
@@ -65,8 +78,9 @@ class ShardedPodHandler(PodHandler):
         if not pod.spec.node_name:
             self._offered.pop(pod.metadata.uid, None)
             self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
-            if not self._is_ours(pod):
+            if not self._was_ours(pod):
                 self._uncount(pod)
+            self.ours.discard(pod.metadata.uid)
 
     def hand_over(self, before: frozenset[int], now: frozenset[int]) -> None:
         """Take up the waiting pods of slots that are active *now*, give up those of others.
@@ -95,6 +109,7 @@ class ShardedPodHandler(PodHandler):
     def _take_up(self, pod: Pod) -> None:
         """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
         if self._bindings.get(pod.metadata.uid) is not None:
+            self.ours.add(pod.metadata.uid)
             self._offers.withdraw(pod.metadata.uid)
         else:
             self._uncount(pod)
@@ -105,6 +120,15 @@ class ShardedPodHandler(PodHandler):
         if self._groups is not None:
             self._groups.forget(pod)
         self._queue.delete(pod)
+        self.ours.discard(pod.metadata.uid)
+
+    def _add_waiting(self, pod: Pod) -> None:
+        self.ours.add(pod.metadata.uid)
+        namespace = pod.metadata.namespace
+        if namespace not in self.minding and minds_other_nodes(pod.spec):
+            self.minding.add(namespace)
+            self._catch_up()
+        super()._add_waiting(pod)
 
     def _see(self, pod: Pod, *, is_ours: bool) -> None:
         """Count what others mean to do with *pod*: where they offer it, or preempt for it."""
@@ -134,6 +158,9 @@ class ShardedPodHandler(PodHandler):
 
     def _is_ours(self, pod: Pod) -> bool:
         return super()._is_ours(pod) and self._ownership.has_pod(pod, self._table)
+
+    def _was_ours(self, pod: Pod) -> bool:
+        return pod.metadata.uid in self.ours
 
 
 class ShardedNodeHandler(NodeHandler):

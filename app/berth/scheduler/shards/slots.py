@@ -6,7 +6,7 @@ from zlib import crc32
 
 from berth.kube.objects.devices import ResourceSlice
 from berth.kube.objects.meta import Condition
-from berth.kube.objects.pod import Affinity, Pod
+from berth.kube.objects.pod import Affinity, Pod, PodSpec
 from berth.scheduler.framework.affinity_terms import terms_of
 from berth.scheduler.framework.pod_info import PodInfo
 
@@ -41,10 +41,15 @@ def home_of(pod: Pod) -> str:
     pods on other nodes, of one namespace, have the same home: it knows what it has decided for the
     others before the API does.
     """
-    if minds_other_nodes(pod):
-        return pod.metadata.namespace
-    affinity = pod.spec.affinity
-    return (affinity is not None and _only_node(affinity)) or pod.metadata.uid
+    return home(pod.spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
+
+
+def home(spec: PodSpec, *, namespace: str, uid: str) -> str:
+    """Return what :func:`home_of` a pod of these is."""
+    if minds_other_nodes(spec):
+        return namespace
+    affinity = spec.affinity
+    return (affinity is not None and _only_node(affinity)) or uid
 
 
 def _only_node(affinity: Affinity) -> str:
@@ -58,13 +63,12 @@ def _only_node(affinity: Affinity) -> str:
     return field.values[0] if field.operator == "In" and len(field.values) == 1 else ""
 
 
-def minds_other_nodes(pod: Pod) -> bool:
-    """Whether what is required of the node of *pod* depends on what other nodes have.
+def minds_other_nodes(spec: PodSpec) -> bool:
+    """Whether what is required of the node of a pod depends on what other nodes have.
 
     Anti-affinity by host does not, in either direction: the one writer of the node sees to it.
     """
     # Asked of every pod of the cluster on every replica; so without generators.
-    spec = pod.spec
     if spec.resource_claims or spec.scheduling_group is not None:
         return True
     for constraint in spec.topology_spread_constraints:

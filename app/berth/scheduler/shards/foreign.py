@@ -1,0 +1,103 @@
+"""Pods that other replicas decide about and have on their nodes: what is heard of them may wait."""
+
+from collections.abc import Container
+from typing import Final
+
+import msgspec
+
+from berth.kube.informer.identity import Identity, key_of
+from berth.kube.objects.meta import KubeStruct
+from berth.kube.objects.shared_parts import PodSpecs, without_node
+from berth.scheduler.shards.ownership import Ownership
+from berth.scheduler.shards.slots import OFFERED, home
+
+_NOTHING: Final = msgspec.Raw()
+_OFFERED: Final = OFFERED.encode()
+
+
+class _Meta(KubeStruct, frozen=True, gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Status(KubeStruct, frozen=True, gc=False):
+    nominated_node_name: str = ""
+    conditions: msgspec.Raw = _NOTHING
+
+
+class _Pod(KubeStruct, frozen=True, gc=False):
+    """As little as says whose a pod is."""
+
+    metadata: _Meta = _Meta()
+    spec: msgspec.Raw = _NOTHING
+    status: _Status = _Status()
+
+
+_decode: Final = msgspec.json.Decoder(_Pod).decode
+
+
+class ForeignPods:
+    """Tells by the JSON of a pod whether this replica has no part in it.
+
+    What it has no part in, it may know a second late. It has part in the nodes that it binds to, in
+    the pods that it decides about, and in the namespaces of those of them that mind other nodes.
+    What frees room (a deletion), and what is reserved for a pod (a nomination, an offer), it knows
+    at once.
+    """
+
+    def __init__(
+        self,
+        ownership: Ownership,
+        *,
+        ours: Container[str],
+        assumed: Container[str],
+        minding: Container[str],
+        waiting: bool,
+    ) -> None:
+        """*ours* has the UIDs of the pods without a node that this replica decides about, *assumed*
+        those of pods that count on a node before they are bound, and *minding* the namespaces whose
+        pods count wherever they are.
+
+        *waiting* says whether the spec tells the home of a pod without a node: else none of them
+        may wait.
+        """
+        self._ownership = ownership
+        self._ours = ours
+        self._assumed = assumed
+        self._minding = minding
+        self._waiting = waiting
+        self._specs = PodSpecs()
+
+    def may_wait(self, data: bytes) -> Identity | None:
+        """Identify the pod that was added or changed, if that may be told later."""
+        try:
+            pod = _decode(data)
+            _, at = without_node(bytes(pod.spec))
+            if not at:
+                at = self._node_or_home(pod)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None  # whoever decodes it says why
+        meta = pod.metadata
+        uid = meta.uid
+        if (
+            not at
+            or meta.deletion_timestamp is not None
+            or meta.namespace in self._minding
+            or uid in self._ours
+            or uid in self._assumed
+            or self._ownership.is_active(at)
+        ):
+            return None
+        return Identity(key_of(meta.name, meta.namespace), meta.resource_version, uid)
+
+    def _node_or_home(self, pod: _Pod) -> str:
+        """Return the node of *pod*, else its home; "" if something is reserved for it."""
+        spec, status = self._specs.of(bytes(pod.spec)), pod.status
+        if spec.node_name:
+            return spec.node_name
+        if not self._waiting or status.nominated_node_name or _OFFERED in bytes(status.conditions):
+            return ""
+        return home(spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
