@@ -234,6 +234,7 @@ class SchedulerService:
             clock=clock,
             rng=rng,
             pod_may_wait=self.shard_parts.foreign_pods.may_wait if self.shard_parts else None,
+            pods_together=core.cache.together,
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
         self._stuck_loop = StuckLoopResponder()

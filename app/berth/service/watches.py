@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
@@ -59,12 +60,13 @@ class Watches:
         clock: Clock,
         rng: random.Random,
         pod_may_wait: MayWait | None = None,
+        pods_together: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Watch every kind of *handlers*, which include nodes and pods, and notify its handler.
 
         Nodes and pods keep all that *extenders* are shown. *contact* ends pauses after an outage.
         Pods are kept in *known_pods*, as *read_pod* returns them. What *pod_may_wait* may be told
-        late.
+        late, in blocks of *pods_together*.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -89,6 +91,7 @@ class Watches:
                 contact=contact,
                 objects=known_pods if kind is PODS else None,
                 may_wait=pod_may_wait if kind is PODS else None,
+                together=pods_together,
             )
             for kind, handler in handlers.items()
         }

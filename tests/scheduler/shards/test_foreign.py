@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.kube.informer.identity import identity_in
+from berth.kube.informer.identity import identity_of
 from berth.scheduler.shards.foreign import ForeignPods
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.slots import offer, refused, slot_of
@@ -18,19 +18,22 @@ CLAIM: Any = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "
 """Makes the namespace the home of a pod."""
 
 
-def pod_json(
+def line(
     *,
     uid: str = "other-uid",
     namespace: str = "other-namespace",
     status: Any = None,
+    kind: str = "MODIFIED",
     deleted: bool = False,
     **spec: Any,
 ) -> bytes:
     metadata = {"name": "p", "namespace": namespace, "uid": uid, "resourceVersion": "7"}
     if deleted:
         metadata["deletionTimestamp"] = AT
-    pod = {"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}}
-    return msgspec.json.encode(pod if status is None else {**pod, "status": status})
+    pod: dict[str, Any] = {"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}}
+    if status is not None:
+        pod["status"] = status
+    return msgspec.json.encode({"type": kind, "object": pod})
 
 
 def foreign(*, waiting: bool = True) -> ForeignPods:
@@ -53,57 +56,54 @@ def test_names_of_others_fall_into_other_slots() -> None:
 @pytest.mark.parametrize(
     ("pod", "waits"),
     [
-        pytest.param(pod_json(), True, id="a pod of another home"),
-        pytest.param(pod_json(uid="own-uid"), False, id="one of ours"),
-        pytest.param(pod_json(uid="own-uid", **CLAIM), True, id="one whose home is a namespace"),
-        pytest.param(pod_json(namespace="own-namespace", **CLAIM), False, id="our namespace"),
-        pytest.param(pod_json(nodeName="other-node"), True, id="on another's node"),
-        pytest.param(pod_json(nodeName="own-node"), False, id="on one of our nodes"),
+        pytest.param(line(), True, id="a pod of another home"),
+        pytest.param(line(uid="own-uid"), False, id="one of ours"),
+        pytest.param(line(uid="own-uid", **CLAIM), True, id="one whose home is a namespace"),
+        pytest.param(line(namespace="own-namespace", **CLAIM), False, id="our namespace"),
+        pytest.param(line(nodeName="other-node"), True, id="on another's node"),
+        pytest.param(line(nodeName="own-node"), False, id="on one of our nodes"),
+        pytest.param(line(uid="own-uid", nodeName="other-node"), True, id="ours, and done with"),
+        pytest.param(line(uid="queued-uid", nodeName="other-node"), False, id="still queued"),
+        pytest.param(line(uid="assumed-uid", nodeName="other-node"), False, id="assumed"),
         pytest.param(
-            pod_json(uid="own-uid", nodeName="other-node"), True, id="ours, and done with"
-        ),
-        pytest.param(pod_json(uid="queued-uid", nodeName="other-node"), False, id="still queued"),
-        pytest.param(pod_json(uid="assumed-uid", nodeName="other-node"), False, id="assumed"),
-        pytest.param(
-            pod_json(namespace="minding-namespace", nodeName="other-node"),
+            line(namespace="minding-namespace", nodeName="other-node"),
             False,
             id="beside pods of ours that mind it",
         ),
+        pytest.param(line(nodeName="other-node", deleted=True), False, id="it is being deleted"),
         pytest.param(
-            pod_json(nodeName="other-node", deleted=True), False, id="it is being deleted"
+            line(status={"phase": "Pending", "conditions": []}), True, id="it says nothing"
         ),
         pytest.param(
-            pod_json(status={"phase": "Pending", "conditions": []}), True, id="it says nothing"
-        ),
-        pytest.param(
-            pod_json(status={"conditions": [{"type": "PodScheduled", "status": "False"}]}),
+            line(status={"conditions": [{"type": "PodScheduled", "status": "False"}]}),
             True,
             id="it was tried elsewhere",
         ),
+        pytest.param(line(status={"conditions": [offer("own-node", at=AT)]}), False, id="offered"),
+        pytest.param(line(status={"conditions": [refused("full", at=AT)]}), False, id="refused"),
+        pytest.param(line(status={"nominatedNodeName": "n"}), False, id="nominated"),
         pytest.param(
-            pod_json(status={"conditions": [offer("own-node", at=AT)]}), False, id="offered"
-        ),
-        pytest.param(
-            pod_json(status={"conditions": [refused("full", at=AT)]}), False, id="refused"
-        ),
-        pytest.param(pod_json(status={"nominatedNodeName": "n"}), False, id="nominated"),
-        pytest.param(
-            pod_json(nodeName="other-node", status={"conditions": [refused("full", at=AT)]}),
+            line(nodeName="other-node", status={"conditions": [refused("full", at=AT)]}),
             True,
             id="refused once, and bound since",
         ),
-        pytest.param(b'{"metadata": {"name": 1}}', False, id="it cannot be read"),
-        pytest.param(pod_json(overhead={"cpu": "x"}), False, id="nor can its spec"),
-        pytest.param(b"{", False, id="it is cut off"),
+        pytest.param(line(kind="ADDED"), True, id="a new one"),
+        pytest.param(line(kind="DELETED"), False, id="it is gone"),
+        pytest.param(line(kind="BOOKMARK"), False, id="a bookmark"),
+        pytest.param(
+            b'{"type": "ADDED", "object": {"metadata": {"name": 1}}}', False, id="it cannot be read"
+        ),
+        pytest.param(line(overhead={"cpu": "x"}), False, id="nor can its spec"),
+        pytest.param(b'{"type": "ADDED"', False, id="it is cut off"),
     ],
 )
 def test_what_may_wait(pod: bytes, *, waits: bool) -> None:
     identity = foreign().may_wait(pod)
     assert (identity is not None) is waits
-    assert identity is None or identity == identity_in(pod)
+    assert identity is None or identity == identity_of(msgspec.json.decode(pod)["object"])
 
 
 def test_where_labels_tell_the_group_no_pod_without_a_node_may_wait() -> None:
     pods = foreign(waiting=False)
-    assert pods.may_wait(pod_json()) is None
-    assert pods.may_wait(pod_json(nodeName="other-node")) is not None
+    assert pods.may_wait(line()) is None
+    assert pods.may_wait(line(nodeName="other-node")) is not None

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from itertools import islice
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -71,7 +71,8 @@ DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]
 Also returns what could not be read, for messages. Raises if too little can be read."""
 
 MayWait: TypeAlias = Callable[[bytes], Identity | None]
-"""Identifies an object by its JSON if a change of it may wait; None: it may not, or is garbled."""
+"""Identifies the object of a line of a watch if its change may wait; None: it may not, or what the
+line says is something else, such as a deletion."""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -123,11 +124,12 @@ class Reflector(Generic[T]):
         contact: Contact | None = None,
         objects: dict[str, T] | None = None,
         may_wait: MayWait | None = None,
+        together: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """*contact* ends a pause when another client has noticed that the server is back.
 
         *objects* becomes the ``store``; pass it if something needs the store earlier. What is put
-        off is missing there.
+        off is missing there. The handler is told of it in blocks of *together*.
         """
         self.synced = asyncio.Event()
         self.cut_off_since: float | None = None
@@ -156,8 +158,9 @@ class Reflector(Generic[T]):
         self._contact = contact
         self._store = Store(handler, identify=identify, objects=objects)
         self._may_wait = may_wait
-        self._put_off: dict[str, WatchEvent] = {}
-        """By key, the last event of objects whose events are kept back, the oldest first."""
+        self._together = together
+        self._put_off: dict[str, bytes] = {}
+        """By key, the last line about objects whose changes are kept back, the oldest first."""
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
@@ -208,8 +211,11 @@ class Reflector(Generic[T]):
     def _tell(self, number: int) -> None:
         """Tell of so many objects, those put off first, unless they were told of meanwhile."""
         keys = [*islice(self._put_off, number)]
-        for event in [self._put_off.pop(key) for key in keys]:
-            self._put(*self._decoded(event))
+        with self._together():
+            for line in [self._put_off.pop(key) for key in keys]:
+                started = self._clock.monotonic()
+                self._put(*self._decoded(decode_watch_event(line)))
+                self.processing.observe(self._clock.monotonic() - started)
 
     async def _reconnect(self) -> None:
         while True:
@@ -316,7 +322,10 @@ class Reflector(Generic[T]):
             await self._follow(events)
 
     async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent, None]:
-        """Yield the events of one watch; an ERROR is raised. Lets others run after each batch."""
+        """Yield the events of one watch that are not put off; an ERROR is raised.
+
+        Lets others run after each batch.
+        """
         seconds = WATCH_SECONDS + int(self._rng.random() * WATCH_SECONDS)
         asked = {
             **self.params,
@@ -331,10 +340,11 @@ class Reflector(Generic[T]):
                     self.cut_off_since = None
                 if not line:
                     continue  # the watch is open
-                event = decode_watch_event(line)
-                if event.type == "ERROR":
-                    raise from_status(bytes(event.object))
-                yield event
+                if not self._puts_off(line):
+                    event = decode_watch_event(line)
+                    if event.type == "ERROR":
+                        raise from_status(bytes(event.object))
+                    yield event
                 left -= 1
                 if not left:
                     left = BATCH
@@ -366,11 +376,9 @@ class Reflector(Generic[T]):
         if event.type == "BOOKMARK":
             self._move_on_to(decode_bookmark(event.object).metadata.resource_version)
             return
-        if self._may_wait is not None and event.type != "DELETED" and self._puts_off(event):
-            return
         identity, obj = self._decoded(event)
         if earlier := self._put_off.pop(identity.key, None):
-            self._put(*self._decoded(earlier))
+            self._put(*self._decoded(decode_watch_event(earlier)))
         version = identity.resource_version
         if is_older(version, self._version):
             if not self._is_news(identity, event.type):
@@ -394,14 +402,18 @@ class Reflector(Generic[T]):
         if obj is not None:
             self._store.put(identity, obj)
 
-    def _puts_off(self, event: WatchEvent) -> bool:
-        """Keep *event* back if it may wait, in place of an earlier one; not one out of order."""
-        assert self._may_wait is not None
-        identity = self._may_wait(bytes(event.object))
+    def _puts_off(self, line: bytes) -> bool:
+        """Keep *line* back if it may wait, in place of an earlier one; not one out of order.
+
+        Not what belongs to a list, either.
+        """
+        if self._may_wait is None or not self._version:
+            return False
+        identity = self._may_wait(line)
         if identity is None or is_older(identity.resource_version, self._version):
             return False
         self._version = identity.resource_version or self._version
-        self._put_off[identity.key] = event
+        self._put_off[identity.key] = line
         if len(self._put_off) > MOST_PUT_OFF:
             self._tell(BATCH)
         return True

@@ -11,6 +11,7 @@ from berth.kube.objects.shared_parts import PodSpecs, without_node
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.slots import OFFERED, home
 
+_CHANGES: Final = ("ADDED", "MODIFIED")
 _NOTHING: Final = msgspec.Raw()
 _OFFERED: Final = OFFERED.encode()
 
@@ -36,11 +37,16 @@ class _Pod(KubeStruct, frozen=True, gc=False):
     status: _Status = _Status()
 
 
-_decode: Final = msgspec.json.Decoder(_Pod).decode
+class _Event(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    object: _Pod
+
+
+_decode: Final = msgspec.json.Decoder(_Event).decode
 
 
 class ForeignPods:
-    """Tells by the JSON of a pod whether this replica has no part in it.
+    """Tells by a line of a watch whether this replica has no part in a pod.
 
     What it has no part in, it may know a second late. It has part in the nodes that it binds to, in
     the pods that it decides about, and in the namespaces of those of them that mind other nodes.
@@ -71,19 +77,22 @@ class ForeignPods:
         self._waiting = waiting
         self._specs = PodSpecs()
 
-    def may_wait(self, data: bytes) -> Identity | None:
+    def may_wait(self, line: bytes) -> Identity | None:
         """Identify the pod that was added or changed, if that may be told later."""
         try:
-            pod = _decode(data)
-            _, at = without_node(bytes(pod.spec))
+            event = _decode(line)
+            pod = event.object
+            # A label may have that name, too: of such a pod is heard late, or needlessly soon.
+            spec, at = without_node(bytes(pod.spec))
             if not at:
-                at = self._node_or_home(pod)
+                at = self._node_or_home(pod, spec)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None  # whoever decodes it says why
         meta = pod.metadata
         uid = meta.uid
         if (
             not at
+            or event.type not in _CHANGES
             or meta.deletion_timestamp is not None
             or meta.namespace in self._minding
             or uid in self._ours
@@ -93,9 +102,12 @@ class ForeignPods:
             return None
         return Identity(key_of(meta.name, meta.namespace), meta.resource_version, uid)
 
-    def _node_or_home(self, pod: _Pod) -> str:
-        """Return the node of *pod*, else its home; "" if something is reserved for it."""
-        spec, status = self._specs.of(bytes(pod.spec)), pod.status
+    def _node_or_home(self, pod: _Pod, data: bytes) -> str:
+        """Return the node of *pod*, of whose spec *data* is the JSON, else its home.
+
+        "" if something is reserved for it.
+        """
+        spec, status = self._specs.of(data), pod.status
         if spec.node_name:
             return spec.node_name
         if not self._waiting or status.nominated_node_name or _OFFERED in bytes(status.conditions):
