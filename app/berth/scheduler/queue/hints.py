@@ -56,13 +56,11 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
     by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
     """All plugins that registered it: pods rejected by one of these may be helped. Each with what
     finds these pods; None: all of them are to be asked about."""
-    counted: Sequence[tuple[str, HintIndex]] = ()
+    counted: Sequence[tuple[str, HintIndex]]
     """The plugins with an index that is counted, once per profile."""
-
-    @property
-    def is_of_interest(self) -> bool:
-        """Whether a plugin registered it; the wildcard event concerns every pod."""
-        return self.event.is_wildcard or bool(self.by_rejector)
+    is_wildcard: bool
+    is_of_interest: bool
+    """Whether a plugin registered it; the wildcard event concerns every pod."""
 
 
 class HintMap:
@@ -111,7 +109,15 @@ class HintMap:
                     )
                     counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
             label = self._label_of(event)
-            hints = EventHints(event, label, by_profile, by_rejector, counted)
+            hints = EventHints(
+                event,
+                label,
+                by_profile,
+                by_rejector,
+                counted,
+                is_wildcard=event.is_wildcard,
+                is_of_interest=event.is_wildcard or bool(by_rejector),
+            )
             self._known[event] = hints
         return hints
 
@@ -162,7 +168,7 @@ class HintMap:
         unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
         if not unschedulable and not pending:
             return QueueingStrategy.AFTER_BACKOFF
-        if hints.event.is_wildcard:
+        if hints.is_wildcard:
             is_another = new is not None and all(
                 new.metadata.uid != member.uid for member in queued.pods
             )

@@ -417,17 +417,18 @@ class SchedulingQueue:
         there. For pods in flight the event is kept in case their attempt fails. Hints are asked
         once for all pods with the same signature and rejectors, if their indexes find these.
         """
-        if event is ASSIGNED_POD_ADD and new is not None:
+        if event is ASSIGNED_POD_ADD and new is not None and self._known:
             self._known.forget_above(new.spec.priority or 0)
         hints = self._hints.of(event)
         if not hints.is_of_interest:
             return
-        if event.is_wildcard:
+        if hints.is_wildcard:
             for queued in self._unschedulable.not_gated():
                 if pre_check is None or any(pre_check(pod.pod) for pod in queued.pods):
                     self._try_move(queued, hints, old=old, new=new)
         else:
-            self._hints.count(hints, old, new)
+            if hints.counted:
+                self._hints.count(hints, old, new)
             for group in self._unschedulable.that_may_be_helped(hints, old=old, new=new):
                 self._try_move_group(group, hints, old, new, pre_check)
         self._in_flight.record(hints, old=old, new=new)
