@@ -19,6 +19,7 @@ from berth.kube.client.events.api import EventApi
 from berth.kube.client.events.recorder import EventRecorder
 from berth.kube.client.events.recorders import Recorders
 from berth.kube.client.writes.lanes import WriteLanes
+from berth.kube.informer.reflector import Told
 from berth.kube.objects.devices import RESOURCE_CLAIMS
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
@@ -222,8 +223,6 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
-        self.view = view_of(core, decided_by=self._decided_by)
-        """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
             core.handlers if self.shadow is None else self.shadow.handlers(),
@@ -237,6 +236,8 @@ class SchedulerService:
             pods_together=core.cache.together,
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
+        self.view = view_of(core, decided_by=self._decided_by, pods=Told(self.pods))
+        """For those who only look at the scheduler."""
         self._stuck_loop = StuckLoopResponder()
         self._watchdog = Watchdog(pause=self._stuck_loop.answer, interrupt=interrupter())
         self._stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from berth.kube.client.errors import GoneError, UnavailableError
 from berth.kube.informer.identity import Identity, identity_of
-from berth.kube.informer.reflector import MOST_PUT_OFF, PUT_OFF_SECONDS, Reflector
+from berth.kube.informer.reflector import DUE_SECONDS, MOST_PUT_OFF, Reflector, Told
 from berth.kube.informer.watch_event import decode_watch_event
 from berth.runtime.clock import FakeClock
 from tests.kube.informer.conftest import Rig, Start, decode
@@ -27,11 +27,11 @@ from tests.kube.informer.scripted import (
 )
 
 
-def may_wait(line: bytes) -> Identity | None:
-    """Let a change of an object wait that has a field ``waits``."""
+def may_wait(line: bytes) -> tuple[Identity, float] | None:
+    """Let a change of an object wait for as long as its field ``waits`` says."""
     event = decode(line)
-    may_it = event["type"] != "DELETED" and event["object"].get("waits")
-    return identity_of(event["object"]) if may_it else None
+    seconds = 0 if event["type"] == "DELETED" else event["object"].get("waits", 0)
+    return (identity_of(event["object"]), seconds) if seconds else None
 
 
 async def rig_after(start: Start, *events: bytes) -> Rig:
@@ -93,18 +93,31 @@ async def rig_after(start: Start, *events: bytes) -> Rig:
         ),
     ],
 )
-async def test_what_may_wait_is_told_a_second_later(
+async def test_what_may_wait_is_told_when_it_is_due(
     start: Start, events: list[bytes], at_once: list[str], later: list[str]
 ) -> None:
     rig = await rig_after(start, *events)
     assert rig.handler.calls == at_once
-    await rig.pass_time(PUT_OFF_SECONDS)
+    await rig.pass_time(DUE_SECONDS)
+    assert rig.handler.calls == at_once
+    await rig.pass_time(DUE_SECONDS)
     assert rig.handler.calls == [*at_once, *later]
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 9), (9, 1)])
+async def test_a_change_waits_no_longer_than_an_earlier_one(
+    start: Start, first: int, second: int
+) -> None:
+    events = [added("a", 2, waits=first), modified("a", 3, waits=second), added("b", 4, waits=2)]
+    rig = await rig_after(start, *events)
+    for _ in range(2):
+        await rig.pass_time(DUE_SECONDS)
+    assert rig.handler.calls == ["add a@3"]
 
 
 async def test_who_looks_at_the_store_sees_what_was_put_off(start: Start) -> None:
     rig = await rig_after(start, added("a", 2, waits=1))
-    assert rig.versions() == {"ns/a": "2"}
+    assert [*Told(rig.reflector)] == ["ns/a"]
     assert rig.handler.calls == ["add a@2"]
 
 
@@ -176,7 +189,7 @@ def test_whatever_waits_the_store_ends_the_same(changes: list[tuple[str, str, bo
             one.catch_up()
         else:
             metadata = {"name": name, "resourceVersion": f"{version}", "uid": uid}
-            obj = {"metadata": metadata, "waits": waits}
+            obj = {"metadata": metadata, "waits": int(waits)}
             line = msgspec.json.encode({"type": kind, "object": obj})
             for each in (one, other):
                 if not each._puts_off(line):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from berth.kube.informer.identity import identity_of
-from berth.scheduler.shards.foreign import ForeignPods
+from berth.scheduler.shards.foreign import BOUND_SECONDS, WAITING_SECONDS, ForeignPods
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.slots import offer, refused, slot_of
 
@@ -98,9 +98,12 @@ def test_names_of_others_fall_into_other_slots() -> None:
     ],
 )
 def test_what_may_wait(pod: bytes, *, waits: bool) -> None:
-    identity = foreign().may_wait(pod)
-    assert (identity is not None) is waits
-    assert identity is None or identity == identity_of(msgspec.json.decode(pod)["object"])
+    answer = foreign().may_wait(pod)
+    assert (answer is not None) is waits
+    if answer is not None:
+        obj = msgspec.json.decode(pod)["object"]
+        assert answer[0] == identity_of(obj)
+        assert answer[1] == (BOUND_SECONDS if "nodeName" in obj["spec"] else WAITING_SECONDS)
 
 
 def test_where_labels_tell_the_group_no_pod_without_a_node_may_wait() -> None:

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable
 
-from berth.kube.informer.reflector import PUT_OFF_SECONDS
+from berth.kube.informer.reflector import DUE_SECONDS
+from berth.scheduler.shards.foreign import BOUND_SECONDS
 from berth.scheduler.shards.slots import slot_of
 from berth.tools.bench.shards.world import Replica, World, pod_of
 
@@ -40,7 +41,7 @@ def test_every_replica_knows_all_pods_a_second_later(play: Play) -> None:
         for number in range(40):
             await world.create_pod(pod_of("plain", "plain-a", f"plain-{number}"))
         await world.until_all_have_nodes(10.0)
-        await world.clock.sleep(PUT_OFF_SECONDS)
+        await world.clock.sleep(BOUND_SECONDS + DUE_SECONDS)
         on_nodes = await bound(world)
         for replica in world.replicas:
             assert len(replica.service.cache.pods()) == 40
@@ -70,7 +71,7 @@ def test_a_home_that_minds_other_nodes_knows_its_namespace_at_once(play: Play) -
         await world.until_all_have_nodes(10.0)
         for number in range(30):
             await world.create_pod(pod_of("plain", "app-a", f"plain-{number}"))
-        await world.clock.sleep(PUT_OFF_SECONDS / 4)
+        await world.clock.sleep(BOUND_SECONDS / 4)
         on_nodes = await bound(world)
         assert sum(map(len, on_nodes.values())) == 31
         home = slot_of("default", 8)

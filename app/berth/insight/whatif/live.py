@@ -1,6 +1,6 @@
 """A snapshot of a running scheduler."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -20,8 +20,10 @@ from berth.scheduler.framework.pod_info import PodInfo
 class LiveSnapshots:
     """Takes snapshots of a scheduler's state; to be used on its event loop only."""
 
-    def __init__(self, core: SchedulerCore) -> None:
+    def __init__(self, core: SchedulerCore, pods: Mapping[str, Pod] | None = None) -> None:
+        """*pods* are all there are, if *core* may be behind until somebody looks at these."""
         self.core = core
+        self._pods = core.outside.pods if pods is None else pods
         self._cache = core.cache
         self._config: tuple[KubeSchedulerConfiguration, dict[str, Any]] | None = None
         """The configuration of the last snapshot, and how a snapshot has it."""
@@ -35,10 +37,10 @@ class LiveSnapshots:
         is nominated to what the scheduler thinks. Volumes and claims are as the API last told them,
         without what is being written about them at this moment.
         """
+        unbound = [pod for pod in self._pods.values() if not pod.spec.node_name]
         self._cache.refresh_order()
         table = self._cache.table
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        unbound = [pod for pod in self.core.outside.pods.values() if not pod.spec.node_name]
         objects: dict[str, list[KubeStruct]] = {
             "Node": [node for node in nodes if node is not None],
             "Pod": [

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from itertools import islice
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -29,7 +29,7 @@ from berth.kube.informer.watch_event import (
 )
 from berth.runtime.clock import Clock
 from berth.runtime.metrics import Distribution
-from berth.runtime.tasks import background
+from berth.runtime.tasks import background, in_turns
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +54,10 @@ REMEMBERED_DELETIONS: Final = 1000
 PROCESSING_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Bounds for how long it takes to process one event: client-go's."""
 
-PUT_OFF_SECONDS: Final = 1.0
+DUE_SECONDS: Final = 0.5
+"""Between two looks for changes that have waited for long enough."""
 MOST_PUT_OFF: Final = 5_000
-"""For so long, and of so many objects, events are kept back that may wait."""
+"""Of so many objects changes are kept back."""
 
 SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
@@ -70,9 +71,9 @@ DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]
 """Makes an object of what can be read of its JSON and of the last known state, if there is one.
 Also returns what could not be read, for messages. Raises if too little can be read."""
 
-MayWait: TypeAlias = Callable[[bytes], Identity | None]
-"""Identifies the object of a line of a watch if its change may wait; None: it may not, or what the
-line says is something else, such as a deletion."""
+MayWait: TypeAlias = Callable[[bytes], tuple[Identity, float] | None]
+"""Identifies the object of a line of a watch if its change may wait, and says for how many seconds;
+None: it may not, or what the line says is something else, such as a deletion."""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -102,8 +103,8 @@ class Reflector(Generic[T]):
     has the whole initial state. ``store`` and ``unreadable`` (by key, the objects whose last
     version did not decode) are for reading only.
 
-    What *may_wait* is put off for PUT_OFF_SECONDS at most: of the versions that an object has in
-    that time, only the last is decoded and told. Deletions are never put off.
+    What *may_wait* is put off: of the versions that an object has meanwhile, only the last is
+    decoded and told.
     """
 
     def __init__(
@@ -159,8 +160,9 @@ class Reflector(Generic[T]):
         self._store = Store(handler, identify=identify, objects=objects)
         self._may_wait = may_wait
         self._together = together
-        self._put_off: dict[str, bytes] = {}
-        """By key, the last line about objects whose changes are kept back, the oldest first."""
+        self._put_off: dict[str, tuple[float, bytes]] = {}
+        """By key of objects whose changes are kept back: until when, and the last line. The first
+        to be put off is first."""
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
@@ -191,7 +193,7 @@ class Reflector(Generic[T]):
     def catch_up(self) -> None:
         """Tell the handler of all that was put off."""
         if self._put_off:
-            self._tell(len(self._put_off))
+            self._tell([*self._put_off])
 
     async def run(self) -> None:
         """Reconnect for ever; ends only by cancellation."""
@@ -203,16 +205,17 @@ class Reflector(Generic[T]):
 
     async def _catch_up_in_time(self) -> None:
         while True:
-            await self._clock.sleep(PUT_OFF_SECONDS)
-            for left in range(len(self._put_off), 0, -BATCH):
-                self._tell(min(left, BATCH))
-                await asyncio.sleep(0)
+            await self._clock.sleep(DUE_SECONDS)
+            now = self._clock.monotonic()
+            due = [key for key, (until, _) in self._put_off.items() if until <= now]
+            async for some in in_turns(due, piece=BATCH):
+                self._tell(some)
 
-    def _tell(self, number: int) -> None:
-        """Tell of so many objects, those put off first, unless they were told of meanwhile."""
-        keys = [*islice(self._put_off, number)]
+    def _tell(self, keys: Sequence[str]) -> None:
+        """Tell of these objects, but for those that were told of meanwhile."""
+        lines = [self._put_off.pop(key)[1] for key in keys if key in self._put_off]
         with self._together():
-            for line in [self._put_off.pop(key) for key in keys]:
+            for line in lines:
                 started = self._clock.monotonic()
                 self._put(*self._decoded(decode_watch_event(line)))
                 self.processing.observe(self._clock.monotonic() - started)
@@ -378,7 +381,7 @@ class Reflector(Generic[T]):
             return
         identity, obj = self._decoded(event)
         if earlier := self._put_off.pop(identity.key, None):
-            self._put(*self._decoded(decode_watch_event(earlier)))
+            self._put(*self._decoded(decode_watch_event(earlier[1])))
         version = identity.resource_version
         if is_older(version, self._version):
             if not self._is_news(identity, event.type):
@@ -409,13 +412,19 @@ class Reflector(Generic[T]):
         """
         if self._may_wait is None or not self._version:
             return False
-        identity = self._may_wait(line)
-        if identity is None or is_older(identity.resource_version, self._version):
+        answer = self._may_wait(line)
+        if answer is None:
             return False
-        self._version = identity.resource_version or self._version
-        self._put_off[identity.key] = line
+        (key, version, _), seconds = answer
+        if is_older(version, self._version):
+            return False
+        self._version = version or self._version
+        until, earlier = self._clock.monotonic() + seconds, self._put_off.get(key)
+        if earlier is not None and earlier[0] < until:
+            until = earlier[0]
+        self._put_off[key] = until, line
         if len(self._put_off) > MOST_PUT_OFF:
-            self._tell(BATCH)
+            self._tell([*islice(self._put_off, BATCH)])
         return True
 
     def _move_on_to(self, version: str) -> None:
@@ -536,6 +545,25 @@ class Reflector(Generic[T]):
         if is_back:
             self._next_pause = FIRST_PAUSE
             await self._clock.sleep(FIRST_PAUSE * self._rng.random())  # not all at the same moment
+
+
+class Told(Mapping[str, T]):
+    """The store of a reflector, for those who look now and then; see :attr:`Reflector.store`."""
+
+    def __init__(self, reflector: Reflector[T]) -> None:
+        self._reflector = reflector
+
+    def __getitem__(self, key: str) -> T:
+        return self._reflector.store[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reflector.store)
+
+    def __len__(self) -> int:
+        return len(self._reflector.store)
+
+    def values(self) -> ValuesView[T]:
+        return self._reflector.store.values()
 
 
 def is_from_the_future(error: ApiError) -> bool:

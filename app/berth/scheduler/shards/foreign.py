@@ -1,4 +1,4 @@
-"""Pods that other replicas decide about and have on their nodes: what is heard of them may wait."""
+"""Pods that other replicas decide about or have on their nodes: what is heard of them may wait."""
 
 from collections.abc import Container
 from typing import Final
@@ -10,6 +10,11 @@ from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.shared_parts import PodSpecs, without_node
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.slots import OFFERED, home
+
+BOUND_SECONDS: Final = 1.0
+"""How late a pod on a node of another is counted there, for what is only preferred."""
+WAITING_SECONDS: Final = 30.0
+"""How late is told of a waiting pod of another: nothing follows, and most have a node by then."""
 
 _CHANGES: Final = ("ADDED", "MODIFIED")
 _NOTHING: Final = msgspec.Raw()
@@ -48,7 +53,7 @@ _decode: Final = msgspec.json.Decoder(_Event).decode
 class ForeignPods:
     """Tells by a line of a watch whether this replica has no part in a pod.
 
-    What it has no part in, it may know a second late. It has part in the nodes that it binds to, in
+    What it has no part in, it may know late. It has part in the nodes that it binds to, in
     the pods that it decides about, and in the namespaces of those of them that mind other nodes.
     What frees room (a deletion), and what is reserved for a pod (a nomination, an offer), it knows
     at once.
@@ -77,15 +82,16 @@ class ForeignPods:
         self._waiting = waiting
         self._specs = PodSpecs()
 
-    def may_wait(self, line: bytes) -> Identity | None:
-        """Identify the pod that was added or changed, if that may be told later."""
+    def may_wait(self, line: bytes) -> tuple[Identity, float] | None:
+        """Identify the pod that was added or changed, if that may be told so many seconds later."""
         try:
             event = _decode(line)
             pod = event.object
             # A label may have that name, too: of such a pod is heard late, or needlessly soon.
             spec, at = without_node(bytes(pod.spec))
+            seconds = BOUND_SECONDS
             if not at:
-                at = self._node_or_home(pod, spec)
+                at, seconds = self._home(pod, spec)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None  # whoever decodes it says why
         meta = pod.metadata
@@ -100,16 +106,18 @@ class ForeignPods:
             or self._ownership.is_active(at)
         ):
             return None
-        return Identity(key_of(meta.name, meta.namespace), meta.resource_version, uid)
+        identity = Identity(key_of(meta.name, meta.namespace), meta.resource_version, uid)
+        return identity, seconds
 
-    def _node_or_home(self, pod: _Pod, data: bytes) -> str:
-        """Return the node of *pod*, of whose spec *data* is the JSON, else its home.
+    def _home(self, pod: _Pod, data: bytes) -> tuple[str, float]:
+        """Return the home of *pod*, of whose spec *data* is the JSON, and how long that may wait.
 
-        "" if something is reserved for it.
+        Or its node, if that is there after all; "" if something is reserved for the pod.
         """
         spec, status = self._specs.of(data), pod.status
         if spec.node_name:
-            return spec.node_name
+            return spec.node_name, BOUND_SECONDS
         if not self._waiting or status.nominated_node_name or _OFFERED in bytes(status.conditions):
-            return ""
-        return home(spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
+            return "", 0.0
+        uid = pod.metadata.uid
+        return home(spec, namespace=pod.metadata.namespace, uid=uid), WAITING_SECONDS

@@ -87,6 +87,7 @@ class ShardedPodHandler(PodHandler):
 
         Linear in the number of pods.
         """
+        self._catch_up()
         self._rejudge(self._pods.values(), before ^ now)
 
     def rejudge_offers_to(self, node: str) -> None:
@@ -100,10 +101,10 @@ class ShardedPodHandler(PodHandler):
             if slots is not None and self._ownership.slot_of_pod(pod, self._table) not in slots:
                 continue
             is_ours = self._is_ours(pod)
-            if is_ours:
-                self._take_up(pod)
-            else:
+            if not is_ours:
                 self._give_up(pod)
+            elif not self._was_ours(pod):
+                self._take_up(pod)
             self._see(pod, is_ours=is_ours)
 
     def _take_up(self, pod: Pod) -> None:
