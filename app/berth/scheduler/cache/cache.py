@@ -258,6 +258,7 @@ class Cache:
         if row is None:
             self._ghosts.setdefault(pod.node_name, {})[pod.uid] = pod
         elif self._is_batching:
+            _ = pod.template.is_large  # what cannot be counted fails here, not for all of the batch
             self._batch.append((row, pod))
         else:
             self.table.add_pod(row, pod)
