@@ -280,17 +280,18 @@ class PodHandler:
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
-            if self._is_ours(old):
+            was_ours = self._was_ours(old)
+            if was_ours:
                 self._notice_foreign_bind(new)
             self._cache.add_pod(PodInfo(new))
-            if self._is_ours(old):
+            if was_ours:
                 if self._groups is not None:
                     self._groups.forget(old)
                 self._queue.delete(old)
             self._follow_resize(old, new)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
-        elif self._is_ours(old):
+        elif self._was_ours(old):
             self._update_waiting(old, new)
             self._timer.took(self._update, started)
 
@@ -344,7 +345,7 @@ class PodHandler:
             self._cache.remove_pod(pod)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
             self._timer.took(_ASSIGNED_POD_DELETE, started)
-        elif self._is_ours(pod):
+        elif self._was_ours(pod):
             if self._groups is not None:
                 self._groups.forget(pod)
             self._queue.delete(pod)
@@ -373,7 +374,12 @@ class PodHandler:
         self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
 
     def _is_ours(self, pod: Pod) -> bool:
+        """Whether *pod*, which has no node, is to be put into the queue."""
         return pod.spec.scheduler_name in self._scheduler_names
+
+    def _was_ours(self, pod: Pod) -> bool:
+        """Whether *pod*, as it was known last and without a node, was put into the queue."""
+        return self._is_ours(pod)
 
 
 class NodeHandler:

@@ -66,7 +66,7 @@ def scheduler_application(
     """
     application = Application(about=PAGE if serves_page else NO_PAGE)
     explainer = Explainer(service.view)
-    take = LiveSnapshots(service.core).take_in_turns
+    take = LiveSnapshots(service.core, service.view.pods).take_in_turns
     policies = LivePolicies(service.client, clock=service.clock).read
     routers = [
         health_endpoints(_probes(service)),

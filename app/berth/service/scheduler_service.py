@@ -19,6 +19,7 @@ from berth.kube.client.events.api import EventApi
 from berth.kube.client.events.recorder import EventRecorder
 from berth.kube.client.events.recorders import Recorders
 from berth.kube.client.writes.lanes import WriteLanes
+from berth.kube.informer.reflector import Told
 from berth.kube.objects.devices import RESOURCE_CLAIMS
 from berth.kube.objects.pod import Pod
 from berth.runtime.clock import Clock
@@ -37,6 +38,7 @@ from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreJournal, CoreOptions, SchedulerCore
 from berth.scheduler.core.view import view_of
 from berth.scheduler.extender.build import build_extenders
+from berth.scheduler.framework.pod_group_sources import group_reader
 from berth.scheduler.framework.pod_reader import pod_reader
 from berth.scheduler.metrics.collectors import (
     BreakerCollector,
@@ -182,7 +184,13 @@ class SchedulerService:
         self.shard_parts: ShardParts | None = None
         if shards is not None:
             parts = self.shard_parts = ShardParts(
-                shards, writes=api, pods=pods, listers=self.listers, clock=clock
+                shards,
+                writes=api,
+                pods=pods,
+                listers=self.listers,
+                clock=clock,
+                catch_up=lambda: self.pods.catch_up(),
+                groups_by_spec=group_reader(features_of(config)) is None,
             )
             core_options = replace(
                 core_options,
@@ -215,8 +223,6 @@ class SchedulerService:
             )
         self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
         self.live = core.live
-        self.view = view_of(core, decided_by=self._decided_by)
-        """For those who only look at the scheduler."""
         self.watches = Watches(
             client,
             core.handlers if self.shadow is None else self.shadow.handlers(),
@@ -226,8 +232,12 @@ class SchedulerService:
             extenders=self.extenders,
             clock=clock,
             rng=rng,
+            pod_may_wait=self.shard_parts.foreign_pods.may_wait if self.shard_parts else None,
+            pods_together=core.cache.together,
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
+        self.view = view_of(core, decided_by=self._decided_by, pods=Told(self.pods))
+        """For those who only look at the scheduler."""
         self._stuck_loop = StuckLoopResponder()
         self._watchdog = Watchdog(pause=self._stuck_loop.answer, interrupt=interrupter())
         self._stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from berth.kube.client.api import Api
 from berth.kube.client.contact import Contact
 from berth.kube.client.discovery import Discovery
 from berth.kube.client.errors import ApiError
-from berth.kube.informer.reflector import Reflector
+from berth.kube.informer.reflector import MayWait, Reflector
 from berth.kube.informer.store import ResourceEventHandler
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
@@ -58,11 +59,14 @@ class Watches:
         extenders: Extenders,
         clock: Clock,
         rng: random.Random,
+        pod_may_wait: MayWait | None = None,
+        pods_together: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Watch every kind of *handlers*, which include nodes and pods, and notify its handler.
 
         Nodes and pods keep all that *extenders* are shown. *contact* ends pauses after an outage.
-        Pods are kept in *known_pods*, as *read_pod* returns them.
+        Pods are kept in *known_pods*, as *read_pod* returns them. What *pod_may_wait* may be told
+        late, in blocks of *pods_together*.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -86,6 +90,8 @@ class Watches:
                 on_malformed=self._on_malformed,
                 contact=contact,
                 objects=known_pods if kind is PODS else None,
+                may_wait=pod_may_wait if kind is PODS else None,
+                together=pods_together,
             )
             for kind, handler in handlers.items()
         }

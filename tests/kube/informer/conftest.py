@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from berth.kube.client.contact import Contact
-from berth.kube.informer.reflector import DecodePartly, Reflector
+from berth.kube.informer.reflector import DecodePartly, MayWait, Reflector
 from berth.runtime.clock import FakeClock
 from tests.kube.informer.scripted import Object, Recorder, ScriptedApi
 
@@ -55,7 +55,11 @@ class Start(Protocol):
     """Starts a reflector on *api*."""
 
     def __call__(
-        self, api: ScriptedApi, *, decode_partly: DecodePartly[Object] | None = None
+        self,
+        api: ScriptedApi,
+        *,
+        decode_partly: DecodePartly[Object] | None = None,
+        may_wait: MayWait | None = None,
     ) -> Rig: ...
 
 
@@ -64,7 +68,12 @@ async def start() -> AsyncIterator[Start]:
     """Start a reflector on a scripted API."""
     tasks: list[asyncio.Task[None]] = []
 
-    def started(api: ScriptedApi, *, decode_partly: DecodePartly[Object] | None = None) -> Rig:
+    def started(
+        api: ScriptedApi,
+        *,
+        decode_partly: DecodePartly[Object] | None = None,
+        may_wait: MayWait | None = None,
+    ) -> Rig:
         clock, handler = FakeClock(), Recorder()
         contact = Contact(clock)
         malformed: list[str] = []
@@ -80,6 +89,7 @@ async def start() -> AsyncIterator[Start]:
             on_malformed=lambda key, raw, exc: malformed.append(f"{key}: {exc}"),
             params={"fieldSelector": "f"},
             page_size=2,
+            may_wait=may_wait,
         )
         tasks.append(asyncio.create_task(reflector.run(), name="reflector"))
         return Rig(api, reflector, handler, clock, contact, malformed)

@@ -236,6 +236,50 @@ def test_no_sequence_of_events_makes_cache_and_table_disagree(
         assert sorted(cache.table.names(cache.table.order)) == sorted(cache.table.row_of)
 
 
+pod_uids = st.sampled_from([f"p{number}" for number in range(14)])
+pod_steps = st.one_of(
+    st.tuples(st.sampled_from(["add", "add", "add", "update", "assume"]), pod_uids, names),
+    st.tuples(st.sampled_from(["forget", "remove", "nested"]), pod_uids, st.just("n1")),
+)
+
+
+@given(st.lists(st.lists(pod_steps, max_size=20), max_size=3))
+def test_pods_that_are_added_together_count_as_one_by_one(
+    blocks: list[list[tuple[str, str, str]]],
+) -> None:
+    def apply(cache: Cache, what: str, name: str, on: str) -> None:
+        known = cache.pod(f"pod-default-{name}")
+        try:
+            match what:
+                case "assume":
+                    cache.assume_pod(bound(name, on, cpu=2))
+                case "add":
+                    cache.add_pod(bound(name, on, cpu=3))
+                case "update":
+                    cache.update_pod(bound(name, on, cpu=4))
+                case "nested":
+                    with cache.together():
+                        apply(cache, "add", name, on)
+                case "forget" if known is not None:
+                    cache.forget_pod(known)
+                case "remove" if known is not None:
+                    cache.remove_pod(known.pod)
+        except CacheError:
+            pass
+
+    one, other = cache_with("n1", "n2"), cache_with("n1", "n2")
+    for steps in blocks:
+        with one.together():
+            for step in steps:
+                apply(one, *step)
+        for step in steps:
+            apply(other, *step)
+        assert used(one) == used(other)
+        assert counts(one, ALL) == counts(other, ALL)
+        assert one.counts() == other.counts()
+        one.check_invariants()
+
+
 def test_without_some_pods_their_room_is_free_until_they_are_back() -> None:
     groups = PodGroups()
     cache = Cache(groups)

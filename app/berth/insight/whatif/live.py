@@ -1,6 +1,6 @@
 """A snapshot of a running scheduler."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,8 +22,10 @@ STEPS_PER_TURN: Final = 1_000
 class LiveSnapshots:
     """Takes snapshots of a scheduler's state; to be used on its event loop only."""
 
-    def __init__(self, core: SchedulerCore) -> None:
+    def __init__(self, core: SchedulerCore, pods: Mapping[str, Pod] | None = None) -> None:
+        """*pods* are all there are, if *core* may be behind until somebody looks at these."""
         self.core = core
+        self._pods = core.outside.pods if pods is None else pods
         self._cache = core.cache
         self._config: tuple[KubeSchedulerConfiguration, dict[str, Any]] | None = None
         """The configuration of the last snapshot, and how a snapshot has it."""
@@ -47,10 +49,11 @@ class LiveSnapshots:
 
     def _taking(self) -> Steps[Snapshot]:
         """Return the state of the moment of the first step; each further one is for a pod."""
+        watched = [*self._pods.values()]  # first: the scheduler is told of what was put off
         self._cache.refresh_order()
         table, outside = self._cache.table, self.core.outside
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        placed, watched = self._in_order(), [*outside.pods.values()]
+        placed = self._in_order()
         nominated = self.core.queue.nominator.nominated_nodes()
         listed = {kind.name: list(lister) for kind, lister in outside.listers.by_kind().items()}
         configuration, annotations = self._configuration(), self.core.live.annotations

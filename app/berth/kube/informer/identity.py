@@ -26,8 +26,8 @@ Identify = Callable[[T], Identity]
 def identity_of(obj: Any) -> Identity:
     """Identify a typed object with ``metadata``, or one decoded to plain dicts."""
     if not isinstance(obj, dict):
-        metadata = obj.metadata
-        return Identity(metadata.key, metadata.resource_version, metadata.uid)
+        meta = obj.metadata
+        return Identity(key_of(meta.name, meta.namespace), meta.resource_version, meta.uid)
     metadata = obj["metadata"]
     return Identity(
         key_of(metadata["name"], metadata.get("namespace", "")),

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence, ValuesView
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from itertools import islice
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -28,7 +29,7 @@ from berth.kube.informer.watch_event import (
 )
 from berth.runtime.clock import Clock
 from berth.runtime.metrics import Distribution
-from berth.runtime.tasks import Turn
+from berth.runtime.tasks import Turn, background, in_turns
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,11 @@ REMEMBERED_DELETIONS: Final = 1000
 PROCESSING_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Bounds for how long it takes to process one event: client-go's."""
 
+DUE_SECONDS: Final = 0.5
+"""Between two looks for changes that have waited for long enough."""
+MOST_PUT_OFF: Final = 5_000
+"""Of so many objects changes are kept back."""
+
 SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
 
@@ -64,6 +70,10 @@ LONGEST_REASON: Final = 300
 DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]]
 """Makes an object of what can be read of its JSON and of the last known state, if there is one.
 Also returns what could not be read, for messages. Raises if too little can be read."""
+
+MayWait: TypeAlias = Callable[[bytes], tuple[Identity, float] | None]
+"""Identifies the object of a line of a watch if its change may wait, and says for how many seconds;
+None: it may not, or what the line says is something else, such as a deletion."""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -92,6 +102,9 @@ class Reflector(Generic[T]):
     select what is listed and watched, such as ``fieldSelector``. ``synced`` is set when the handler
     has the whole initial state. ``store`` and ``unreadable`` (by key, the objects whose last
     version did not decode) are for reading only.
+
+    What *may_wait* is put off: of the versions that an object has meanwhile, only the last is
+    decoded and told.
     """
 
     def __init__(
@@ -111,10 +124,13 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] | None = None,
         contact: Contact | None = None,
         objects: dict[str, T] | None = None,
+        may_wait: MayWait | None = None,
+        together: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """*contact* ends a pause when another client has noticed that the server is back.
 
-        *objects* becomes the ``store``; pass it if something needs the store earlier.
+        *objects* becomes the ``store``; pass it if something needs the store earlier. What is put
+        off is missing there. The handler is told of it in blocks of *together*.
         """
         self.synced = asyncio.Event()
         self.cut_off_since: float | None = None
@@ -142,7 +158,11 @@ class Reflector(Generic[T]):
         self._page_size = page_size
         self._contact = contact
         self._store = Store(handler, identify=identify, objects=objects)
-        self.store = self._store.objects
+        self._may_wait = may_wait
+        self._together = together
+        self._put_off: dict[str, tuple[float, bytes]] = {}
+        """By key of objects whose changes are kept back: until when, and the last line. The first
+        to be put off is first."""
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
@@ -164,8 +184,43 @@ class Reflector(Generic[T]):
         """How many calls of the handler raised."""
         return self._store.handler_failures
 
+    @property
+    def store(self) -> Mapping[str, T]:
+        """The objects by key; the handler is told of all that was put off first."""
+        self.catch_up()
+        return self._store.objects
+
+    def catch_up(self) -> None:
+        """Tell the handler of all that was put off."""
+        if self._put_off:
+            self._tell([*self._put_off])
+
     async def run(self) -> None:
         """Reconnect for ever; ends only by cancellation."""
+        if self._may_wait is None:
+            await self._reconnect()
+        async with background() as start:
+            start(f"put off {self.path}", self._catch_up_in_time)
+            await self._reconnect()
+
+    async def _catch_up_in_time(self) -> None:
+        while True:
+            await self._clock.sleep(DUE_SECONDS)
+            now = self._clock.monotonic()
+            due = [key for key, (until, _) in self._put_off.items() if until <= now]
+            async for some in in_turns(due, piece=BATCH):
+                self._tell(some)
+
+    def _tell(self, keys: Sequence[str]) -> None:
+        """Tell of these objects, but for those that were told of meanwhile."""
+        lines = [self._put_off.pop(key)[1] for key in keys if key in self._put_off]
+        with self._together():
+            for line in lines:
+                started = self._clock.monotonic()
+                self._put(*self._decoded(decode_watch_event(line)))
+                self.processing.observe(self._clock.monotonic() - started)
+
+    async def _reconnect(self) -> None:
         while True:
             heard_before, started = self._version, self._clock.monotonic()
             asked_to_wait = 0.0
@@ -271,7 +326,10 @@ class Reflector(Generic[T]):
             await self._follow(events)
 
     async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent, None]:
-        """Yield the events of one watch; an ERROR is raised. Lets others have their turns."""
+        """Yield the events of one watch that are not put off; an ERROR is raised.
+
+        Lets others have their turns.
+        """
         seconds = WATCH_SECONDS + int(self._rng.random() * WATCH_SECONDS)
         asked = {
             **self.params,
@@ -286,10 +344,11 @@ class Reflector(Generic[T]):
                     self.cut_off_since = None
                 if not line:
                     continue  # the watch is open
-                event = decode_watch_event(line)
-                if event.type == "ERROR":
-                    raise from_status(bytes(event.object))
-                yield event
+                if not self._puts_off(line):
+                    event = decode_watch_event(line)
+                    if event.type == "ERROR":
+                        raise from_status(bytes(event.object))
+                    yield event
                 if turn.is_over():
                     await turn.next()
 
@@ -320,6 +379,8 @@ class Reflector(Generic[T]):
             self._move_on_to(decode_bookmark(event.object).metadata.resource_version)
             return
         identity, obj = self._decoded(event)
+        if earlier := self._put_off.pop(identity.key, None):
+            self._put(*self._decoded(decode_watch_event(earlier[1])))
         version = identity.resource_version
         if is_older(version, self._version):
             if not self._is_news(identity, event.type):
@@ -336,8 +397,34 @@ class Reflector(Generic[T]):
                 self._listed = self._deleted.pop(next(iter(self._deleted)))
             self.unreadable.pop(identity.key, None)
             self._store.remove(identity.key, obj)
-        elif obj is not None:
+        else:
+            self._put(identity, obj)
+
+    def _put(self, identity: Identity, obj: T | None) -> None:
+        if obj is not None:
             self._store.put(identity, obj)
+
+    def _puts_off(self, line: bytes) -> bool:
+        """Keep *line* back if it may wait, in place of an earlier one; not one out of order.
+
+        Not what belongs to a list, either.
+        """
+        if self._may_wait is None or not self._version:
+            return False
+        answer = self._may_wait(line)
+        if answer is None:
+            return False
+        (key, version, _), seconds = answer
+        if is_older(version, self._version):
+            return False
+        self._version = version or self._version
+        until, earlier = self._clock.monotonic() + seconds, self._put_off.get(key)
+        if earlier is not None and earlier[0] < until:
+            until = earlier[0]
+        self._put_off[key] = until, line
+        if len(self._put_off) > MOST_PUT_OFF:
+            self._tell([*islice(self._put_off, BATCH)])
+        return True
 
     def _move_on_to(self, version: str) -> None:
         if not is_older(version, self._version):
@@ -413,6 +500,7 @@ class Reflector(Generic[T]):
 
     async def _replace(self, incoming: Incoming[T]) -> None:
         """Make the store equal to a list, and say so."""
+        self.catch_up()
         for key in [*self.unreadable]:
             if key not in incoming.objects and key not in incoming.unreadable:
                 del self.unreadable[key]
@@ -456,6 +544,25 @@ class Reflector(Generic[T]):
         if is_back:
             self._next_pause = FIRST_PAUSE
             await self._clock.sleep(FIRST_PAUSE * self._rng.random())  # not all at the same moment
+
+
+class Told(Mapping[str, T]):
+    """The store of a reflector, for those who look now and then; see :attr:`Reflector.store`."""
+
+    def __init__(self, reflector: Reflector[T]) -> None:
+        self._reflector = reflector
+
+    def __getitem__(self, key: str) -> T:
+        return self._reflector.store[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reflector.store)
+
+    def __len__(self) -> int:
+        return len(self._reflector.store)
+
+    def values(self) -> ValuesView[T]:
+        return self._reflector.store.values()
 
 
 def is_from_the_future(error: ApiError) -> bool:

@@ -13,7 +13,6 @@ have those of a node.
 
 import re
 from collections.abc import Callable, Hashable
-from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -74,6 +73,8 @@ def itself(value: V) -> V:
 
 TEMPLATES: Final = 4_000
 """Pod templates whose parts are remembered."""
+SHORT: Final = 256
+"""Bytes of a status that is remembered as a whole."""
 TEXTS: Final = 50_000
 """Texts that are remembered: times, namespaces, names of nodes, values of labels."""
 
@@ -92,7 +93,6 @@ _TOKEN_NAME: Final = re.compile(_TOKEN + rb"[a-z0-9]{5}")
 _TELLING: Final = ("PodScheduled", "DisruptionTarget")
 """Conditions of bound pods that are shown, or written again, as a whole."""
 
-_set: Final = msgspec.structs.force_setattr
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -132,7 +132,7 @@ class _PodStatus(KubeStruct, frozen=True, gc=False):
 class _Pod(KubeStruct, frozen=True, gc=False):
     metadata: _Meta = _Meta()
     spec: msgspec.Raw = _ABSENT
-    status: _PodStatus = _PodStatus()
+    status: msgspec.Raw = _ABSENT
 
 
 class _NodeStatus(KubeStruct, frozen=True, gc=False):
@@ -196,13 +196,13 @@ def pod_decoder() -> Callable[[bytes], Pod]:
     """Return a function that decodes the JSON of a pod. Raises msgspec.DecodeError."""
     shell = msgspec.json.Decoder(_Pod).decode
     metas = _Metas(shares_maps=True)
-    specs, statuses = _PodSpecs(metas.texts), _PodStatuses(metas.texts)
+    specs, statuses = PodSpecs(metas.texts), _PodStatuses(metas.texts)
 
     def decode(data: bytes) -> Pod:
         pod = shell(data)
         spec = specs.of(bytes(pod.spec))
         try:
-            status = statuses.of(pod.status, is_bound=bool(spec.node_name))
+            status = statuses.of(bytes(pod.status), is_bound=bool(spec.node_name))
         except ValueError as exc:  # of a quantity
             raise msgspec.ValidationError(str(exc)) from exc
         return Pod(metas.of(pod.metadata), spec, status)
@@ -210,16 +210,18 @@ def pod_decoder() -> Callable[[bytes], Pod]:
     return decode
 
 
-class _PodSpecs:
+class PodSpecs:
     """Specs of pods, which share everything but their nodes."""
 
-    def __init__(self, texts: Recent[str, str]) -> None:
-        self._texts = texts
+    def __init__(self, texts: Recent[str, str] | None = None) -> None:
+        """*texts* has the names of nodes."""
+        self._texts = Recent(itself, most=TEXTS) if texts is None else texts
         self._decode = msgspec.json.Decoder(PodSpec).decode
         self._known: Recent[bytes, PodSpec | None] = Recent(self._of_form, most=TEMPLATES)
 
     def of(self, data: bytes) -> PodSpec:
-        form, node_name = _without_node(data)
+        """Decode the JSON of a spec; b"" is that of none. Raises msgspec.DecodeError."""
+        form, node_name = without_node(data)
         token = _TOKEN_NAME.search(form)
         if token is not None:
             form = _TOKEN.join(form.split(token[0]))
@@ -228,9 +230,7 @@ class _PodSpecs:
             return self._decode(data)
         if not node_name:
             return known
-        spec = copy(known)
-        _set(spec, "node_name", self._texts[node_name])
-        return spec
+        return msgspec.structs.replace(known, node_name=self._texts[node_name])
 
     def _of_form(self, form: bytes) -> PodSpec | None:
         """Decode what specs share; None if it cannot be said of *form* what that is.
@@ -251,7 +251,7 @@ class _PodSpecs:
         return spec
 
 
-def _without_node(data: bytes) -> tuple[bytes, str]:
+def without_node(data: bytes) -> tuple[bytes, str]:
     """Return the JSON of a spec with the name of its node left empty, and that name.
 
     The name stays, and "" is returned, where the field is not found or is spelt in an unusual way.
@@ -273,10 +273,15 @@ def _without_nameless(spec: PodSpec) -> PodSpec:
 
 
 class _PodStatuses:
-    """Statuses of pods, which share the states of containers, conditions and times."""
+    """Statuses of pods, which share the states of containers, conditions and times.
+
+    Those of pods that no kubelet has taken up are shared as a whole, by their JSON.
+    """
 
     def __init__(self, texts: Recent[str, str]) -> None:
         self._texts = texts
+        self._decode = msgspec.json.Decoder(_PodStatus).decode
+        self._known: Recent[tuple[bytes, bool], PodStatus] = Recent(self._of, most=TEMPLATES)
         self._quantities = _parts(Quantities)
         self._resources = _parts(ResourceRequirements | None)
         self._containers = Recent(self._of_keys, most=TEMPLATES)
@@ -284,7 +289,13 @@ class _PodStatuses:
             partial(_with_shared_texts, texts), most=TEMPLATES
         )
 
-    def of(self, status: _PodStatus, *, is_bound: bool) -> PodStatus:
+    def of(self, data: bytes, *, is_bound: bool) -> PodStatus:
+        """Decode the JSON of a status; b"" is that of none. Raises what decoding one does."""
+        return self._known[data, is_bound] if len(data) <= SHORT else self._of((data, is_bound))
+
+    def _of(self, of: tuple[bytes, bool]) -> PodStatus:
+        data, is_bound = of
+        status = self._decode(data) if data else _PodStatus()
         texts = self._texts
         conditions = status.conditions
         if is_bound:

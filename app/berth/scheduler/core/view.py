@@ -143,9 +143,15 @@ class SchedulerView:
 
 
 def view_of(
-    core: SchedulerCore, *, decided_by: Callable[[Pod], str] = lambda _pod: ""
+    core: SchedulerCore,
+    *,
+    decided_by: Callable[[Pod], str] = lambda _pod: "",
+    pods: Mapping[str, Pod] | None = None,
 ) -> SchedulerView:
-    """Return what shows *core* as it is whenever it is looked at."""
+    """Return what shows *core* as it is whenever it is looked at.
+
+    *pods* are shown in place of those that the core knows, if it may be behind.
+    """
     scheduler = core.scheduler
 
     def new_tree_trials(metrics: SchedulerMetrics) -> TreeTrials:
@@ -156,7 +162,7 @@ def view_of(
     return SchedulerView(
         schedules=core.schedules,
         clock=core.outside.clock,
-        pods=core.outside.pods,
+        pods=core.outside.pods if pods is None else pods,
         profiles=core.live.profiles,
         cache=core.cache,
         queue=core.queue,

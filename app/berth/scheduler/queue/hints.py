@@ -51,20 +51,17 @@ class EventHints(msgspec.Struct, frozen=True, eq=False):
 
     event: ClusterEvent
     label: str
-    is_wildcard: bool
-    """Whether it is the event that stands for all changes."""
     by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
     """Per profile, in order of registration, the plugins that registered it, each with its hint."""
     by_rejector: Mapping[Rejector, tuple[HintIndex, ...] | None]
     """All plugins that registered it: pods rejected by one of these may be helped. Each with what
     finds these pods; None: all of them are to be asked about."""
-    counted: Sequence[tuple[str, HintIndex]] = ()
+    counted: Sequence[tuple[str, HintIndex]]
     """The plugins with an index that is counted, once per profile."""
-
-    @property
-    def is_of_interest(self) -> bool:
-        """Whether a plugin registered it; the wildcard event concerns every pod."""
-        return self.is_wildcard or bool(self.by_rejector)
+    is_wildcard: bool
+    """Whether it is the event that stands for all changes."""
+    is_of_interest: bool
+    """Whether a plugin registered it; the wildcard event concerns every pod."""
 
 
 class HintMap:
@@ -112,8 +109,16 @@ class HintMap:
                         else (*indexes, *with_hint.indexes)
                     )
                     counted += [(plugin, each) for each in with_hint.indexes if each.is_counted]
-            label, is_wildcard = self._label_of(event), event.is_wildcard
-            hints = EventHints(event, label, is_wildcard, by_profile, by_rejector, counted)
+            label = self._label_of(event)
+            hints = EventHints(
+                event,
+                label,
+                by_profile,
+                by_rejector,
+                counted,
+                is_wildcard=event.is_wildcard,
+                is_of_interest=event.is_wildcard or bool(by_rejector),
+            )
             self._known[event] = hints
         return hints
 

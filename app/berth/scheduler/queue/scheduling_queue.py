@@ -432,7 +432,7 @@ class SchedulingQueue:
         there. For pods in flight the event is kept in case their attempt fails. Hints are asked
         once for all pods with the same signature and rejectors, if their indexes find these.
         """
-        if event is ASSIGNED_POD_ADD and new is not None:
+        if event is ASSIGNED_POD_ADD and new is not None and self._known:
             self._known.forget_above(new.spec.priority or 0)
         hints = self._hints.of(event)
         if not hints.is_of_interest:

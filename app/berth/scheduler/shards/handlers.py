@@ -1,6 +1,6 @@
 """Event handlers of a replica that shares the cluster: whose pod it is may change."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from berth.kube.objects.node import Node
@@ -9,7 +9,7 @@ from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.shards.offers import Offers
 from berth.scheduler.shards.ownership import Ownership
-from berth.scheduler.shards.slots import offered_to
+from berth.scheduler.shards.slots import minds_other_nodes, offered_to
 
 
 class ShardedPodHandler(PodHandler):
@@ -20,29 +20,48 @@ class ShardedPodHandler(PodHandler):
     """
 
     def __init__(
-        self, *, ownership: Ownership, offers: Offers, pods: Mapping[str, Pod], **parts: Any
+        self,
+        *,
+        ownership: Ownership,
+        offers: Offers,
+        pods: Mapping[str, Pod],
+        catch_up: Callable[[], None],
+        **parts: Any,
     ) -> None:
-        """*pods* is the informer's store, by namespace/name."""
+        """*pods* is the informer's store, by namespace/name; *catch_up* has it tell of what it has
+        put off."""
         super().__init__(**parts)
         self._ownership = ownership
         self._offers = offers
         self._pods = pods
+        self._catch_up = catch_up
         self._table = self._cache.table
         self._offered: dict[str, Pod] = {}
         """By UID, the pods without a node that are offered, whoever offers them."""
+        self.ours: set[str] = set()
+        """The UIDs of the pods without a node that this replica decides about. For reading only."""
+        self.minding: set[str] = set()
+        """The namespaces in which it has decided about pods that mind other nodes. As before."""
 
     def on_add(self, pod: Pod) -> None:
         super().on_add(pod)
-        if not pod.spec.node_name:
-            self._see(pod)
+        status = pod.status
+        if not pod.spec.node_name and (status.conditions or status.nominated_node_name):
+            self._see(pod, is_ours=self._is_ours(pod))
 
     def on_update(self, old: Pod, new: Pod) -> None:
         self._offers.saw(new)
-        if old.spec.node_name or new.spec.node_name:
+        if old.spec.node_name:
             super().on_update(old, new)
-            self._forget(new)
             return
-        was_ours, is_ours = self._is_ours(old), self._is_ours(new)
+        if new.spec.node_name:
+            super().on_update(old, new)
+            self._offered.pop(new.metadata.uid, None)
+            if old.status.nominated_node_name:
+                self._queue.nominator.delete_nominated_pod_if_exists(new.metadata.uid)
+            self.ours.discard(new.metadata.uid)
+            return
+        was_ours, is_ours = self._was_ours(old), self._is_ours(new)
         if was_ours and is_ours:
             if offered_to(new) and not offered_to(old):
                 self._offers.withdraw(new.metadata.uid)  # the node is gone, or ours by now
@@ -51,21 +70,24 @@ class ShardedPodHandler(PodHandler):
             self._take_up(new)
         elif was_ours:
             self._give_up(old)
-        self._see(new)
+        self._see(new, is_ours=is_ours)
 
     def on_delete(self, pod: Pod) -> None:
         self._offers.saw_gone(pod)
         super().on_delete(pod)
         if not pod.spec.node_name:
-            self._forget(pod)
-            if not self._is_ours(pod):
+            self._offered.pop(pod.metadata.uid, None)
+            self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
+            if not self._was_ours(pod):
                 self._uncount(pod)
+            self.ours.discard(pod.metadata.uid)
 
     def hand_over(self, before: frozenset[int], now: frozenset[int]) -> None:
         """Take up the waiting pods of slots that are active *now*, give up those of others.
 
         Linear in the number of pods.
         """
+        self._catch_up()
         self._rejudge(self._pods.values(), before ^ now)
 
     def rejudge_offers_to(self, node: str) -> None:
@@ -78,15 +100,17 @@ class ShardedPodHandler(PodHandler):
                 continue
             if slots is not None and self._ownership.slot_of_pod(pod, self._table) not in slots:
                 continue
-            if self._is_ours(pod):
-                self._take_up(pod)
-            else:
+            is_ours = self._is_ours(pod)
+            if not is_ours:
                 self._give_up(pod)
-            self._see(pod)
+            elif not self._was_ours(pod):
+                self._take_up(pod)
+            self._see(pod, is_ours=is_ours)
 
     def _take_up(self, pod: Pod) -> None:
         """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
         if self._bindings.get(pod.metadata.uid) is not None:
+            self.ours.add(pod.metadata.uid)
             self._offers.withdraw(pod.metadata.uid)
         else:
             self._uncount(pod)
@@ -97,15 +121,24 @@ class ShardedPodHandler(PodHandler):
         if self._groups is not None:
             self._groups.forget(pod)
         self._queue.delete(pod)
+        self.ours.discard(pod.metadata.uid)
 
-    def _see(self, pod: Pod) -> None:
+    def _add_waiting(self, pod: Pod) -> None:
+        self.ours.add(pod.metadata.uid)
+        namespace = pod.metadata.namespace
+        if namespace not in self.minding and minds_other_nodes(pod.spec):
+            self.minding.add(namespace)
+            self._catch_up()
+        super()._add_waiting(pod)
+
+    def _see(self, pod: Pod, *, is_ours: bool) -> None:
         """Count what others mean to do with *pod*: where they offer it, or preempt for it."""
         node, uid = offered_to(pod), pod.metadata.uid
         if node:
             self._offered[uid] = pod
         else:
             self._offered.pop(uid, None)
-        if self._is_ours(pod) or pod.spec.scheduler_name not in self._scheduler_names:
+        if is_ours or pod.spec.scheduler_name not in self._scheduler_names:
             return
         if self._cache.pod(uid) is None:
             if node in self._table.row_of:
@@ -117,11 +150,6 @@ class ShardedPodHandler(PodHandler):
         else:
             self._queue.nominator.delete_nominated_pod_if_exists(uid)
 
-    def _forget(self, pod: Pod) -> None:
-        """Note that *pod* has a node or is gone."""
-        self._offered.pop(pod.metadata.uid, None)
-        self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
-
     def _uncount(self, pod: Pod) -> None:
         """Forget a pod that was assumed where another offered it."""
         uid = pod.metadata.uid
@@ -131,6 +159,9 @@ class ShardedPodHandler(PodHandler):
 
     def _is_ours(self, pod: Pod) -> bool:
         return super()._is_ours(pod) and self._ownership.has_pod(pod, self._table)
+
+    def _was_ours(self, pod: Pod) -> bool:
+        return pod.metadata.uid in self.ours
 
 
 class ShardedNodeHandler(NodeHandler):

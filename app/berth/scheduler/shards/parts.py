@@ -1,6 +1,6 @@
 """The parts of one replica's core that go by ownership."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from berth.kube.objects.pod import Pod
@@ -9,6 +9,7 @@ from berth.scheduler.binding import Binding
 from berth.scheduler.event_handlers import NodeHandler
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.shards.binding import ShardedBindingCycle
+from berth.scheduler.shards.foreign import ForeignPods
 from berth.scheduler.shards.handlers import ShardedNodeHandler, ShardedPodHandler
 from berth.scheduler.shards.offers import Offers, OfferWrites
 from berth.scheduler.shards.ownership import Ownership
@@ -27,15 +28,28 @@ class ShardParts:
         pods: Mapping[str, Pod],
         listers: Listers,
         clock: Clock,
+        catch_up: Callable[[], None],
+        groups_by_spec: bool = True,
     ) -> None:
+        """*catch_up* has all be told that the watch of pods has put off.
+
+        *groups_by_spec* says whether the spec of a pod tells what group it belongs to, if any: not
+        where labels or annotations do.
+        """
         self.ownership = Ownership(num_slots)
         self.offers = Offers(writes, clock)
         self._pods = pods
         self._listers = listers
+        self._catch_up = catch_up
+        self._groups_by_spec = groups_by_spec
 
     def scheduler(self, **parts: Any) -> ShardedScheduler:
         self._scheduler = ShardedScheduler(
-            ownership=self.ownership, offers=self.offers, listers=self._listers, **parts
+            ownership=self.ownership,
+            offers=self.offers,
+            listers=self._listers,
+            catch_up=self._catch_up,
+            **parts,
         )
         return self._scheduler
 
@@ -44,7 +58,18 @@ class ShardParts:
 
     def pod_handler(self, **parts: Any) -> ShardedPodHandler:
         self._pod_handler = ShardedPodHandler(
-            ownership=self.ownership, offers=self.offers, pods=self._pods, **parts
+            ownership=self.ownership,
+            offers=self.offers,
+            pods=self._pods,
+            catch_up=self._catch_up,
+            **parts,
+        )
+        self.foreign_pods = ForeignPods(
+            self.ownership,
+            ours=self._pod_handler.ours,
+            assumed=parts["cache"].assumed,
+            minding=self._pod_handler.minding,
+            waiting=self._groups_by_spec,
         )
         return self._pod_handler
 

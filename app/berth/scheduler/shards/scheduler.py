@@ -1,5 +1,6 @@
 """Attempts and bindings of a replica that shares the cluster with others."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ class ShardedScheduler(Scheduler):
     ownership: Ownership
     offers: Offers
     listers: Listers
+    catch_up: Callable[[], None]
+    """Has all be told that was heard of others' pods and nodes."""
 
     def begin_cycle(
         self, profile: Profile, queued: QueuedPodInfo, placement: Placement = EVERYWHERE
@@ -52,6 +55,7 @@ class ShardedScheduler(Scheduler):
             return None
         started = self.clock.monotonic()
         if node := offered_to(queued.pod):
+            self.catch_up()
             cycle = self._cycle_of_offer(profile, queued, node)
             outcome: Outcome = schedule_pod(cycle, select=self.select)
             return Attempt(queued, cycle, outcome, started)
@@ -61,6 +65,7 @@ class ShardedScheduler(Scheduler):
             return Attempt(queued, cycle, _not_shared(cycle, *reason), started)
         outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):
+            self.catch_up()
             cycle = super().begin_cycle(profile, queued)
             outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):

@@ -1,22 +1,32 @@
 """The CPU that each of several replicas takes for a pod, over HTTP, each in a thread of its own.
 
-What a thread takes is exact whatever else runs, so that it says what rate a replica could carry on
-a core of its own: with more cores than this machine has, too.
+What a thread takes says what rate a replica could carry on a core of its own: with more cores than
+this machine has, too. What replicas take without pods is measured before, and is not part of it.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, ExitStack
 from typing import Final
 
 import msgspec
 
 from berth.cluster.embedded_cluster import EmbeddedCluster
+from berth.cluster.features import default_features
 from berth.kube.client.connect import Endpoint, client_of
 from berth.kube.client.errors import ApiError
 from berth.runtime.clock import RealClock, cpu_time_of_this_thread
 from berth.runtime.loop_thread import LoopThread
+from berth.runtime.release import RELEASE
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
@@ -27,14 +37,23 @@ from berth.tools.bench.results import Figure, figure
 from berth.tools.bench.shards.world import node_of, pod_of, untainted
 from berth_plugins.registry import IN_TREE
 
-KINDS: Final = ("plain", "spread", "apart")
+KINDS: Final[Mapping[str, Collection[str]]] = {
+    "plain": (),
+    "spread": (),
+    "apart": (),
+    "gangs": ("GenericWorkload", "GangScheduling"),
+}
+"""Kinds of pods, and the feature gates that they need."""
 APP_PODS: Final = 50
+"""Also the pods of a gang."""
 NAMESPACES: Final = tuple(f"team-{number}" for number in range(32))
 """Pods with rules that reach across nodes have one home for each namespace."""
 SLOTS: Final = 64
 BATCH: Final = 200
 """Pods that are created with one write to the connection."""
 LOOK_SECONDS: Final = 0.1
+IDLE_SECONDS: Final = 4.0
+"""How long replicas are watched without pods: for two looks at the Leases."""
 PATIENCE: Final = 300.0
 
 
@@ -46,12 +65,15 @@ class _Running:
         self.service: SchedulerService
         self.cpu: Callable[[], float]
 
-    async def start(self, url: str, *, is_shared: bool) -> None:
-        await self._thread.call(lambda: self._start(url, is_shared=is_shared))
+    async def start(self, url: str, gates: Collection[str], *, is_shared: bool) -> None:
+        await self._thread.call(lambda: self._start(url, gates, is_shared=is_shared))
 
-    async def _start(self, url: str, *, is_shared: bool) -> None:
+    async def _start(self, url: str, gates: Collection[str], *, is_shared: bool) -> None:
         clock, registry = RealClock(), Selection()
-        config = default_configuration(args_models(IN_TREE))
+        turned_on = {"feature_gates": dict.fromkeys(gates, True)}
+        config = default_configuration(
+            args_models(IN_TREE), adjust=lambda config: config.model_copy(update=turned_on)
+        )
         client = client_of(Endpoint(url), qps=0, burst=1, user_agent="berth", clock=clock)
         membership = None
         if is_shared:
@@ -95,7 +117,13 @@ async def measure(nodes: int, pods: int, replicas: Sequence[int]) -> AsyncIterat
 async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterator[Figure]:
     with ExitStack() as threads:
         server = threads.enter_context(LoopThread("API server"))
-        cluster = EmbeddedCluster(clock=RealClock(), rng=random.Random(1), insecure=True)
+        gates = KINDS[kind]
+        cluster = EmbeddedCluster(
+            clock=RealClock(),
+            rng=random.Random(1),
+            insecure=True,
+            features={*default_features(RELEASE), *gates},
+        )
         await server.call(lambda: cluster.start(0))
         client = await cluster.connect("bench")
         async with AsyncExitStack() as cleanup:
@@ -114,29 +142,40 @@ async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterat
             running = []
             for count in range(max(number, 1)):
                 replica = _Running(threads.enter_context(LoopThread(f"replica {count}")))
-                await replica.start(cluster.url, is_shared=number > 0)
+                await replica.start(cluster.url, gates, is_shared=number > 0)
                 cleanup.push_async_callback(replica.stop)
                 running.append(replica)
             share = SLOTS // len(running)
             await _until(lambda: all(r.service.is_synced and r.slots >= share for r in running))
             await _until(lambda: sum(r.slots for r in running) in (SLOTS, SLOTS * len(running)))
+            if kind == "gangs":
+                groups = [_group(app) for app in range(-(-pods // APP_PODS))]
+                _check(await client.post_all(groups))
             before = [replica.cpu() for replica in running]
+            await asyncio.sleep(IDLE_SECONDS)
+            idle = [(r.cpu() - b) / IDLE_SECONDS for r, b in zip(running, before, strict=True)]
+            before, started = [replica.cpu() for replica in running], time.monotonic()
             for first in range(0, pods, BATCH):
                 batch = [_pod(kind, count) for count in range(first, min(first + BATCH, pods))]
-                for answer in await client.post_all(batch):
-                    if isinstance(answer, ApiError):
-                        raise BenchError(str(answer))
+                _check(await client.post_all(batch))
             cycles = [replica.service.scheduler.binding_cycle for replica in running]
             await _until(lambda: sum(cycle.scheduled for cycle in cycles) >= pods)
-            used = [replica.cpu() - b for replica, b in zip(running, before, strict=True)]
+            caches = [replica.service.cache for replica in running]
+            await _until(lambda: all(len(cache.pods()) >= pods for cache in caches))
+            lasted = time.monotonic() - started
+            used = [
+                replica.cpu() - b - lasted * of_idle
+                for replica, b, of_idle in zip(running, before, idle, strict=True)
+            ]
             parts = [replica.service.shard_parts for replica in running]
             offers = sum(each.offers.made for each in parts if each is not None)
-            rate, offered = pods / max(used), offers / pods
+            rate, offered = (1.0 - max(idle)) * pods / max(used), offers / pods
             yield figure(
                 f"{kind}: CPU of the busiest replica per pod",
                 max(used) / pods * 1e6,
                 "µs",
-                outcome=f"{rate:.0f} pods/s at most, {offered:.2f} offers per pod",
+                outcome=f"{rate:.0f} pods/s at most, {offered:.2f} offers per pod,"
+                f" {max(idle):.1%} of a core without pods",
                 replicas=number,
                 nodes=nodes,
             )
@@ -153,9 +192,25 @@ def _pod(kind: str, count: int) -> tuple[str, bytes]:
     """Return where to post a pod, and the pod; all of an app are in one namespace."""
     app = count // APP_PODS
     namespace = NAMESPACES[app % len(NAMESPACES)]
-    pod = pod_of(kind, f"{kind}-{app}", f"p-{count}")
+    pod = pod_of("plain" if kind == "gangs" else kind, f"{kind}-{app}", f"p-{count}")
     pod["metadata"]["namespace"] = namespace
+    if kind == "gangs":
+        pod["spec"]["schedulingGroup"] = {"podGroupName": f"gang-{app}"}
     return f"/api/v1/namespaces/{namespace}/pods", msgspec.json.encode(pod)
+
+
+def _group(app: int) -> tuple[str, bytes]:
+    """Return where to post the group of an app, and the group."""
+    path = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{NAMESPACES[app % len(NAMESPACES)]}"
+    policy = {"schedulingPolicy": {"gang": {"minCount": APP_PODS}}}
+    group = {"metadata": {"name": f"gang-{app}"}, "spec": policy}
+    return f"{path}/podgroups", msgspec.json.encode(group)
+
+
+def _check(answers: Iterable[object]) -> None:
+    for answer in answers:
+        if isinstance(answer, ApiError):
+            raise BenchError(str(answer))
 
 
 async def _until(is_true: Callable[[], bool]) -> None:

@@ -1,0 +1,112 @@
+"""What a replica may hear a second late."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.kube.informer.identity import identity_of
+from berth.scheduler.shards.foreign import BOUND_SECONDS, WAITING_SECONDS, ForeignPods
+from berth.scheduler.shards.ownership import Ownership
+from berth.scheduler.shards.slots import offer, refused, slot_of
+
+SLOTS = 4096
+OWN = {slot_of(name, SLOTS) for name in ("own-node", "own-uid", "own-namespace")}
+AT = "2026-01-01T00:00:00Z"
+
+CLAIM: Any = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+"""Makes the namespace the home of a pod."""
+
+
+def line(
+    *,
+    uid: str = "other-uid",
+    namespace: str = "other-namespace",
+    status: Any = None,
+    kind: str = "MODIFIED",
+    deleted: bool = False,
+    **spec: Any,
+) -> bytes:
+    metadata = {"name": "p", "namespace": namespace, "uid": uid, "resourceVersion": "7"}
+    if deleted:
+        metadata["deletionTimestamp"] = AT
+    pod: dict[str, Any] = {"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}}
+    if status is not None:
+        pod["status"] = status
+    return msgspec.json.encode({"type": kind, "object": pod})
+
+
+def foreign(*, waiting: bool = True) -> ForeignPods:
+    ownership = Ownership(SLOTS)
+    ownership.become(frozenset(OWN))
+    return ForeignPods(
+        ownership,
+        ours={"queued-uid"},
+        assumed={"assumed-uid"},
+        minding={"minding-namespace"},
+        waiting=waiting,
+    )
+
+
+def test_names_of_others_fall_into_other_slots() -> None:
+    others = ("other-node", "other-uid", "other-namespace", "queued-uid", "assumed-uid")
+    assert not OWN & {slot_of(name, SLOTS) for name in others}
+
+
+@pytest.mark.parametrize(
+    ("pod", "waits"),
+    [
+        pytest.param(line(), True, id="a pod of another home"),
+        pytest.param(line(uid="own-uid"), False, id="one of ours"),
+        pytest.param(line(uid="own-uid", **CLAIM), True, id="one whose home is a namespace"),
+        pytest.param(line(namespace="own-namespace", **CLAIM), False, id="our namespace"),
+        pytest.param(line(nodeName="other-node"), True, id="on another's node"),
+        pytest.param(line(nodeName="own-node"), False, id="on one of our nodes"),
+        pytest.param(line(uid="own-uid", nodeName="other-node"), True, id="ours, and done with"),
+        pytest.param(line(uid="queued-uid", nodeName="other-node"), False, id="still queued"),
+        pytest.param(line(uid="assumed-uid", nodeName="other-node"), False, id="assumed"),
+        pytest.param(
+            line(namespace="minding-namespace", nodeName="other-node"),
+            False,
+            id="beside pods of ours that mind it",
+        ),
+        pytest.param(line(nodeName="other-node", deleted=True), False, id="it is being deleted"),
+        pytest.param(
+            line(status={"phase": "Pending", "conditions": []}), True, id="it says nothing"
+        ),
+        pytest.param(
+            line(status={"conditions": [{"type": "PodScheduled", "status": "False"}]}),
+            True,
+            id="it was tried elsewhere",
+        ),
+        pytest.param(line(status={"conditions": [offer("own-node", at=AT)]}), False, id="offered"),
+        pytest.param(line(status={"conditions": [refused("full", at=AT)]}), False, id="refused"),
+        pytest.param(line(status={"nominatedNodeName": "n"}), False, id="nominated"),
+        pytest.param(
+            line(nodeName="other-node", status={"conditions": [refused("full", at=AT)]}),
+            True,
+            id="refused once, and bound since",
+        ),
+        pytest.param(line(kind="ADDED"), True, id="a new one"),
+        pytest.param(line(kind="DELETED"), False, id="it is gone"),
+        pytest.param(line(kind="BOOKMARK"), False, id="a bookmark"),
+        pytest.param(
+            b'{"type": "ADDED", "object": {"metadata": {"name": 1}}}', False, id="it cannot be read"
+        ),
+        pytest.param(line(overhead={"cpu": "x"}), False, id="nor can its spec"),
+        pytest.param(b'{"type": "ADDED"', False, id="it is cut off"),
+    ],
+)
+def test_what_may_wait(pod: bytes, *, waits: bool) -> None:
+    answer = foreign().may_wait(pod)
+    assert (answer is not None) is waits
+    if answer is not None:
+        obj = msgspec.json.decode(pod)["object"]
+        assert answer[0] == identity_of(obj)
+        assert answer[1] == (BOUND_SECONDS if "nodeName" in obj["spec"] else WAITING_SECONDS)
+
+
+def test_where_labels_tell_the_group_no_pod_without_a_node_may_wait() -> None:
+    pods = foreign(waiting=False)
+    assert pods.may_wait(line()) is None
+    assert pods.may_wait(line(nodeName="other-node")) is not None
