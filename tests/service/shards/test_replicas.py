@@ -146,7 +146,7 @@ def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
         (here,) = [answer for answer in answers if answer.where is Whereabouts.UNSCHEDULABLE]
         (elsewhere,) = [answer for answer in answers if answer is not here]
         home = world.replicas[answers.index(here)]
-        words = f"waits for default-scheduler elsewhere: {home.membership.identity} decides"
+        words = f"waits for default-scheduler elsewhere: {home.elector.identity} decides"
         assert elsewhere.words == f"{words} about it"
         assert home.service.keeper is not None
         assert home.service.shard_parts is not None
@@ -159,7 +159,7 @@ def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
         )
         assert [len(member.slots) for member in shards.members] == [4, 4]
         assert shards.pod is not None
-        assert shards.pod.member == shards.identity == home.membership.identity
+        assert shards.pod.member == shards.identity == home.elector.identity
 
     play(scenario, nodes=4, replicas=2)
 
@@ -208,6 +208,35 @@ def test_a_process_that_stood_still_writes_nothing_when_it_wakes(play: Play) -> 
         assert await world.until_all_have_nodes(30.0) < 25.0
 
     play(scenario, nodes=8, replicas=2)
+
+
+def test_a_process_that_stood_still_while_another_scheduled_alone_does_not_go_on(
+    play: Play,
+) -> None:
+    """Nobody has expelled it, and the Lease of leader election names its mode again."""
+
+    async def scenario(world: World) -> None:
+        frozen = world.replicas[0]
+        frozen.api.faults.goes_on.clear()
+        await world.clock.sleep(5.0)
+        alone = world.start_replica(is_shared=False)
+        await world.clock.sleep(30.0)
+        for number in range(4):
+            await world.create_pod(sized(pod_of("plain", "plain-a", f"first-{number}"), "5"))
+        assert await world.until_all_have_nodes(30.0) < 20.0
+        await alone.kill()
+        other = world.start_replica()
+        while not other.elector.is_leader:
+            await world.clock.sleep(0.5)
+        for number in range(4):
+            await world.create_pod(sized(pod_of("plain", "plain-a", f"second-{number}"), "5"))
+        frozen.api.faults.goes_on.set()
+        await world.clock.sleep(60.0)
+        assert frozen.task.done()
+        assert len({pod.spec.node_name for pod in await world.pods()} - {""}) == 4
+        assert sum(bool(pod.spec.node_name) for pod in await world.pods()) == 4
+
+    play(scenario, nodes=4, replicas=1)
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ after a renewal was sent that arrived. Every slot has a Lease that names its hol
 renewed. All Leases are changed by compare-and-swap on their resource version:
 
 - A member whose Lease was not seen to change for the lease duration may be **expelled**: its Lease
-  is made to name nobody. Its next renewal fails then, for ever; it comes back as another member.
+  is made to name nobody. Its next renewal fails then, for ever, also once the Lease is deleted; it
+  comes back as another member.
   By that time its write limit has passed, and what it sent before has arrived or never will: that
   is the fence of leader election.
 - A slot may be **taken** when it names nobody, or a member that was expelled.

@@ -78,6 +78,7 @@ def make_membership(
         name=member_lease(election.resource_name, identity),
         identity=identity,
         gives_back=lambda: membership.has_left,
+        recreates=False,  # whoever deletes it has expelled us
     )
     return membership
 
@@ -94,6 +95,7 @@ def _elector(
     on_master: Callable[[bool], None] = lambda _leads: None,
     on_slow_path: Callable[[], None] = lambda: None,
     gives_back: Callable[[], bool] = lambda: True,
+    recreates: bool = True,
 ) -> LeaderElector:
     timing = Timing.of(config.leader_election)
     lock = LeaseLock(
@@ -112,6 +114,7 @@ def _elector(
         rng=rng,
         thread=thread,
         gives_back=gives_back,
+        recreates=recreates,
     )
     if thread is None:
         return elector(on_master=on_master, on_slow_path=on_slow_path)

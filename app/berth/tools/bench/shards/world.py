@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
@@ -22,7 +23,9 @@ from berth.scheduler.config.load import default_configuration
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
-from berth.service.leaderelection.build import make_membership
+from berth.service.leaderelection.build import make_elector, make_membership
+from berth.service.leaderelection.elector import LeaderElector
+from berth.service.leaderelection.membership import Membership
 from berth.service.scheduler_service import SchedulerService
 from berth_plugins.registry import IN_TREE
 
@@ -38,13 +41,13 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Faults:
-    """What is wrong between one replica and the API server."""
+    """What is wrong with one replica, or between it and the API server."""
 
     def __init__(self) -> None:
         self.is_cut = False
         """Whether every request and every answer is lost."""
         self.goes_on = asyncio.Event()
-        """Cleared while nothing leaves or comes in, as if the process stood still."""
+        """Cleared while the process stands still: nothing leaves, comes in or is due."""
         self.goes_on.set()
 
     async def pass_by(self, what: str, *, sent: bool | None) -> None:
@@ -52,6 +55,21 @@ class Faults:
         await self.goes_on.wait()
         if self.is_cut:
             raise UnavailableError(f"{what}: cut off", sent=sent)
+
+
+class StoppableClock:
+    """The clock of one replica: nobody wakes up while the process stands still."""
+
+    def __init__(self, clock: Clock, faults: Faults) -> None:
+        self._clock = clock
+        self._faults = faults
+        self.now = clock.now
+        self.monotonic = clock.monotonic
+        self.cpu_time = clock.cpu_time
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        await self._faults.goes_on.wait()
 
 
 class FaultyApi(InProcessApi):
@@ -81,34 +99,31 @@ class FaultyApi(InProcessApi):
 
 
 class Replica:
-    """A scheduler with its own view of the API."""
+    """A scheduler with its own view of the API; without *slots*, one that schedules alone."""
 
     def __init__(
         self,
         cluster: EmbeddedCluster,
         config: KubeSchedulerConfiguration,
-        slots: int,
+        slots: int | None,
         *,
         clock: Clock,
         seed: int,
     ) -> None:
         self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER))
+        clock = StoppableClock(clock, self.api.faults)
         registry = Selection()
         rng = random.Random(seed)
-        self.membership = make_membership(
-            self.api,  # type: ignore[arg-type]
-            config,
-            num_slots=slots,
-            registry=registry,
-            clock=clock,
-            rng=rng,
-        )
+        make: Callable[..., LeaderElector | Membership] = make_elector
+        if slots is not None:
+            make = partial(make_membership, num_slots=slots)
+        self.elector = make(self.api, config, registry=registry, clock=clock, rng=rng)
         self.service = SchedulerService(
             self.api,
             config,
             clock=clock,
             rng=rng,
-            elector=self.membership,
+            elector=self.elector,
             shards=slots,
             registry=registry,
         )
@@ -156,10 +171,11 @@ class World:
             await replica.kill()
         await self._cluster.stop()
 
-    def start_replica(self) -> Replica:
-        """Start one more; it takes its slots within seconds."""
+    def start_replica(self, *, is_shared: bool = True) -> Replica:
+        """Start one more; it takes its slots within seconds, unless it is to schedule alone."""
+        slots = self._slots if is_shared else None
         seed = next(self._numbers)
-        replica = Replica(self._cluster, self._config, self._slots, clock=self.clock, seed=seed)
+        replica = Replica(self._cluster, self._config, slots, clock=self.clock, seed=seed)
         self.replicas.append(replica)
         return replica
 
