@@ -1,18 +1,22 @@
 """An API server and the replicas that schedule on it, in this process and in virtual time."""
 
 import asyncio
+import copy
 import random
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from berth.cluster.access.users import SCHEDULER
+from berth.cluster.access.users import ADMIN, SCHEDULER
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.embedded_cluster import EmbeddedCluster
 from berth.cluster.features import default_features
 from berth.cluster.in_process_api import InProcessApi
-from berth.kube.client.errors import UnavailableError
+from berth.kube.client.api_client import check_fences
+from berth.kube.client.errors import NotFoundError, UnavailableError
 from berth.kube.objects.meta import ListHead
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
@@ -36,16 +40,20 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 NODE_CPU, NODE_PODS = 8_000, 32
 """Milli-cores and pods of a node."""
 POD_CPU: Final = 250
-PODS_PATH: Final = "/api/v1/namespaces/default/pods"
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Faults:
     """What is wrong with one replica, or between it and the API server."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._rng = rng
         self.is_cut = False
         """Whether every request and every answer is lost."""
+        self.delay = 0.0
+        """How many seconds a request takes at most until it arrives, and its answer until that
+        does."""
         self.goes_on = asyncio.Event()
         """Cleared while the process stands still: nothing leaves, comes in or is due."""
         self.goes_on.set()
@@ -55,6 +63,11 @@ class Faults:
         await self.goes_on.wait()
         if self.is_cut:
             raise UnavailableError(f"{what}: cut off", sent=sent)
+
+    async def flight(self) -> None:
+        """Return when a message arrives."""
+        if self.delay:
+            await self._clock.sleep(self._rng.uniform(0.0, self.delay))
 
 
 class StoppableClock:
@@ -73,29 +86,48 @@ class StoppableClock:
 
 
 class FaultyApi(InProcessApi):
-    """The API as one replica reaches it. The fence is asked after the process stood still."""
+    """The API as one replica reaches it.
+
+    The fence is asked after the process stood still, and before the request is on its way; what is
+    on its way arrives, also if its sender is dead by then.
+    """
 
     faults: Faults
 
     @classmethod
-    def over(cls, api: InProcessApi) -> Self:
+    def over(cls, api: InProcessApi, faults: Faults) -> Self:
         made = cls.__new__(cls)
         vars(made).update(vars(api))
-        made.faults = Faults()
+        made.faults = faults
         return made
 
     async def request(self, method: str, path: str, **kwargs: Any) -> bytes:
         what = f"{method} {path}"
         await self.faults.pass_by(what, sent=False)
-        answer = await super().request(method, path, **kwargs)
+        check_fences(self._fences, method, path)
+        arriving = asyncio.create_task(self._arrive(method, path, **kwargs), name=what)
+        arriving.add_done_callback(_retrieve)
+        answer = await asyncio.shield(arriving)
+        await self.faults.flight()
         await self.faults.pass_by(what, sent=None)
         return answer
+
+    async def _arrive(self, method: str, path: str, **kwargs: Any) -> bytes:
+        await self.faults.flight()
+        unfenced = copy.copy(self)
+        unfenced._fences = ()
+        return await InProcessApi.request(unfenced, method, path, **kwargs)
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         await self.faults.pass_by(path, sent=False)
         async for line in super().watch(path, params):
             await self.faults.pass_by(path, sent=True)
             yield line
+
+
+def _retrieve(task: asyncio.Task[bytes]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 class Replica:
@@ -110,10 +142,11 @@ class Replica:
         clock: Clock,
         seed: int,
     ) -> None:
-        self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER))
-        clock = StoppableClock(clock, self.api.faults)
-        registry = Selection()
         rng = random.Random(seed)
+        faults = Faults(clock, rng)
+        self.api = FaultyApi.over(cluster.in_process("berth", user=SCHEDULER), faults)
+        clock = StoppableClock(clock, faults)
+        registry = Selection()
         make: Callable[..., LeaderElector | Membership] = make_elector
         if slots is not None:
             make = partial(make_membership, num_slots=slots)
@@ -141,9 +174,16 @@ class World:
     """An API server with nodes, and the replicas that schedule on it; for ``async with``."""
 
     def __init__(
-        self, clock: VirtualClock, *, slots: int, seed: int = 1, gates: Collection[str] = ()
+        self,
+        clock: VirtualClock,
+        *,
+        slots: int,
+        seed: int = 1,
+        gates: Collection[str] = (),
+        controllers: Sequence[str] = (),
     ) -> None:
-        """*gates* are feature gates to turn on beside those that are."""
+        """*gates* are feature gates to turn on beside those that are; of *controllers* run those
+        that are named."""
         self.clock = clock
         self.rng = random.Random(seed)
         self.replicas: list[Replica] = []
@@ -158,17 +198,26 @@ class World:
             rng=self.rng,
             insecure=True,
             features={*default_features(RELEASE), *gates},
+            controller_options=ControllerOptions(controllers=tuple(controllers)),
         )
+        self._runs_controllers = bool(controllers)
         self._numbers = iter(range(10**9))
 
     async def __aenter__(self) -> Self:
         await self._cluster.start(0)
-        self._direct = self._cluster.in_process("bench", user=SCHEDULER)
+        self.api = self._cluster.in_process("bench", user=ADMIN)
+        self._controllers: asyncio.Task[None] | None = None
+        if self._runs_controllers:
+            controllers = self._cluster.run_controllers()
+            self._controllers = asyncio.create_task(controllers, name="controllers")
         return self
 
     async def __aexit__(self, *_error: object) -> None:
         for replica in self.replicas:
             await replica.kill()
+        if self._controllers is not None:
+            self._controllers.cancel()
+            await asyncio.wait([self._controllers])
         await self._cluster.stop()
 
     def start_replica(self, *, is_shared: bool = True) -> Replica:
@@ -192,26 +241,34 @@ class World:
         for count in range(number):
             node = node_of(count)
             await self.create("/api/v1/nodes", node)
-            await self._direct.request("PATCH", **untainted(node))
+            await self.api.request("PATCH", **untainted(node))
 
     async def create(self, path: str, obj: dict[str, Any]) -> None:
-        await self._direct.request("POST", path, body=msgspec.json.encode(obj))
+        await self.api.request("POST", path, body=msgspec.json.encode(obj))
+
+    async def create_namespace(self, name: str) -> None:
+        """Create a namespace in which pods may be made."""
+        await self.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        account = {"metadata": {"name": "default"}}
+        await self.create(f"/api/v1/namespaces/{name}/serviceaccounts", account)
 
     async def create_pod(self, pod: dict[str, Any]) -> None:
-        await self.create(PODS_PATH, pod)
+        await self.create(pods_path(pod["metadata"]["namespace"]), pod)
 
-    async def delete_pod(self, name: str) -> None:
+    async def delete(self, path: str) -> None:
+        """Delete an object at once, unless it is gone."""
         body = msgspec.json.encode({"gracePeriodSeconds": 0})
-        await self._direct.request("DELETE", f"{PODS_PATH}/{name}", body=body)
+        with suppress(NotFoundError):
+            await self.api.request("DELETE", path, body=body)
 
     async def pods(self) -> list[Pod]:
-        return await self._all(PODS_PATH, Pod)
+        return await self._all("/api/v1/pods", Pod)
 
     async def nodes(self) -> list[Node]:
         return await self._all("/api/v1/nodes", Node)
 
     async def _all(self, path: str, kind: type[T]) -> list[T]:
-        answer = await self._direct.request("GET", path)
+        answer = await self.api.request("GET", path)
         return [
             msgspec.json.decode(item, type=kind)
             for item in msgspec.json.decode(answer, type=ListHead).items
@@ -247,7 +304,11 @@ def untainted(node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def pod_of(kind: str, app: str, name: str) -> dict[str, Any]:
+def pods_path(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def pod_of(kind: str, app: str, name: str, *, namespace: str = "default") -> dict[str, Any]:
     """Return a pod of one of the kinds of :data:`SPECS`."""
     labels = {"app": app, "kind": kind}
     selector = {"matchLabels": {"app": app}}
@@ -257,7 +318,7 @@ def pod_of(kind: str, app: str, name: str) -> dict[str, Any]:
         "resources": {"requests": {"cpu": f"{POD_CPU}m", "memory": "64Mi"}},
     }
     return {
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "spec": {"containers": [container], **SPECS[kind](selector)},
     }
 
