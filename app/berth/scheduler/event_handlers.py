@@ -279,10 +279,11 @@ class PodHandler:
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
-            if self._is_ours(old):
+            was_ours = self._is_ours(old)
+            if was_ours:
                 self._notice_foreign_bind(new)
             self._cache.add_pod(PodInfo(new))
-            if self._is_ours(old):
+            if was_ours:
                 if self._groups is not None:
                     self._groups.forget(old)
                 self._queue.delete(old)

@@ -33,14 +33,20 @@ class ShardedPodHandler(PodHandler):
 
     def on_add(self, pod: Pod) -> None:
         super().on_add(pod)
-        if not pod.spec.node_name:
-            self._see(pod)
+        status = pod.status
+        if not pod.spec.node_name and (status.conditions or status.nominated_node_name):
+            self._see(pod, is_ours=self._is_ours(pod))
 
     def on_update(self, old: Pod, new: Pod) -> None:
         self._offers.saw(new)
-        if old.spec.node_name or new.spec.node_name:
+        if old.spec.node_name:
             super().on_update(old, new)
-            self._forget(new)
+            return
+        if new.spec.node_name:
+            super().on_update(old, new)
+            self._offered.pop(new.metadata.uid, None)
+            if old.status.nominated_node_name:
+                self._queue.nominator.delete_nominated_pod_if_exists(new.metadata.uid)
             return
         was_ours, is_ours = self._is_ours(old), self._is_ours(new)
         if was_ours and is_ours:
@@ -51,13 +57,14 @@ class ShardedPodHandler(PodHandler):
             self._take_up(new)
         elif was_ours:
             self._give_up(old)
-        self._see(new)
+        self._see(new, is_ours=is_ours)
 
     def on_delete(self, pod: Pod) -> None:
         self._offers.saw_gone(pod)
         super().on_delete(pod)
         if not pod.spec.node_name:
-            self._forget(pod)
+            self._offered.pop(pod.metadata.uid, None)
+            self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
             if not self._is_ours(pod):
                 self._uncount(pod)
 
@@ -78,11 +85,12 @@ class ShardedPodHandler(PodHandler):
                 continue
             if slots is not None and self._ownership.slot_of_pod(pod, self._table) not in slots:
                 continue
-            if self._is_ours(pod):
+            is_ours = self._is_ours(pod)
+            if is_ours:
                 self._take_up(pod)
             else:
                 self._give_up(pod)
-            self._see(pod)
+            self._see(pod, is_ours=is_ours)
 
     def _take_up(self, pod: Pod) -> None:
         """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
@@ -98,14 +106,14 @@ class ShardedPodHandler(PodHandler):
             self._groups.forget(pod)
         self._queue.delete(pod)
 
-    def _see(self, pod: Pod) -> None:
+    def _see(self, pod: Pod, *, is_ours: bool) -> None:
         """Count what others mean to do with *pod*: where they offer it, or preempt for it."""
         node, uid = offered_to(pod), pod.metadata.uid
         if node:
             self._offered[uid] = pod
         else:
             self._offered.pop(uid, None)
-        if self._is_ours(pod) or pod.spec.scheduler_name not in self._scheduler_names:
+        if is_ours or pod.spec.scheduler_name not in self._scheduler_names:
             return
         if self._cache.pod(uid) is None:
             if node in self._table.row_of:
@@ -116,11 +124,6 @@ class ShardedPodHandler(PodHandler):
             self._queue.nominator.add_nominated_pod(PodInfo(pod))
         else:
             self._queue.nominator.delete_nominated_pod_if_exists(uid)
-
-    def _forget(self, pod: Pod) -> None:
-        """Note that *pod* has a node or is gone."""
-        self._offered.pop(pod.metadata.uid, None)
-        self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
 
     def _uncount(self, pod: Pod) -> None:
         """Forget a pod that was assumed where another offered it."""

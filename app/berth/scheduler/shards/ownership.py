@@ -27,8 +27,9 @@ class Ownership:
     def slot_of_pod(self, pod: Pod, table: NodeTable) -> int:
         """Return the slot whose holder decides about *pod*: its home, or that of the node that it
         is offered to."""
-        node = offered_to(pod)
-        return slot_of(node if node in table.row_of else home_of(pod), self.num_slots)
+        node = offered_to(pod) if pod.status.conditions else ""
+        at = node if node and node in table.row_of else home_of(pod)
+        return slot_of(at, self.num_slots)
 
     def has_pod(self, pod: Pod, table: NodeTable) -> bool:
         """Whether this replica decides about *pod*, which has no node."""

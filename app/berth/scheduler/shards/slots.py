@@ -6,8 +6,7 @@ from zlib import crc32
 
 from berth.kube.objects.devices import ResourceSlice
 from berth.kube.objects.meta import Condition
-from berth.kube.objects.pod import Pod
-from berth.kube.objects.pod_group import group_of
+from berth.kube.objects.pod import Affinity, Pod
 from berth.scheduler.framework.affinity_terms import terms_of
 from berth.scheduler.framework.pod_info import PodInfo
 
@@ -44,17 +43,13 @@ def home_of(pod: Pod) -> str:
     """
     if minds_other_nodes(pod):
         return pod.metadata.namespace
-    return _only_node(pod) or pod.metadata.uid
-
-
-def _only_node(pod: Pod) -> str:
-    """Return the node that required node affinity names, as a DaemonSet writes it; "" if none."""
     affinity = pod.spec.affinity
-    if (
-        affinity is None
-        or affinity.node_affinity is None
-        or affinity.node_affinity.required is None
-    ):
+    return (affinity is not None and _only_node(affinity)) or pod.metadata.uid
+
+
+def _only_node(affinity: Affinity) -> str:
+    """Return the node that required node affinity names, as a DaemonSet writes it; "" if none."""
+    if affinity.node_affinity is None or affinity.node_affinity.required is None:
         return ""
     terms = affinity.node_affinity.required.node_selector_terms
     if len(terms) != 1 or len(terms[0].match_fields) != 1:
@@ -68,18 +63,18 @@ def minds_other_nodes(pod: Pod) -> bool:
 
     Anti-affinity by host does not, in either direction: the one writer of the node sees to it.
     """
+    # Asked of every pod of the cluster on every replica; so without generators.
     spec = pod.spec
+    if spec.resource_claims or spec.scheduling_group is not None:
+        return True
+    for constraint in spec.topology_spread_constraints:
+        if constraint.when_unsatisfiable == "DoNotSchedule":
+            return True
+    for volume in spec.volumes:
+        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
+            return True
     affinity = spec.affinity
-    return bool(
-        spec.resource_claims
-        or any(
-            constraint.when_unsatisfiable == "DoNotSchedule"
-            for constraint in spec.topology_spread_constraints
-        )
-        or (affinity is not None and affinity.pod_affinity and affinity.pod_affinity.required)
-        or any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
-        or group_of(pod) is not None
-    )
+    return bool(affinity is not None and affinity.pod_affinity and affinity.pod_affinity.required)
 
 
 def offered_to(pod: Pod) -> str:
