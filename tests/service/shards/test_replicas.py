@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.insight.explain.explanation import Whereabouts
 from berth.insight.explain.pod_state import pod_state
 from berth.runtime.tasks import background
-from berth.scheduler.shards.slots import ANTI_AFFINITY, slot_of
+from berth.scheduler.shards.slots import ANTI_AFFINITY, RECORD, Slots, slot_of
 from berth.service.shards.description import describe
 from berth.tools.bench.shards.soak import Settings, run_soak
 from berth.tools.bench.shards.truth import Truth
@@ -170,6 +171,56 @@ def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
         assert shards.pod.member == shards.identity == home.elector.identity
 
     play(scenario, nodes=4, replicas=2)
+
+
+def test_nodes_of_a_zone_have_one_replica_for_as_long_as_they_are_there(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        parts = world.replicas[0].service.shard_parts
+        assert parts is not None
+        slots = {
+            zone: {
+                parts.ownership.slot_of_node(node.metadata.name)
+                for node in await world.nodes()
+                if node.metadata.labels[ZONE] == zone
+            }
+            for zone in (f"zone-{number}" for number in range(4))
+        }
+        assert slots == {zone: {slot_of(zone, 8)} for zone in slots}
+        relabelled = {"metadata": {"labels": {ZONE: "zone-1"}}}
+        await world.api.request(
+            "PATCH",
+            "/api/v1/nodes/node-00000",
+            body=msgspec.json.encode(relabelled),
+            content_type="application/merge-patch+json",
+        )
+        await world.clock.sleep(30.0)
+        assert parts.ownership.slot_of_node("node-00000") == slot_of("zone-0", 8)
+        for number in range(60):
+            await world.create_pod(pod_of("plain", "plain-a", f"plain-{number}"))
+        assert await world.until_all_have_nodes(20.0) < 15.0
+
+    play(scenario, nodes=12, replicas=3, slots=Slots(8, ZONE))
+
+
+def test_a_pool_of_its_own_has_one_replica_alone(play: Play) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(8):
+            pod = pod_of("plain", "plain-a", f"early-{number}")
+            pod["spec"]["nodeSelector"] = {ZONE: "zone-0"}
+            await world.create_pod(pod)
+        for number in range(60):
+            await world.create_pod(sized(pod_of("plain", "plain-a", f"plain-{number}"), "1"))
+        await world.clock.sleep(20.0)
+        bound = [p for p in await world.pods() if p.spec.node_name]
+        assert len(bound) == 48, "the other six nodes are full"
+        canary = world.start_replica(pool="zone-0")
+        assert await world.until_all_have_nodes(60.0) < 45.0
+        assert slots_of(world)[-1] == [8]
+        assert canary.service.scheduler.binding_cycle.scheduled == 20
+        (node,) = [n for n in await world.nodes() if n.metadata.name == "node-00000"]
+        assert node.metadata.annotations[RECORD] == f"{ZONE}=zone-0"
+
+    play(scenario, nodes=8, replicas=2, slots=Slots(8, ZONE, ("zone-0",)))
 
 
 def test_a_replica_that_ends_gives_its_slots_at_once(play: Play) -> None:

@@ -57,6 +57,8 @@ class Claims(msgspec.Struct, frozen=True):
     held: frozenset[int] = frozenset()
     leaving: frozenset[int] = frozenset()
     others: Mapping[str, Renewal] = msgspec.field(default_factory=dict)
+    pools: int = 0
+    """So many of the last slots are for members of pools; see :func:`assignment`."""
 
     @property
     def active(self) -> frozenset[int]:
@@ -125,4 +127,4 @@ class Claims(msgspec.Struct, frozen=True):
 
     def _wanted(self, leases: Leases) -> Sequence[str]:
         holders = [leases.holder(slot) for slot in range(len(leases.slots))]
-        return assignment(holders, leases.members.keys())
+        return assignment(holders, leases.members.keys(), pools=self.pools)

@@ -61,7 +61,7 @@ class ShardedScheduler(Scheduler):
             return Attempt(queued, cycle, _not_shared(cycle, *reason), started)
         outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):
-            cycle = super().begin_cycle(profile, queued)
+            cycle = super().begin_cycle(profile, queued, self.ownership.open(self.cache.table))
             outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):
             outcome = run_post_filter_plugins(cycle, outcome)

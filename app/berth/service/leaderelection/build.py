@@ -15,6 +15,8 @@ from berth.runtime.clock import Clock, cpu_time_of_this_thread
 from berth.runtime.loop_thread import LoopThread, call_soon
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.recorders import LeaderMetrics
+from berth.scheduler.shards.assignment import for_pool
+from berth.scheduler.shards.slots import Slots
 from berth.service.leaderelection.candidate import Timing
 from berth.service.leaderelection.elector import LeaderElector
 from berth.service.leaderelection.lease_lock import LeaseLock
@@ -55,21 +57,27 @@ def make_membership(
     client: ApiClient,
     config: KubeSchedulerConfiguration,
     *,
-    num_slots: int,
+    slots: Slots,
+    pool: str = "",
     registry: CollectorRegistry,
     clock: Clock,
     rng: random.Random,
     thread: LoopThread | None = None,
 ) -> Membership:
-    """Make what :func:`make_elector` makes for one of several replicas that schedule at once."""
+    """Make what :func:`make_elector` makes for one of several replicas that schedule at once.
+
+    With a *pool* of *slots* it is to hold the slot of that alone.
+    """
     election = config.leader_election
     identity = f"{socket.gethostname().lower()}-{uuid.uuid4().hex[:8]}"
+    if pool:
+        identity = for_pool(identity, slots.pools.index(pool))
     metrics = LeaderMetrics(election.resource_name, registry)
     elector = partial(_elector, client, config, clock=clock, rng=rng, thread=thread)
     membership = Membership(identity)
     membership.mode = elector(
         name=election.resource_name,
-        identity=f"{num_slots} shards",
+        identity=slots.mode,
         gives_back=lambda: False,
         on_master=metrics.on_master,
         on_slow_path=metrics.on_slow_path,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from berth.kube.objects.pod import Pod
 from berth.scheduler.shards.parts import ShardParts
-from berth.scheduler.shards.slots import slot_of
+from berth.scheduler.shards.slots import NO_SLOT
 from berth.service.server.scheduler.debug.models import ShardMember, Shards, SlotOf
 from berth.service.shards.keeper import Keeper
 
@@ -21,25 +21,26 @@ def describe(
     KeyError if there is no such pod.
     """
     ownership, leases = parts.ownership, keeper.seen
-    slots = range(ownership.num_slots)
+    slots = range(ownership.slots.total)
     held = {
         member: [slot for slot in slots if leases.holder(slot) == member]
         for member in sorted(leases.members)
     }
 
     def of(slot: int) -> SlotOf:
-        return SlotOf(slot=slot, member=leases.holder(slot))
+        member = "" if slot == NO_SLOT else leases.holder(slot)
+        return SlotOf(slot=slot, member=member)
 
     asked = pods[pod] if pod else None
     waits = asked is not None and not asked.spec.node_name
     return Shards(
         identity=keeper.claims.me,
-        slots=ownership.num_slots,
+        slots=ownership.slots.total,
         deciding=sorted(ownership.active),
         leaving=sorted(keeper.claims.leaving),
         members=[ShardMember(identity=name, slots=of_name) for name, of_name in held.items()],
         free=[slot for slot in slots if not leases.holder(slot)],
         offers_under_way=len(parts.offers.pods),
-        node=of(slot_of(node, ownership.num_slots)) if node else None,
+        node=of(ownership.slot_of_node(node)) if node else None,
         pod=of(parts.slot_of_pod(asked)) if asked is not None and waits else None,
     )

@@ -17,6 +17,7 @@ from berth.scheduler.shards.parts import ShardParts
 from berth.service.leaderelection.candidate import Timing
 from berth.service.shards.catch_up import catch_up
 from berth.service.shards.leases import ShardLeases
+from berth.service.shards.records import NodeRecords
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +48,13 @@ class Keeper:
         identity: str,
         timing: Timing,
         catch_up: Callable[[], Awaitable[bool]],
+        records: NodeRecords,
         clock: Clock,
     ) -> None:
         """*catch_up* says whether all is known that was written before it was called."""
-        self.claims = Claims(identity, float(timing.lease_seconds))
-        self.seen = Leases([""] * parts.ownership.num_slots, {})
+        slots = parts.ownership.slots
+        self.claims = Claims(identity, float(timing.lease_seconds), pools=len(slots.pools))
+        self.seen = Leases([""] * slots.total, {})
         """The Leases as they were read last."""
         self.moves = 0
         """Slots taken and given so far."""
@@ -60,6 +63,9 @@ class Keeper:
         self._parts = parts
         self._period = timing.retry_period
         self._catch_up = catch_up
+        self._records = records
+        self._has_more = False
+        """Whether there are nodes to record at once."""
         self._clock = clock
         self._behind: frozenset[int] = frozenset()
         """Slots that were taken before all was known that the last holder wrote."""
@@ -71,7 +77,7 @@ class Keeper:
                 await self.step()
             except ApiError as exc:
                 log.warning("no access to the Leases of shards", extra={"error": str(exc)})
-            is_busy = self.claims.leaving or self._behind
+            is_busy = self.claims.leaving or self._behind or self._has_more
             await self._clock.sleep(SOON if is_busy else self._period)
 
     async def step(self) -> None:
@@ -80,6 +86,7 @@ class Keeper:
         now = self._clock.monotonic()
         self.seen = leases
         self._know(self.claims.saw(leases, now))
+        self._close_pools(leases)
         for member in self.claims.expired(now):
             if await self._leases.expel(member):
                 self.expelled += 1
@@ -97,6 +104,7 @@ class Keeper:
             self._behind = frozenset()
             self._know(self.claims)
         await self._leases.sweep()
+        self._has_more = await self._records.write(now)
 
     def decided_by(self, pod: Pod) -> str:
         """Say which replica decides about a waiting *pod*; "" if it is this one."""
@@ -118,6 +126,12 @@ class Keeper:
         except ApiError as exc:
             log.warning("slots not given back", extra={"error": str(exc)})
         return not self.claims.held
+
+    def _close_pools(self, leases: Leases) -> None:
+        slots = self._parts.ownership.slots
+        of_pools = range(slots.number, slots.total)
+        closed = frozenset(slot for slot in of_pools if not leases.holder(slot))
+        self._parts.close(closed)
 
     async def _give_drained(self) -> None:
         for slot in sorted(self.claims.leaving):
@@ -152,7 +166,7 @@ def keeper_of(
         namespace=config.resource_namespace,
         name=config.resource_name,
         identity=identity,
-        num_slots=parts.ownership.num_slots,
+        num_slots=parts.ownership.slots.total,
         timeout=timing.request_timeout,
         clock=clock,
     )
@@ -161,4 +175,13 @@ def keeper_of(
         written = [reflector for path, reflector in reflectors.items() if path in WRITTEN]
         return await catch_up(client, [each for each in written if each.synced.is_set()], clock)
 
-    return Keeper(leases, parts, identity=identity, timing=timing, catch_up=know_all, clock=clock)
+    records = NodeRecords(client, parts.ownership, patience=float(timing.lease_seconds))
+    return Keeper(
+        leases,
+        parts,
+        identity=identity,
+        timing=timing,
+        catch_up=know_all,
+        records=records,
+        clock=clock,
+    )

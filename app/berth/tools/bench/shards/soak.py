@@ -11,7 +11,6 @@ been broken at any moment. Pods are deleted as others come, so that it may go on
 """
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
@@ -40,12 +39,11 @@ from berth.tools.bench.shards.world import (
     START,
     ZONE,
     Replica,
+    Tally,
     World,
     node_of,
     pods_path,
 )
-
-log = logging.getLogger(__name__)
 
 PATIENCE: Final = 120.0
 """Seconds after the last fault until a pod that waits is called pending."""
@@ -180,8 +178,6 @@ class Soak:
         for _ in range(self._settings.faults):
             await self._clock.sleep(self._rng.uniform(1.0, 15.0))
             failing = self._rng.sample(self._world.replicas, self._rng.choice((1, 1, 1, 2)))
-            slots = frozenset[int]().union(*(_slots(replica) for replica in failing))
-            self._expect_trouble(FAILOVER, slots)
             await asyncio.gather(*(self._let_fail(replica) for replica in failing))
             await self._clock.sleep(1.0)
             self._world.replace_ended()
@@ -195,7 +191,7 @@ class Soak:
     async def _let_fail(self, replica: Replica) -> None:
         faults = replica.api.faults
         kind, seconds = self._rng.choice(("kill", "stop", "cut", "slow")), self._rng.uniform(1, 40)
-        log.info("fault", extra={"kind": kind, "seconds": seconds})
+        self._expect_trouble(max(seconds, FAILOVER), _slots(replica))
         if kind == "kill":
             faults.delay = 1.5  # what is on its way when it dies arrives later
             await self._clock.sleep(0.5)
@@ -314,10 +310,9 @@ class Soak:
         for pod in truth.pods.values():
             if pod.node:
                 truth.look_at_claims(pod)
-        everyone = [*self._world.replicas, *self._world.ended]
-        services = [replica.service for replica in everyone]
-        offers = [each.shard_parts.offers for each in services if each.shard_parts is not None]
-        keepers = [each.keeper for each in services if each.keeper is not None]
+        tally = self._world.tally
+        for replica in self._world.replicas:
+            tally.add(replica)
         return Outcome(
             placed=truth.bound,
             kinds=dict(self._kinds),
@@ -328,11 +323,7 @@ class Soak:
             devices=truth.devices_given,
             volumes=truth.volumes_given,
             evicted=self._evicted,
-            offers=sum(each.made for each in offers),
-            refused=sum(each.refused for each in offers),
-            moves=sum(each.moves for each in keepers),
-            expelled=sum(each.expelled for each in keepers),
-            died=len(self._world.ended),
+            tally=tally,
         )
 
 
@@ -356,13 +347,7 @@ class Outcome(msgspec.Struct, frozen=True):
     volumes: int
     """How many were given."""
     evicted: int
-    offers: int
-    refused: int
-    moves: int
-    """Slots that were taken or given."""
-    expelled: int
-    died: int
-    """Replicas that ended and were replaced."""
+    tally: Tally
 
     def figures(self) -> Iterator[Figure]:
         """Yield what is printed."""
@@ -379,9 +364,10 @@ class Outcome(msgspec.Struct, frozen=True):
                 yield figure(f"p99 of the wait for a node {when}", p99, "s", outcome=outcome)
         given = f"{self.volumes} volumes given, {self.evicted} pods evicted"
         yield figure("devices given", self.devices, "", outcome=given)
-        yield figure("offers", self.offers, "pods", outcome=f"{self.refused} refused")
-        yield figure("slots moved", self.moves, "", outcome=f"{self.expelled} members expelled")
-        yield figure("replicas that ended", self.died, "")
+        tally = self.tally
+        yield figure("offers", tally.offers, "pods", outcome=f"{tally.refused} refused")
+        yield figure("slots moved", tally.moves, "", outcome=f"{tally.expelled} members expelled")
+        yield figure("replicas that ended", tally.died, "")
 
 
 def run_soak(settings: Settings) -> Outcome:

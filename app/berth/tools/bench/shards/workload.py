@@ -23,8 +23,8 @@ DEVICE_CLASS: Final = "gpu"
 DRIVER: Final = "gpu.example.com"
 STORAGE_CLASS: Final = "local"
 WEIGHTS: Final = {
-    "plain": 8, "apart": 3, "spread": 3, "together": 2, "group": 4, "devices": 4, "volume": 4,
-    "urgent": 1,
+    "plain": 8, "apart": 3, "spread": 3, "together": 2, "group": 12, "devices": 12, "volume": 10,
+    "urgent": 6,
 }  # fmt: skip
 """How often an app is of which kind."""
 USERS_OF_VOLUME: Final = 3

@@ -27,6 +27,7 @@ from berth.scheduler.config.load import default_configuration
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
+from berth.scheduler.shards.slots import Slots
 from berth.service.leaderelection.build import make_elector, make_membership
 from berth.service.leaderelection.elector import LeaderElector
 from berth.service.leaderelection.membership import Membership
@@ -137,7 +138,8 @@ class Replica:
         self,
         cluster: EmbeddedCluster,
         config: KubeSchedulerConfiguration,
-        slots: int | None,
+        slots: Slots | None,
+        pool: str = "",
         *,
         clock: Clock,
         seed: int,
@@ -149,7 +151,7 @@ class Replica:
         registry = Selection()
         make: Callable[..., LeaderElector | Membership] = make_elector
         if slots is not None:
-            make = partial(make_membership, num_slots=slots)
+            make = partial(make_membership, slots=slots, pool=pool)
         self.elector = make(self.api, config, registry=registry, clock=clock, rng=rng)
         self.service = SchedulerService(
             self.api,
@@ -170,6 +172,26 @@ class Replica:
         await asyncio.wait([self.task])
 
 
+class Tally(msgspec.Struct):
+    """What replicas have done together."""
+
+    offers: int = 0
+    refused: int = 0
+    moves: int = 0
+    """Slots that were taken or given."""
+    expelled: int = 0
+    died: int = 0
+    """Replicas that ended and were replaced."""
+
+    def add(self, replica: Replica) -> None:
+        parts, keeper = replica.service.shard_parts, replica.service.keeper
+        if parts is not None and keeper is not None:
+            self.offers += parts.offers.made
+            self.refused += parts.offers.refused
+            self.moves += keeper.moves
+            self.expelled += keeper.expelled
+
+
 class World:
     """An API server with nodes, and the replicas that schedule on it; for ``async with``."""
 
@@ -177,7 +199,7 @@ class World:
         self,
         clock: VirtualClock,
         *,
-        slots: int,
+        slots: int | Slots,
         seed: int = 1,
         gates: Collection[str] = (),
         controllers: Sequence[str] = (),
@@ -187,8 +209,9 @@ class World:
         self.clock = clock
         self.rng = random.Random(seed)
         self.replicas: list[Replica] = []
-        self.ended: list[Replica] = []
-        self._slots = slots
+        self.tally = Tally()
+        """Of replicas that have ended."""
+        self._slots = Slots(slots) if isinstance(slots, int) else slots
         turned_on = {"feature_gates": dict.fromkeys(gates, True)}
         self._config = default_configuration(
             args_models(IN_TREE), adjust=lambda config: config.model_copy(update=turned_on)
@@ -220,11 +243,11 @@ class World:
             await asyncio.wait([self._controllers])
         await self._cluster.stop()
 
-    def start_replica(self, *, is_shared: bool = True) -> Replica:
+    def start_replica(self, *, is_shared: bool = True, pool: str = "") -> Replica:
         """Start one more; it takes its slots within seconds, unless it is to schedule alone."""
         slots = self._slots if is_shared else None
         seed = next(self._numbers)
-        replica = Replica(self._cluster, self._config, slots, clock=self.clock, seed=seed)
+        replica = Replica(self._cluster, self._config, slots, pool, clock=self.clock, seed=seed)
         self.replicas.append(replica)
         return replica
 
@@ -234,7 +257,8 @@ class World:
             if not replica.task.cancelled():
                 replica.task.exception()  # it has lost its Lease, as it should
             self.replicas.remove(replica)
-            self.ended.append(replica)
+            self.tally.died += 1
+            self.tally.add(replica)
             self.start_replica()
 
     async def create_nodes(self, number: int) -> None:
