@@ -53,7 +53,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         f" slots, {SLOTS} by default. All replicas need the same number.",
     )  # fmt: skip
     parser.add_argument(
-        "--shard-label", type=_label_key, default="", metavar="KEY",
+        "--shard-label", type=_label_key, metavar="KEY",
         help="With --shards: have nodes fall into slots by the value of this label, such as"
         " topology.kubernetes.io/zone, instead of by their names. All replicas need the same.",
     )  # fmt: skip
@@ -136,7 +136,7 @@ def run(given: argparse.Namespace) -> int:
         return 0
     shards = None
     if given.shards is not None:
-        shards = Slots(given.shards, given.shard_label, given.shard_pools)
+        shards = Slots(given.shards, given.shard_label or "", given.shard_pools)
     return in_loop(
         run_scheduler(
             options,

@@ -167,6 +167,12 @@ def test_every_replica_says_who_decides_about_a_pod(play: Play) -> None:
             found.key,
         )
         assert [len(member.slots) for member in shards.members] == [4, 4]
+        silent = {member.identity: member.silent_seconds for member in shards.members}
+        assert silent.pop(shards.identity) == 0
+        assert all(0 <= seconds <= 5 for seconds in silent.values())
+        taken = [change.slot for change in shards.changes if change.what == "took"]
+        given = [change.slot for change in shards.changes if change.what == "gave"]
+        assert {*taken} - {*given} == {*shards.deciding}
         assert shards.pod is not None
         assert shards.pod.member == shards.identity == home.elector.identity
 

@@ -1,8 +1,11 @@
 """The loop that follows the Leases: takes slots, gives them, and expels members that are silent."""
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import msgspec
 
 from berth.kube.client.api import Api
 from berth.kube.client.errors import ApiError
@@ -33,8 +36,20 @@ WRITTEN: Final = frozenset(
 
 SOON: Final = 0.2
 """Seconds until Leases are looked at again while slots are being given."""
+MOST_CHANGES: Final = 100
 LEAVE_SECONDS: Final = 5.0
 """For binds under way to be answered when this replica ends."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something that was done to the Lease of a slot or of another member."""
+
+    at: float
+    """By the wall clock."""
+    what: Literal["took", "gave", "expelled"]
+    slot: int | None
+    member: str
+    """Who was expelled, or whose the slot was before."""
 
 
 class Keeper:
@@ -59,6 +74,8 @@ class Keeper:
         self.moves = 0
         """Slots taken and given so far."""
         self.expelled = 0
+        self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
+        """The last ones, the latest at the end."""
         self._leases = leases
         self._parts = parts
         self._period = timing.retry_period
@@ -90,6 +107,7 @@ class Keeper:
         for member in self.claims.expired(now):
             if await self._leases.expel(member):
                 self.expelled += 1
+                self._changed("expelled", None, member)
                 log.warning("member expelled: its Lease has expired", extra={"member": member})
         self._know(self.claims.leave(self.claims.to_leave(leases)))
         await self._give_drained()
@@ -99,6 +117,7 @@ class Keeper:
             if await self._leases.take(slot):
                 self._behind |= {slot}
                 self.moves += 1
+                self._changed("took", slot, leases.slots[slot])
                 self._know(self.claims.took(slot))
         if self._behind and await self._catch_up():
             self._behind = frozenset()
@@ -112,6 +131,11 @@ class Keeper:
         if slot in self._parts.ownership.active:
             return ""
         return self.seen.holder(slot) or f"whoever takes slot {slot}"
+
+    def silent_for(self, member: str) -> float:
+        """Return for how many seconds the Lease of *member* has not changed; 0 for our own."""
+        renewal = self.claims.others.get(member)
+        return 0.0 if renewal is None else self._clock.monotonic() - renewal.seen_at
 
     async def leave(self) -> bool:
         """Give all slots; whether every bind under way was answered in time, and they are given."""
@@ -127,6 +151,11 @@ class Keeper:
             log.warning("slots not given back", extra={"error": str(exc)})
         return not self.claims.held
 
+    def _changed(
+        self, what: Literal["took", "gave", "expelled"], slot: int | None, member: str
+    ) -> None:
+        self.changes.append(Change(self._clock.now(), what, slot, member))
+
     def _close_pools(self, leases: Leases) -> None:
         slots = self._parts.ownership.slots
         of_pools = range(slots.number, slots.total)
@@ -138,6 +167,7 @@ class Keeper:
             if self._parts.is_drained(slot):
                 self._know(self.claims.give(slot))
                 self.moves += 1
+                self._changed("gave", slot, self.claims.me)
                 await self._leases.give(slot)
 
     def _know(self, claims: Claims) -> None:
