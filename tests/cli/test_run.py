@@ -109,3 +109,29 @@ def test_earlier_recordings_stay_where_the_kubeconfig_is_wrong(
     assert str(missing) in capsys.readouterr().err
     assert earlier.read_bytes() == b"earlier"
     assert [*tmp_path.iterdir()] == [earlier]
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        pytest.param(["--shard-label=pool"], "--shard-label needs --shards", id="no shards"),
+        pytest.param(
+            ["--shards", "--shard-pools=a"], "--shard-pools needs --shard-label", id="no label"
+        ),
+        pytest.param(
+            ["--shards", "--shard-label=pool", "--shard-pools=a,b", "--shard-pool=c"],
+            "--shard-pool c is not among --shard-pools",
+            id="an unknown pool",
+        ),
+        pytest.param(
+            ["--shards", "--shard-label=pool", "--shard-pools=a,a"],
+            "'a,a': must be different values of a label",
+            id="a pool twice",
+        ),
+        pytest.param(["--shards", "--shard-label=a b"], "the key of a label", id="no key"),
+    ],
+)
+def test_pools_of_shards(flags: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["run", *flags])
+    assert why in capsys.readouterr().err

@@ -125,6 +125,12 @@ CASES: Final[dict[str, Values]] = {
         "serviceMonitor": {"enabled": True, "tlsConfig": {"insecureSkipVerify": True}}
     },
     "shards": {"shards": 64, "replicaCount": 4},
+    "shards by pool": {
+        "shards": 64,
+        "shardLabel": "pool",
+        "shardPools": ["canary", "gpu"],
+        "shardPool": "canary",
+    },
     "an image by digest": {"image": {"digest": f"sha256:{'0' * 64}"}},
 }
 """By what they are."""

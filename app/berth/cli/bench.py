@@ -202,7 +202,10 @@ def _parser() -> argparse.ArgumentParser:
         help="numbers of replicas, of which soak takes the last; default: 1,2,4,8",
     )  # fmt: skip
     shared.add_argument(
-        "--faults", type=positive, default=12, help="replicas that fail in soak; default: 12"
+        "--faults",
+        type=positive,
+        default=12,
+        help="faults in soak, each of a replica or two; default: 12",
     )
     shared.add_argument("--seed", type=int, default=1, help="of what happens; default: 1")
     return parser

@@ -12,6 +12,7 @@ from berth.cli.flags import kube_scheduler
 from berth.cli.flags.configuration import add_plugin_flags, add_preset_flag, configuration_source
 from berth.cli.flags.extender_port import add_extender_flags, extender_port
 from berth.cli.flags.recording import add_recording_flags, recording
+from berth.kube.objects.names import is_label_value, is_qualified_name
 from berth.runtime import log as logs
 from berth.runtime.terminal import naming_file, program
 
@@ -51,9 +52,29 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="Let all replicas schedule at once, each binding to the nodes of its share of so many"
         f" slots, {SLOTS} by default. All replicas need the same number.",
     )  # fmt: skip
+    parser.add_argument(
+        "--shard-label", type=_label_key, metavar="KEY",
+        help="With --shards: have nodes fall into slots by the value of this label, such as"
+        " topology.kubernetes.io/zone, instead of by their names. All replicas need the same.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--shard-pools", type=_label_values, default=(), metavar="VALUE[,VALUE...]",
+        help="Values of the label of --shard-label whose nodes are for those replicas alone that"
+        " --shard-pool names them to. All replicas need the same.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--shard-pool", default="", metavar="VALUE",
+        help="The one of --shard-pools that this replica has, and nothing else.",
+    )  # fmt: skip
     add_recording_flags(parser)
     given = parser.parse_args(kube_scheduler.spelled(argv))
     given.options = kube_scheduler.checked_options(parser, given)
+    if given.shard_label and given.shards is None:
+        parser.error("--shard-label needs --shards")
+    if given.shard_pools and not given.shard_label:
+        parser.error("--shard-pools needs --shard-label")
+    if given.shard_pool and given.shard_pool not in given.shard_pools:
+        parser.error(f"--shard-pool {given.shard_pool} is not among --shard-pools")
     return given
 
 
@@ -62,6 +83,21 @@ def _number_of_slots(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= MOST_SLOTS):
         raise argparse.ArgumentTypeError(f"{text!r}: must be a number from 1 to {MOST_SLOTS}")
     return int(text)
+
+
+def _label_key(text: str) -> str:
+    """Read the value of ``--shard-label``."""
+    if not is_qualified_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the key of a label")
+    return text
+
+
+def _label_values(text: str) -> tuple[str, ...]:
+    """Read the value of ``--shard-pools``."""
+    values = tuple(text.split(","))
+    if len({*values}) < len(values) or not all(value and is_label_value(value) for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be different values of a label")
+    return values
 
 
 def run(given: argparse.Namespace) -> int:
@@ -74,6 +110,7 @@ def run(given: argparse.Namespace) -> int:
         from berth.runtime.event_loop import in_loop
         from berth.runtime.files import write_file
         from berth.scheduler.config.configz import to_yaml
+        from berth.scheduler.shards.slots import Slots
         from berth.service.scheduler_process import run_scheduler
 
     logs.setup_by_flags(
@@ -97,6 +134,9 @@ def run(given: argparse.Namespace) -> int:
         with naming_file("--write-config-to", options.write_config_to):
             write_file(Path(options.write_config_to), to_yaml(loaded[0]))
         return 0
+    shards = None
+    if given.shards is not None:
+        shards = Slots(given.shards, given.shard_label or "", given.shard_pools)
     return in_loop(
         run_scheduler(
             options,
@@ -107,6 +147,7 @@ def run(given: argparse.Namespace) -> int:
             shadows=given.shadow,
             serves_page=given.serve_ui,
             recording=recording(given),
-            shards=given.shards,
+            shards=shards,
+            pool=given.shard_pool,
         )
     )

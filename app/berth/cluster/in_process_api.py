@@ -114,9 +114,9 @@ class InProcessApi:
         started = self._clock.monotonic()
         exchange = _Exchange(body or b"")
         scope = self._scope(method, path, params, None if body is None else content_type)
-        asking = self._app(scope, exchange.receive, exchange.send)
         try:
-            await (asking if timeout is None else asyncio.wait_for(asking, timeout))
+            async with asyncio.timeout(timeout):
+                await self._app(scope, exchange.receive, exchange.send)
         except TimeoutError as exc:
             seconds = self._clock.monotonic() - started
             self.observer.unanswered(HOST, method, seconds=seconds)

@@ -21,6 +21,7 @@ from berth.runtime.termination import exit_when_continued
 from berth.scheduler.config.feature_gates import version_of
 from berth.scheduler.config.options import MetricsOptions, Options
 from berth.scheduler.metrics.selection import Selection
+from berth.scheduler.shards.slots import Slots
 from berth.service.api_connection import ApiConnection
 from berth.service.configuration import ConfigurationSource, Loaded
 from berth.service.deferred_application import DeferredApplication
@@ -48,7 +49,8 @@ async def run_scheduler(
     shadows: bool = False,
     serves_page: bool = False,
     recording: RecordingWriter | None = None,
-    shards: int | None = None,
+    shards: Slots | None = None,
+    pool: str = "",
 ) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
@@ -58,7 +60,8 @@ async def run_scheduler(
     Without *schedules* it only serves, and takes no part in leader election; nor does one that
     *shadows* another scheduler, which writes nothing. With *serves_page* the page is
     beside the endpoints. All steps are told to *recording*, if there is one. With *shards*, all
-    replicas schedule at once, and share so many slots; ConfigError if that cannot be.
+    replicas schedule at once, and share those slots; with *pool*, this one has the slot of that
+    alone. ConfigError if that cannot be.
     """
     config, plugins = loaded
     if shards is not None:
@@ -81,7 +84,11 @@ async def run_scheduler(
             )
             # a renewal shows that the server is back
             lease_client.contact = ContactFromThread(client.contact, loop, clock)
-            make = make_elector if shards is None else partial(make_membership, num_slots=shards)
+            make = (
+                make_elector
+                if shards is None
+                else partial(make_membership, slots=shards, pool=pool)
+            )
             elector = make(
                 lease_client,
                 config,

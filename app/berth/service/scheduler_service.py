@@ -62,6 +62,7 @@ from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import listers_of
 from berth.scheduler.profile.plugin_interrupt import interrupter
 from berth.scheduler.shards.parts import ShardParts
+from berth.scheduler.shards.slots import Slots
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import Dumps
 from berth.service.extender_service import ExtenderService
@@ -97,7 +98,7 @@ class SchedulerService:
         clock: Clock,
         rng: random.Random,
         elector: LeaderElector | Membership | None = None,
-        shards: int | None = None,
+        shards: Slots | None = None,
         registry: CollectorRegistry | None = None,
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
@@ -106,7 +107,7 @@ class SchedulerService:
         plugins: KnownPlugins | None = None,
     ) -> None:
         """With an *elector* nothing is scheduled or written unless it leads. With *shards*, that
-        is the membership of one of several replicas, which share so many slots.
+        is the membership of one of several replicas, which share those slots.
 
         Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`. One
         that *shadows* another scheduler does not schedule, either; its client refuses to write,

@@ -28,6 +28,15 @@
 - --leader-elect-retry-period={{ .Values.leaderElection.retryPeriod }}
 {{- if .Values.shards }}
 - --shards={{ .Values.shards }}
+{{- with .Values.shardLabel }}
+- --shard-label={{ . }}
+{{- end }}
+{{- with .Values.shardPools }}
+- --shard-pools={{ join "," . }}
+{{- end }}
+{{- with .Values.shardPool }}
+- --shard-pool={{ . }}
+{{- end }}
 {{- end }}
 {{- else }}
 - --leader-elect=false

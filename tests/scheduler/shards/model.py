@@ -44,6 +44,11 @@ class Rules(NamedTuple):
     """Whether a dead member's slots are taken only after its Lease was made to name nobody."""
     drains: bool = True
     """Whether a slot is given only after the last bind for it was answered."""
+    returns: bool = False
+    """Whether a member makes its Lease anew that was deleted after it was expelled."""
+    counts_terms: bool = True
+    """Whether a member ends that sees that somebody has scheduled alone since it joined. Its own
+    Lease does not tell: to the binder that is as if it had been expelled."""
     holds_by_reading: bool = False
     """Whether a slot is held as soon as its Lease is read to name us."""
 
@@ -75,6 +80,8 @@ class State(NamedTuple):
     bind: int | None = None
     """For how many ticks a bind has been on its way; one at most, for binds do not influence each
     other. ``ASTRAY``: it has arrived where another writes."""
+    has_missed: bool = False
+    """Whether somebody has scheduled alone meanwhile and the binder does not know."""
 
 
 ASTRAY: Final = -1
@@ -114,7 +121,9 @@ def _path(came_from: dict[State, State | None], last: State) -> list[State]:
 def steps(state: State, rules: Rules) -> Iterator[State]:
     """Yield what may come next."""
     yield from _tick(state, rules)
-    yield from _deliveries(state)
+    yield from _deliveries(state, rules)
+    if state.is_expelled and rules.returns:
+        yield state._replace(is_expelled=False, renewed=0, seen=((False, 0),) * len(state.seen))
     yield from _bind_moves(state, rules)
     if len(state.messages) < rules.messages:
         if not any(message.kind == "renew" for message in state.messages):
@@ -148,7 +157,7 @@ def _tick(state: State, rules: Rules) -> Iterator[State]:
         yield older._replace(seen=tuple(seen))
 
 
-def _deliveries(state: State) -> Iterator[State]:
+def _deliveries(state: State, rules: Rules) -> Iterator[State]:
     """Messages are lost, or arrive; of those that arrive the answer may be lost."""
     for message in state.messages:
         yield state._replace(messages=state.messages - {message})
@@ -162,6 +171,8 @@ def _deliveries(state: State) -> Iterator[State]:
                 yield changed._replace(held=state.held | {message.slot})
         elif message.kind == "expel":
             yield state._replace(is_expelled=True, messages=left)
+            if not rules.counts_terms:
+                yield state._replace(has_missed=True, messages=left)
         elif not state.is_expelled:
             unseen = state._replace(seen=((False, 0),) * len(state.seen), messages=left)
             yield unseen
@@ -172,7 +183,7 @@ def _bind_moves(state: State, rules: Rules) -> Iterator[State]:
     """A bind leaves, for which the fence is asked last; is lost; or arrives."""
     if state.bind is not None:
         yield state._replace(bind=None)
-        if state.holders[SLOT] != BINDER:
+        if state.holders[SLOT] != BINDER or state.has_missed:
             yield state._replace(bind=ASTRAY)
     elif state.renewed < rules.write_limit and SLOT in state.held - state.leaving:
         yield state._replace(bind=0)

@@ -8,7 +8,7 @@ import pytest
 from berth.kube.informer.identity import identity_of
 from berth.scheduler.shards.foreign import BOUND_SECONDS, WAITING_SECONDS, ForeignPods
 from berth.scheduler.shards.ownership import Ownership
-from berth.scheduler.shards.slots import offer, refused, slot_of
+from berth.scheduler.shards.slots import Slots, offer, refused, slot_of
 
 SLOTS = 4096
 OWN = {slot_of(name, SLOTS) for name in ("own-node", "own-uid", "own-namespace")}
@@ -37,7 +37,7 @@ def line(
 
 
 def foreign(*, waiting: bool = True) -> ForeignPods:
-    ownership = Ownership(SLOTS)
+    ownership = Ownership(Slots(SLOTS))
     ownership.become(frozenset(OWN))
     return ForeignPods(
         ownership,

@@ -29,6 +29,8 @@ def test_no_bind_goes_astray(rules: Rules) -> None:
         pytest.param({"write_limit": 4}, id="binds leave as late as others take over: no fence"),
         pytest.param({"duration": 2}, id="the duration leaves nothing for skewed clocks"),
         pytest.param({"expels": False}, id="slots are taken from a member that may come back"),
+        pytest.param({"returns": True}, id="a member makes its Lease anew once it was expelled"),
+        pytest.param({"counts_terms": False}, id="nobody notices that one has scheduled alone"),
         pytest.param({"drains": False}, id="a slot is given with a bind on its way"),
         pytest.param({"holds_by_reading": True}, id="a slot is held because its Lease says so"),
     ],

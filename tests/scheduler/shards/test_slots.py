@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from berth.kube.objects.devices import ResourceSlice, ResourceSliceSpec
+from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.shards.slots import (
@@ -13,7 +14,10 @@ from berth.scheduler.shards.slots import (
     ANTI_AFFINITY,
     DEVICES,
     HOSTNAME,
-    home_of,
+    NO_SLOT,
+    RECORD,
+    Slots,
+    slot_of,
     why_not,
 )
 
@@ -76,7 +80,7 @@ def on_node(operator: str, *names: str) -> dict[str, Any]:
     ],
 )
 def test_home(spec: dict[str, Any], home: str) -> None:
-    assert home_of(pod_with(**spec)) == home
+    assert Slots(4096).home_of(pod_with(**spec)) == slot_of(home, 4096)
 
 
 def a_slice(node: str | None) -> ResourceSlice:
@@ -124,3 +128,62 @@ def test_what_is_refused(
 ) -> None:
     answer = why_not(PodInfo(pod_with(**spec)), slices)
     assert (answer and answer[1]) == why
+
+
+def node_with(record: str | None, **labels: str) -> Node:
+    annotations = {} if record is None else {RECORD: record}
+    metadata = {"name": "n1", "labels": labels, "annotations": annotations}
+    return msgspec.convert({"metadata": metadata}, Node)
+
+
+BY_POOL = Slots(8, "pool", ("canary", "gpu"))
+
+
+@pytest.mark.parametrize(
+    ("slots", "node", "slot"),
+    [
+        pytest.param(Slots(8), node_with("pool=a"), slot_of("n1", 8), id="by name"),
+        pytest.param(BY_POOL, node_with(None, pool="a"), NO_SLOT, id="nothing is recorded"),
+        pytest.param(BY_POOL, node_with("zone=a"), NO_SLOT, id="another label is recorded"),
+        pytest.param(BY_POOL, node_with("pool=a", pool="b"), slot_of("a", 8), id="by the record"),
+        pytest.param(
+            BY_POOL, node_with("pool="), slot_of("n1", 8), id="without the label, by name"
+        ),
+        pytest.param(BY_POOL, node_with("pool=gpu"), 9, id="a pool of its own"),
+    ],
+)
+def test_the_slot_of_a_node(slots: Slots, node: Node, slot: int) -> None:
+    assert slots.of_node(node) == slot
+
+
+@pytest.mark.parametrize(
+    ("spec", "slot"),
+    [
+        pytest.param({}, slot_of("u-1", 8), id="a plain pod"),
+        pytest.param({"nodeSelector": {"pool": "canary"}}, 8, id="a pod of a pool of its own"),
+        pytest.param({"nodeSelector": {"pool": "a"}}, slot_of("u-1", 8), id="of another"),
+        pytest.param(
+            {
+                "nodeSelector": {"pool": "canary"},
+                "affinity": affine("podAffinity", term(ZONE))["affinity"],
+            },
+            slot_of("team", 8),
+            id="of a pool of its own, but it minds pods on other nodes",
+        ),
+    ],
+)
+def test_the_home_of_a_pod_by_pools(spec: dict[str, Any], slot: int) -> None:
+    assert BY_POOL.home_of(pod_with(**spec)) == slot
+
+
+def test_what_is_recorded() -> None:
+    assert BY_POOL.record_of(node_with(None, pool="a")) == "pool=a"
+    assert BY_POOL.record_of(node_with(None)) == "pool="
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Slots(9, "pool", ("canary", "gpu")), Slots(8, "zone", ("canary", "gpu")), Slots(8, "pool")],
+)
+def test_replicas_that_share_otherwise_are_not_active_together(other: Slots) -> None:
+    assert other.mode != BY_POOL.mode

@@ -34,7 +34,9 @@ GET, CREATE, UPDATE, EVENT = ("GET", LEASE), ("POST", LEASES), ("PUT", LEASE), (
 class Replica:
     """An elector that runs, and whether it is let lead."""
 
-    def __init__(self, api: LeaseApi, clock: FakeClock, run: Run) -> None:
+    def __init__(
+        self, api: LeaseApi, clock: FakeClock, run: Run, *, recreates: bool = True
+    ) -> None:
         self.masters: list[bool] = []
         self.slow_paths = 0
         self._leading = False
@@ -46,6 +48,7 @@ class Replica:
             rng=random.Random(1),
             on_master=self.masters.append,
             on_slow_path=self._count_slow_path,
+            recreates=recreates,
         )
         self.running = run(self.elector, self._lead)
 
@@ -139,6 +142,29 @@ async def test_a_lease_that_was_deleted_is_created_again(
 
     assert api.asked == [UPDATE, GET, CREATE]
     assert replica.leads()
+
+
+async def test_a_lease_that_was_deleted_is_lost_if_that_is_what_it_means(
+    api: LeaseApi, clock: FakeClock, run: Run
+) -> None:
+    replica = Replica(api, clock, run, recreates=False)
+    await settle()
+    api.lease = None
+    await advance(clock, 2)
+
+    assert str(await ended(replica.running)).endswith("nobody holds it")
+    assert api.lease is None
+
+
+async def test_a_lease_that_is_not_the_one_it_led_by_is_lost(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    assert api.lease is not None
+    api.lease["metadata"]["uid"] = "another"
+    api.put(**api.spec)
+    await advance(clock, 2)
+
+    assert str(await ended(replica.running)).endswith("another holds it")
 
 
 async def test_a_standby_waits_for_the_lease_to_expire_and_a_retry_period_at_most(
@@ -389,6 +415,18 @@ async def test_a_leader_does_not_take_back_what_another_gave_up(
     await advance(clock, 2)
 
     assert str(await ended(replica.running)).endswith("nobody holds it")
+
+
+async def test_a_lease_that_names_us_again_after_another_is_lost(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    """The identity may be one that several share, of whom another took it back."""
+    api.put(**(api.spec | {"leaseTransitions": 2}))
+    await advance(clock, 2)
+
+    assert str(await ended(replica.running)).endswith("another holds it")
+    assert not replica.leads()
+    assert api.spec["leaseTransitions"] == 2
 
 
 async def test_stopping_gives_the_lease_back_when_nothing_runs_any_more(

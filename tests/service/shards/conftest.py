@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 import pytest
 
 from berth.runtime.virtual_time import VirtualClock, VirtualTimeLoop
+from berth.scheduler.shards.slots import Slots
 from berth.tools.bench.shards.world import START, World
 
 Scenario = Callable[[World], Awaitable[None]]
@@ -20,7 +21,7 @@ def play() -> Callable[..., None]:
         *,
         nodes: int,
         replicas: int,
-        slots: int = 8,
+        slots: int | Slots = 8,
         gates: Collection[str] = (),
     ) -> None:
         clock = VirtualClock(START)

@@ -60,6 +60,11 @@ ANSWERS: Final[dict[str, Any]] = {
         "presets": {}, "scoreWeights": {}, "configuration": {}, "generation": 1, "loadedAt": AT,
     },
     "debug/decisions": {"items": []},
+    "debug/shards": {
+        "identity": "here-0", "slots": 4, "deciding": [0, 1], "leaving": [], "free": [3],
+        "label": "", "offersUnderWay": 0, "changes": [],
+        "members": [{"identity": "here-0", "slots": [0, 1, 2], "pool": "", "silentSeconds": 0}],
+    },
 }  # fmt: skip
 """What a scheduler without pods answers, of one node."""
 

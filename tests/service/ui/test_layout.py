@@ -75,7 +75,7 @@ FULL: Final[dict[str, Any]] = ANSWERS | {
 }  # fmt: skip
 SCREENS: Final = (
     "overview", "cluster", "pending", "what-if", "queue", "nodes", "decisions", "groups",
-    "devices", "configuration",
+    "devices", "shards", "configuration",
 )  # fmt: skip
 FITS: Final = "document.documentElement.scrollWidth <= innerWidth"
 IS_CUT: Final = """

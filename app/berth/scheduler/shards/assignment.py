@@ -5,8 +5,32 @@ from collections.abc import Collection, Sequence
 from zlib import crc32
 
 
-def assignment(holders: Sequence[str], members: Collection[str]) -> list[str]:
+def assignment(holders: Sequence[str], members: Collection[str], *, pools: int = 0) -> list[str]:
     """Return by slot the member that should hold it.
+
+    The last *pools* slots are for those members alone that :func:`pool_of` says are for them, and
+    the others for the others.
+    """
+    number = len(holders) - pools
+    wanted = _even(holders[:number], {m for m in members if pool_of(m) is None})
+    for pool, holder in enumerate(holders[number:]):
+        wanted += _even([holder], {m for m in members if pool_of(m) == pool})
+    return wanted
+
+
+def for_pool(identity: str, pool: int) -> str:
+    """Return the identity of a member that is for the slot of a pool alone, counted from 0."""
+    return f"{identity}.pool{pool}"
+
+
+def pool_of(member: str) -> int | None:
+    """Return the pool that *member* is for; None if it is for none."""
+    _, is_for_pool, pool = member.rpartition(".pool")
+    return int(pool) if is_for_pool and pool.isdecimal() else None
+
+
+def _even(holders: Sequence[str], members: Collection[str]) -> list[str]:
+    """Share out slots.
 
     *holders* are those that hold the slots now, "" for nobody; whoever is not among *members*
     counts as nobody. No two shares differ by more than one slot, and as few slots change hands as

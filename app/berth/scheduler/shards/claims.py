@@ -5,7 +5,8 @@ after a renewal was sent that arrived. Every slot has a Lease that names its hol
 renewed. All Leases are changed by compare-and-swap on their resource version:
 
 - A member whose Lease was not seen to change for the lease duration may be **expelled**: its Lease
-  is made to name nobody. Its next renewal fails then, for ever; it comes back as another member.
+  is made to name nobody. Its next renewal fails then, for ever, also once the Lease is deleted; it
+  comes back as another member.
   By that time its write limit has passed, and what it sent before has arrived or never will: that
   is the fence of leader election.
 - A slot may be **taken** when it names nobody, or a member that was expelled.
@@ -56,6 +57,8 @@ class Claims(msgspec.Struct, frozen=True):
     held: frozenset[int] = frozenset()
     leaving: frozenset[int] = frozenset()
     others: Mapping[str, Renewal] = msgspec.field(default_factory=dict)
+    pools: int = 0
+    """So many of the last slots are for members of pools; see :func:`assignment`."""
 
     @property
     def active(self) -> frozenset[int]:
@@ -124,4 +127,4 @@ class Claims(msgspec.Struct, frozen=True):
 
     def _wanted(self, leases: Leases) -> Sequence[str]:
         holders = [leases.holder(slot) for slot in range(len(leases.slots))]
-        return assignment(holders, leases.members.keys())
+        return assignment(holders, leases.members.keys(), pools=self.pools)

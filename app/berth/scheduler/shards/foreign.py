@@ -9,7 +9,7 @@ from berth.kube.informer.identity import Identity, key_of
 from berth.kube.objects.meta import KubeStruct
 from berth.kube.objects.shared_parts import PodSpecs, without_node
 from berth.scheduler.shards.ownership import Ownership
-from berth.scheduler.shards.slots import OFFERED, home
+from berth.scheduler.shards.slots import OFFERED
 
 BOUND_SECONDS: Final = 1.0
 """How late a pod on a node of another is counted there, for what is only preferred."""
@@ -88,36 +88,40 @@ class ForeignPods:
             event = _decode(line)
             pod = event.object
             # A label may have that name, too: of such a pod is heard late, or needlessly soon.
-            spec, at = without_node(bytes(pod.spec))
-            seconds = BOUND_SECONDS
-            if not at:
-                at, seconds = self._home(pod, spec)
+            spec, node = without_node(bytes(pod.spec))
+            slot, seconds = self._of_node(node) if node else self._home(pod, spec)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None  # whoever decodes it says why
         meta = pod.metadata
         uid = meta.uid
         if (
-            not at
+            slot is None
             or event.type not in _CHANGES
             or meta.deletion_timestamp is not None
             or meta.namespace in self._minding
             or uid in self._ours
             or uid in self._assumed
-            or self._ownership.is_active(at)
+            or slot in self._ownership.active
         ):
             return None
         identity = Identity(key_of(meta.name, meta.namespace), meta.resource_version, uid)
         return identity, seconds
 
-    def _home(self, pod: _Pod, data: bytes) -> tuple[str, float]:
+    def _of_node(self, name: str) -> tuple[int, float]:
+        """Return the slot of a node, and how long what is heard of its pods may wait."""
+        return self._ownership.slot_of_node(name), BOUND_SECONDS
+
+    def _home(self, pod: _Pod, data: bytes) -> tuple[int | None, float]:
         """Return the home of *pod*, of whose spec *data* is the JSON, and how long that may wait.
 
-        Or its node, if that is there after all; "" if something is reserved for the pod.
+        Or the slot of its node, if that is there after all; None if something is reserved for the
+        pod.
         """
         spec, status = self._specs.of(data), pod.status
         if spec.node_name:
-            return spec.node_name, BOUND_SECONDS
+            return self._of_node(spec.node_name)
         if not self._waiting or status.nominated_node_name or _OFFERED in bytes(status.conditions):
-            return "", 0.0
-        uid = pod.metadata.uid
-        return home(spec, namespace=pod.metadata.namespace, uid=uid), WAITING_SECONDS
+            return None, 0.0
+        meta = pod.metadata
+        home = self._ownership.slots.home(spec, namespace=meta.namespace, uid=meta.uid)
+        return home, WAITING_SECONDS

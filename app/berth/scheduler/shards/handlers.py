@@ -1,15 +1,19 @@
 """Event handlers of a replica that shares the cluster: whose pod it is may change."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
+from berth.scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.shards.offers import Offers
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.slots import minds_other_nodes, offered_to
+
+SHARDS_CHANGE: Final = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ShardsChange")
+"""Nodes that were for nobody are for somebody."""
 
 
 class ShardedPodHandler(PodHandler):
@@ -90,6 +94,10 @@ class ShardedPodHandler(PodHandler):
         self._catch_up()
         self._rejudge(self._pods.values(), before ^ now)
 
+    def nodes_opened(self) -> None:
+        """Try again the pods that wait: there are nodes that they could not be offered to."""
+        self._queue.move_all_to_active_or_backoff_queue(SHARDS_CHANGE)
+
     def rejudge_offers_to(self, node: str) -> None:
         """Look again who decides about the pods that are offered to *node*, which came or went."""
         self._rejudge([pod for pod in self._offered.values() if offered_to(pod) == node], None)
@@ -165,16 +173,38 @@ class ShardedPodHandler(PodHandler):
 
 
 class ShardedNodeHandler(NodeHandler):
-    """Also looks again at the pods that are offered to a node that comes or goes."""
+    """Also looks again at the pods that are offered to a node that comes, goes or gets a slot."""
 
-    def __init__(self, *, pod_handler: ShardedPodHandler, **parts: Any) -> None:
+    def __init__(
+        self,
+        *,
+        ownership: Ownership,
+        pod_handler: ShardedPodHandler,
+        catch_up: Callable[[], None],
+        **parts: Any,
+    ) -> None:
+        """*catch_up* is as for pods: a node may become one of this replica by its record."""
         super().__init__(**parts)
+        self._ownership = ownership
         self._pod_handler = pod_handler
+        self._catch_up = catch_up
 
     def on_add(self, node: Node) -> None:
+        if self._ownership.saw_node(node):
+            self._catch_up()
         super().on_add(node)
         self._pod_handler.rejudge_offers_to(node.metadata.name)
 
+    def on_update(self, old: Node, new: Node) -> None:
+        changed = self._ownership.saw_node(new)
+        if changed:
+            self._catch_up()
+        super().on_update(old, new)
+        if changed:
+            self._queue.move_all_to_active_or_backoff_queue(SHARDS_CHANGE)
+            self._pod_handler.rejudge_offers_to(new.metadata.name)
+
     def on_delete(self, node: Node) -> None:
         super().on_delete(node)
+        self._ownership.forget_node(node.metadata.name)
         self._pod_handler.rejudge_offers_to(node.metadata.name)

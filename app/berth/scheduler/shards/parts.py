@@ -14,7 +14,7 @@ from berth.scheduler.shards.handlers import ShardedNodeHandler, ShardedPodHandle
 from berth.scheduler.shards.offers import Offers, OfferWrites
 from berth.scheduler.shards.ownership import Ownership
 from berth.scheduler.shards.scheduler import ShardedScheduler
-from berth.scheduler.shards.slots import home_of, slot_of
+from berth.scheduler.shards.slots import Slots
 
 
 class ShardParts:
@@ -22,7 +22,7 @@ class ShardParts:
 
     def __init__(
         self,
-        num_slots: int,
+        slots: Slots,
         *,
         writes: OfferWrites,
         pods: Mapping[str, Pod],
@@ -36,7 +36,7 @@ class ShardParts:
         *groups_by_spec* says whether the spec of a pod tells what group it belongs to, if any: not
         where labels or annotations do.
         """
-        self.ownership = Ownership(num_slots)
+        self.ownership = Ownership(slots)
         self.offers = Offers(writes, clock)
         self._pods = pods
         self._listers = listers
@@ -74,7 +74,12 @@ class ShardParts:
         return self._pod_handler
 
     def node_handler(self, **parts: Any) -> NodeHandler:
-        return ShardedNodeHandler(pod_handler=self._pod_handler, **parts)
+        return ShardedNodeHandler(
+            ownership=self.ownership,
+            pod_handler=self._pod_handler,
+            catch_up=self._catch_up,
+            **parts,
+        )
 
     def become(self, active: frozenset[int]) -> None:
         """From now on, decide about the nodes and pods of *active* slots; what is being bound to
@@ -86,6 +91,13 @@ class ShardParts:
             for binding in self._scheduler.bindings:
                 if self._home(binding) in before - active:
                     self.offers.withdraw(binding.pod.uid)
+
+    def close(self, slots: frozenset[int]) -> None:
+        """Offer no pods to nodes of *slots*, and to those of all others again."""
+        opened = self.ownership.closed - slots
+        self.ownership.close(slots)
+        if opened:
+            self._pod_handler.nodes_opened()
 
     def slot_of_pod(self, pod: Pod) -> int:
         """Return the slot whose holder decides about *pod*, which has no node."""
@@ -100,7 +112,7 @@ class ShardParts:
         )
 
     def _slot(self, binding: Binding) -> int:
-        return slot_of(binding.pod.node_name, self.ownership.num_slots)
+        return self.ownership.slot_of_node(binding.pod.node_name)
 
     def _home(self, binding: Binding) -> int:
-        return slot_of(home_of(binding.pod.pod), self.ownership.num_slots)
+        return self.ownership.slots.home_of(binding.pod.pod)

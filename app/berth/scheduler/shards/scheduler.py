@@ -66,7 +66,7 @@ class ShardedScheduler(Scheduler):
         outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):
             self.catch_up()
-            cycle = super().begin_cycle(profile, queued)
+            cycle = super().begin_cycle(profile, queued, self.ownership.open(self.cache.table))
             outcome = self.decide(cycle)
         if isinstance(outcome, Unschedulable):
             outcome = run_post_filter_plugins(cycle, outcome)

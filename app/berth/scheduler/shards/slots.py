@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
 
+import msgspec
+
 from berth.kube.objects.devices import ResourceSlice
 from berth.kube.objects.meta import Condition
+from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Affinity, Pod, PodSpec
 from berth.scheduler.framework.affinity_terms import terms_of
 from berth.scheduler.framework.pod_info import PodInfo
@@ -28,28 +31,78 @@ DEVICES: Final = (
 )
 
 
+RECORD: Final = "berth.dev/shard-by"
+"""The annotation of a node with the label and the value that its slot goes by for good."""
+NO_SLOT: Final = -1
+"""Of a node whose slot is not recorded yet; nobody holds it."""
+
+
 def slot_of(text: str, slots: int) -> int:
-    """Return the slot, of so many, that the name of a node or :func:`home_of` falls into."""
+    """Return the slot, of so many, that *text* falls into."""
     return crc32(text.encode()) % slots
 
 
-def home_of(pod: Pod) -> str:
-    """Return what says which slot is the home of *pod*: whoever holds that decides about it.
+class Slots(msgspec.Struct, frozen=True):
+    """How nodes and pods fall into slots; the same on every replica.
 
-    Pods that may go anywhere as far as other pods are concerned are spread over all, each by its
-    UID; those for one node only, such as pods of DaemonSets, are for its writer. All that must mind
-    pods on other nodes, of one namespace, have the same home: it knows what it has decided for the
-    others before the API does.
+    The value of a label may change while binds are under way, and not all replicas learn of that at
+    once. Therefore nodes go by what is recorded on them: whoever writes that first, for an object
+    that has no record, says it for as long as the object is there.
     """
-    return home(pod.spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
 
+    number: int
+    """Slots that are shared out evenly."""
+    label: str = ""
+    """The key of the label of nodes whose values fall into slots; "": nodes fall by their names."""
+    pools: tuple[str, ...] = ()
+    """Values of the label that have a slot of their own, after the others, for who is told to hold
+    it."""
 
-def home(spec: PodSpec, *, namespace: str, uid: str) -> str:
-    """Return what :func:`home_of` a pod of these is."""
-    if minds_other_nodes(spec):
-        return namespace
-    affinity = spec.affinity
-    return (affinity is not None and _only_node(affinity)) or uid
+    @property
+    def total(self) -> int:
+        return self.number + len(self.pools)
+
+    @property
+    def mode(self) -> str:
+        """What replicas that are not like this one must not be active beside."""
+        by = f" by {self.label}" if self.label else ""
+        return f"{self.number} shards{by}" + "".join(f", {pool}" for pool in self.pools)
+
+    def of_node(self, node: Node) -> int:
+        """Return the slot of *node*, :data:`NO_SLOT` if it goes by a record that is not there."""
+        name = node.metadata.name
+        if not self.label:
+            return slot_of(name, self.number)
+        key, is_recorded, value = node.metadata.annotations.get(RECORD, "").partition("=")
+        if not is_recorded or key != self.label:
+            return NO_SLOT
+        if value in self.pools:
+            return self.number + self.pools.index(value)
+        return slot_of(value or name, self.number)
+
+    def record_of(self, node: Node) -> str:
+        """Return what to record on *node*; without a value it goes by its name."""
+        return f"{self.label}={node.metadata.labels.get(self.label, '')}"
+
+    def home_of(self, pod: Pod) -> int:
+        """Return the slot whose holder decides about *pod*, which is not offered."""
+        return self.home(pod.spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
+
+    def home(self, spec: PodSpec, *, namespace: str, uid: str) -> int:
+        """Do the same for a pod of which only these are known.
+
+        Pods that may go anywhere as far as other pods are concerned are spread over all slots, each
+        by its UID; those that select a pool are for its holder, those for one node only, such as
+        pods of DaemonSets, for its writer. All that must mind pods on other nodes, of one
+        namespace, have the same home: it knows what it has decided for the others before the API
+        does.
+        """
+        if minds_other_nodes(spec):
+            return slot_of(namespace, self.number)
+        if self.pools and (value := (spec.node_selector or {}).get(self.label)) in self.pools:
+            return self.number + self.pools.index(value)
+        only_node = _only_node(spec.affinity) if spec.affinity is not None else ""
+        return slot_of(only_node or uid, self.number)
 
 
 def _only_node(affinity: Affinity) -> str:

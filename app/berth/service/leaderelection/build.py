@@ -15,6 +15,8 @@ from berth.runtime.clock import Clock, cpu_time_of_this_thread
 from berth.runtime.loop_thread import LoopThread, call_soon
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.metrics.recorders import LeaderMetrics
+from berth.scheduler.shards.assignment import for_pool
+from berth.scheduler.shards.slots import Slots
 from berth.service.leaderelection.candidate import Timing
 from berth.service.leaderelection.elector import LeaderElector
 from berth.service.leaderelection.lease_lock import LeaseLock
@@ -55,21 +57,27 @@ def make_membership(
     client: ApiClient,
     config: KubeSchedulerConfiguration,
     *,
-    num_slots: int,
+    slots: Slots,
+    pool: str = "",
     registry: CollectorRegistry,
     clock: Clock,
     rng: random.Random,
     thread: LoopThread | None = None,
 ) -> Membership:
-    """Make what :func:`make_elector` makes for one of several replicas that schedule at once."""
+    """Make what :func:`make_elector` makes for one of several replicas that schedule at once.
+
+    With a *pool* of *slots* it is to hold the slot of that alone.
+    """
     election = config.leader_election
     identity = f"{socket.gethostname().lower()}-{uuid.uuid4().hex[:8]}"
+    if pool:
+        identity = for_pool(identity, slots.pools.index(pool))
     metrics = LeaderMetrics(election.resource_name, registry)
     elector = partial(_elector, client, config, clock=clock, rng=rng, thread=thread)
     membership = Membership(identity)
     membership.mode = elector(
         name=election.resource_name,
-        identity=f"{num_slots} shards",
+        identity=slots.mode,
         gives_back=lambda: False,
         on_master=metrics.on_master,
         on_slow_path=metrics.on_slow_path,
@@ -78,6 +86,7 @@ def make_membership(
         name=member_lease(election.resource_name, identity),
         identity=identity,
         gives_back=lambda: membership.has_left,
+        recreates=False,  # whoever deletes it has expelled us
     )
     return membership
 
@@ -94,6 +103,7 @@ def _elector(
     on_master: Callable[[bool], None] = lambda _leads: None,
     on_slow_path: Callable[[], None] = lambda: None,
     gives_back: Callable[[], bool] = lambda: True,
+    recreates: bool = True,
 ) -> LeaderElector:
     timing = Timing.of(config.leader_election)
     lock = LeaseLock(
@@ -112,6 +122,7 @@ def _elector(
         rng=rng,
         thread=thread,
         gives_back=gives_back,
+        recreates=recreates,
     )
     if thread is None:
         return elector(on_master=on_master, on_slow_path=on_slow_path)

@@ -1,6 +1,6 @@
 """A candidate: what it has seen of the lease, and what it writes next (spec §10.3). No I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -74,6 +74,11 @@ class Lease(msgspec.Struct, frozen=True):
     raw: Mapping[str, Any]
     spec: LeaseSpec
 
+    @property
+    def term(self) -> Hashable:
+        """What stays the same while nobody else takes the Lease, not even as another's namesake."""
+        return self.raw.get("metadata", {}).get("uid"), self.spec.lease_transitions or 0
+
     def with_spec(self, spec: LeaseSpec) -> dict[str, Any]:
         """Return the object to send: this version of it, with a spec made anew (spec §10.1)."""
         return {**self.raw, "spec": spec}
@@ -92,6 +97,8 @@ class Candidate:
         self._observed = LeaseSpec()
         self._observed_at = float("-inf")
         self._fetched: Lease | None = None  # as it was last read
+        self._term: Hashable = None  # in which we lead
+        self._was_deposed = False
 
     @property
     def holder(self) -> str:
@@ -100,7 +107,15 @@ class Candidate:
 
     @property
     def is_holder(self) -> bool:
-        return self.holder == self.identity
+        """Whether the Lease names us and, since we came to lead, has named nobody else.
+
+        An identity may be one that several share, of whom another took the Lease back.
+        """
+        return self.holder == self.identity and not self._was_deposed
+
+    def leads_by(self, lease: Lease) -> None:
+        """Take notice that we lead from now on by *lease*."""
+        self._term = lease.term
 
     def remaining(self, now: float) -> float:
         """Return for how many seconds the lease is still valid; 0 or less when it is not."""
@@ -114,6 +129,7 @@ class Candidate:
 
     def saw(self, lease: Lease, now: float) -> None:
         """Take notice of a Lease that was read at *now*."""
+        self._was_deposed |= self._term not in (None, lease.term)
         if self._fetched is None or lease.raw.get("spec") != self._fetched.raw.get("spec"):
             self._fetched = lease
             self._observed, self._observed_at = lease.spec, now
@@ -121,6 +137,10 @@ class Candidate:
     def wrote(self, spec: LeaseSpec, now: float) -> None:
         """Take notice of our own write, which the server accepted by *now*."""
         self._observed, self._observed_at = spec, now
+
+    def saw_none(self) -> None:
+        """Take notice that the Lease is gone, and with it what it said of us."""
+        self._observed = LeaseSpec()
 
     def first(self, now: Now) -> LeaseSpec:
         """Return the spec of a Lease that does not exist yet."""

@@ -30,7 +30,8 @@ class LeaderElector:
     (:class:`berth.runtime.clock.BootClock`), or a resumed leader takes its lease for fresh.
     *why_unfit* is asked before each renewal; if it gives a reason, the lease is let expire.
 
-    *gives_back* is asked at the end whether others may have the lease at once.
+    *gives_back* is asked at the end whether others may have the lease at once. With *recreates*
+    a leader whose Lease was deleted makes it anew, as kube-scheduler does; else it has lost it.
 
     With a *thread*, all that is done for the lease is done in that, as are those calls, and
     *lock* must belong to its loop. The fence (:attr:`is_leader`, :meth:`may_write`,
@@ -50,6 +51,7 @@ class LeaderElector:
         why_unfit: Callable[[], str] = lambda: "",
         thread: LoopThread | None = None,
         gives_back: Callable[[], bool] = lambda: True,
+        recreates: bool = True,
     ) -> None:
         self.identity = identity
         self._lock = lock
@@ -61,6 +63,7 @@ class LeaderElector:
         self._why_unfit = why_unfit
         self._thread = thread
         self._gives_back = gives_back
+        self._recreates = recreates
         self._candidate = Candidate(identity, timing=timing)
         self._lease: Lease | None = None  # as last read, or returned to a write
         self._renewed_at = float("-inf")  # when the last write that is known to hold was sent
@@ -129,6 +132,8 @@ class LeaderElector:
         self._on_master(False)  # noqa: FBT003 - a hook for a gauge
         log.info("waiting to lead", extra=who)
         await self._acquire()
+        assert self._lease is not None
+        self._candidate.leads_by(self._lease)
         self._leads = True
         self._on_master(True)  # noqa: FBT003 - a hook for a gauge
         log.info("became leader", extra=who)
@@ -190,7 +195,8 @@ class LeaderElector:
         elif not await self._try_until_settled():
             self._lose(f"not renewed within {self._timing.renew_deadline} s")
         elif not self._candidate.is_holder:
-            self._lose(f"{self._candidate.holder or 'nobody'} holds it")
+            holder = self._candidate.holder or "nobody"
+            self._lose(f"{'another' if holder == self.identity else holder} holds it")
         return self._leads
 
     async def _try_until_settled(self) -> bool:
@@ -267,12 +273,17 @@ class LeaderElector:
         lease = await self._lock.get(timeout=self._timing.request_timeout, wait=self._wait)
         now = self._now()  # what is written counts from here, however long the look took
         if lease is None:
+            if self._leads and not self._recreates:
+                self._candidate.saw_none()
+                return False
             spec = self._candidate.first(now)
             self._sends(spec, now)
             created = await self._lock.create(
                 spec, timeout=self._timing.request_timeout, wait=self._wait
             )
             self._wrote(created, spec, now)
+            if self._leads:
+                self._candidate.leads_by(created)
             return True
         if self._saw(lease):
             return True
@@ -310,7 +321,7 @@ class LeaderElector:
         self._lease = lease
         self._candidate.saw(lease, self._clock.monotonic())
         holder = self._candidate.holder
-        if holder == self.identity:
+        if self._candidate.is_holder:
             self._renewed_at = max(known, self._sent.get(lease.spec.renew_time or "", known))
         elif holder != before:
             log.info("another leads", extra={"lease": self._lock.key, "holder": holder or "nobody"})

@@ -16,7 +16,9 @@ class Membership:
     The Lease of leader election is held by all members together, in the name of their mode: so
     neither a replica that schedules alone is active beside them, nor any with another number of
     slots, also while a Deployment is being changed from one to the other. Nobody gives it back;
-    it expires after the last one. The other Lease is the member's own, whose loss ends it.
+    it expires after the last one. A member ends when it sees that one that schedules alone has had
+    that Lease since it joined, though another member has it back: it would not know what that one
+    has bound. The other Lease is the member's own, whose loss ends it; also when it was deleted.
     """
 
     mode: LeaderElector

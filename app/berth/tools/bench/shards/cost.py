@@ -30,6 +30,7 @@ from berth.runtime.release import RELEASE
 from berth.scheduler.config.load import default_configuration
 from berth.scheduler.metrics.selection import Selection
 from berth.scheduler.profile.build import args_models
+from berth.scheduler.shards.slots import Slots
 from berth.service.leaderelection.build import make_membership
 from berth.service.scheduler_service import SchedulerService
 from berth.tools.bench.process import BenchError
@@ -78,7 +79,12 @@ class _Running:
         membership = None
         if is_shared:
             membership = make_membership(
-                client, config, num_slots=SLOTS, registry=registry, clock=clock, rng=random.Random()
+                client,
+                config,
+                slots=Slots(SLOTS),
+                registry=registry,
+                clock=clock,
+                rng=random.Random(),
             )
         self.service = SchedulerService(
             client,
@@ -86,7 +92,7 @@ class _Running:
             clock=clock,
             rng=random.Random(),
             elector=membership,
-            shards=SLOTS if is_shared else None,
+            shards=Slots(SLOTS) if is_shared else None,
             registry=registry,
         )
         self.cpu = cpu_time_of_this_thread()

@@ -5,7 +5,7 @@ bytes, everything else in its own unit.
 """
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from berth.insight.explain.explanation import PastDecision, ResponseModel
 from berth.insight.explain.groups.explanation import PodGroupStatus
@@ -433,6 +433,21 @@ class ShardMember(ResponseModel):
     identity: str
     slots: list[int]
     """The slots whose Leases name it."""
+    pool: str
+    """The value of the label whose nodes alone it is for; empty: it is for all others."""
+    silent_seconds: float
+    """For how long its Lease has not changed; when it has not for the lease duration, it is
+    expelled."""
+
+
+class ShardChange(ResponseModel):
+    """What the replica that answers has done to the Leases of slots or of another member."""
+
+    at: str
+    what: Literal["took", "gave", "expelled"]
+    slot: int | None
+    member: str
+    """Who was expelled, or whose the slot was before; empty: nobody's."""
 
 
 class SlotOf(ResponseModel):
@@ -458,6 +473,10 @@ class Shards(ResponseModel):
     """All replicas, by identity."""
     free: list[int]
     """The slots that nobody holds."""
+    label: str
+    """The label of nodes that slots go by; empty: they go by names."""
+    changes: list[ShardChange]
+    """The last ones, the latest first."""
     offers_under_way: int
     """Pods that the replica that answers has offered to others, who have not answered yet."""
     node: SlotOf | None = None

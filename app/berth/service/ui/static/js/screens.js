@@ -18,5 +18,6 @@ export const SCREENS = [
   { name: "decisions", title: "Decisions", inNavigation: true },
   { name: "groups", title: "Groups", inNavigation: true },
   { name: "devices", title: "Devices", inNavigation: true },
+  { name: "shards", title: "Shards", inNavigation: true },
   { name: "configuration", title: "Configuration", inNavigation: true },
 ];
