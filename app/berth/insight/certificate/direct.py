@@ -14,7 +14,8 @@ from typing import Final
 
 from ortools.sat.python import cp_model
 
-from berth.insight.certificate.patterns import NODES, exclude
+from berth.insight.certificate.knapsacks import exclude
+from berth.insight.certificate.patterns import NODES
 from berth.insight.certificate.problem import (
     NO_DOMAIN,
     Exclusion,

@@ -39,9 +39,10 @@ def solve(problem: Problem, limits: Limits) -> Solution:
         return Direct(problem, limits, elapsed).solve(bound=fewest)
     if problem.goal is not Goal.FEWEST_NODES:
         return Direct(problem, limits, elapsed).solve()
-    solution = Patterns(problem, limits, elapsed).solve()
+    patterns = Patterns(problem, limits, elapsed)
+    solution = patterns.solve()
     if solution.status is not Status.SOLVED:
-        return Direct(problem, limits, elapsed).solve()
+        return Direct(problem, limits, elapsed).solve(bound=patterns.bound)
     [stage] = solution.stages
     is_kept = not any(broken_rules(problem, solution.placement))
     if elapsed() > limits.seconds or (is_kept and stage.value == stage.bound):
