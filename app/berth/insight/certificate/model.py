@@ -28,6 +28,7 @@ from berth.scheduler.core.simulated_cluster import SimulatedCluster
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes, find_nodes_that_fit_pod
 from berth.scheduler.framework.affinity_terms import terms_of
+from berth.scheduler.framework.device_demands import CountsDevices, DeviceDemands
 from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.pod_signature import signature_in_group
@@ -141,14 +142,19 @@ class _Builder:
         kinds = self._kinds()
         for kind in kinds:
             kind.nodes = self._where(kind.first)
-            self._note_what_is_left_out(kind)
+        devices = self._devices()
         rooms = Rooms(
             self._table,
             self._cluster.listers,
             self._pods,
             fixed=(pod for pods in self._fixed for pod in pods),
+            devices=devices,
             applies=self._applies,
         )
+        for kind in kinds:
+            wanted = devices.get(kind.first.key, DeviceDemands())
+            is_counted = wanted.is_all and (rooms.can_count_devices or not wanted.demands)
+            self._note_what_is_left_out(kind, is_counted=is_counted)
         templates = list(dict.fromkeys(kind.first.template for kind in kinds))
         rules = RuleReader(
             templates, self._names, self._labels, self._fixed, self._cluster.listers
@@ -241,12 +247,22 @@ class _Builder:
             allowed[row] = status.plugin in passed_over
         return allowed
 
-    def _note_what_is_left_out(self, kind: _Kind) -> None:
+    def _devices(self) -> dict[str, DeviceDemands]:
+        """Return what pods want of devices, by key."""
+        demands: dict[str, DeviceDemands] = {}
+        for name, profile in self._cluster.profiles.items():
+            pods = [pod for pod in self._pods if pod.pod.spec.scheduler_name == name]
+            for plugin in profile.filters:
+                if isinstance(plugin, CountsDevices):
+                    demands |= plugin.device_demands(pods, self._table)
+        return demands
+
+    def _note_what_is_left_out(self, kind: _Kind, *, is_counted: bool) -> None:
         pod, count = kind.first, kind.count
         if terms_of(pod.template).required_affinity:
             self._left_out["required affinity to other pods"] += count
-        if pod.pod.spec.resource_claims:
-            self._left_out["how many devices a node has for resource claims"] += count
+        if not is_counted:
+            self._left_out["what devices are besides a number on each node"] += count
         if pod.pod.spec.scheduling_group is not None:
             self._left_out["that pods of a group start together"] += count
         for plugin in self._profile(pod).filters:

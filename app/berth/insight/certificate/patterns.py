@@ -21,7 +21,7 @@ the end the patterns get nodes (:mod:`.on_nodes`), with the rules between them.
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -59,7 +59,7 @@ FITTED_ROUNDS: Final = 5
 FEWEST_EMPTIED: Final = 6
 """Nodes that are emptied at once, at first; one more each time that it is in vain."""
 MOST_IN_VAIN: Final = 20
-"""How often all nodes are emptied, and how many packings are tried that rules forbid."""
+"""After so many times, and once for each node, it is given up."""
 WASTE: Final = 0.02
 """Added to what nodes cost more than their pods are worth, so that each may be emptied."""
 
@@ -98,7 +98,8 @@ class Patterns:
                     of.patterns[counts] = None
         self._bound_it(nodes)
         seconds = self._limits.seconds
-        packing = self._dive(self._counts, nodes, self._bound, until=DIVE_SHARE * seconds)
+        until = DIVE_SHARE * seconds
+        packing = self._dive(self._counts, nodes, self._bound, self._known(), until=until)
         placement = None
         if packing is not None:
             if not self._is_coarse:
@@ -116,7 +117,7 @@ class Patterns:
 
     def _on_nodes(self, packing: Packing, *, until: float) -> Placement | None:
         """Place a packing; if rules between nodes forbid it, another one of that cost, or more."""
-        for _ in range(MOST_IN_VAIN):
+        for _ in range(packing.total() + MOST_IN_VAIN):
             left = replace(self._limits, seconds=(self._limits.seconds - self._elapsed()) / 2)
             placement = on_nodes(self._problem, self._classes, packing, left)
             if placement is not None:
@@ -124,12 +125,18 @@ class Patterns:
             if self._elapsed() > until:
                 break
             chosen = Counter(self._rng.sample([*packing.elements()], packing.total() // 2))
-            packing = self._repacked(packing, chosen, self._cost(chosen), until) or packing
+            cost = self._cost(chosen)
+            packing = self._repacked(packing, chosen, cost, until, is_new=True) or packing
         return on_nodes(self._problem, self._classes, None, left)
 
     def _note(self, cost: int) -> None:
         if self._close_at is None and is_within_one_percent(self._busy + cost, self.bound):
             self._close_at = self._elapsed()
+
+    def _known(self) -> Iterator[tuple[int, Counts]]:
+        for number, of in enumerate(self._classes):
+            for pattern in of.patterns:
+                yield number, pattern
 
     def _cost(self, packing: Packing) -> int:
         return sum(self._classes[number].cost * times for (number, _), times in packing.items())
@@ -277,6 +284,7 @@ class Patterns:
         counts: Sequence[int],
         nodes: Sequence[int],
         cost: int,
+        known: Iterable[tuple[int, Counts]],
         *,
         until: float,
         most: float = math.inf,
@@ -289,7 +297,7 @@ class Patterns:
         """
         wanted, counts, nodes = counts, list(counts), list(nodes)
         packing: Packing = Counter()
-        pool = [(number, p) for number, of in enumerate(self._classes) for p in of.patterns]
+        pool = [*known]
         while any(counts):
             if self._elapsed() > until:
                 packing += self._fitted(counts, nodes)
@@ -343,10 +351,11 @@ class Patterns:
         return packing
 
     def _repacked(
-        self, packing: Packing, chosen: Packing, cost: int, until: float
+        self, packing: Packing, chosen: Packing, cost: int, until: float, *, is_new: bool = False
     ) -> Packing | None:
         """Place the pods of *chosen* nodes anew, for *cost* if that can be.
 
+        If it *is_new*, it does not begin with the patterns that are known.
         None: it was not found for what they cost now, either.
         """
         kept = packing - chosen
@@ -354,7 +363,8 @@ class Patterns:
         for (number, _), times in kept.items():
             nodes[number] -= times
         counts = _left_over(kept, self._counts)
-        placed = self._dive(counts, nodes, cost, until=until, most=self._cost(chosen))
+        known = () if is_new else self._known()
+        placed = self._dive(counts, nodes, cost, known, until=until, most=self._cost(chosen))
         return None if placed is None else kept + placed
 
     def _chosen(self, packing: Packing, number: int) -> Packing:

@@ -17,6 +17,7 @@ SCALE: Final = 1_000_000
 """Prices are in so many parts of a node."""
 UNPLACED_COST: Final = 10.0
 """Of a pod without a pattern, in nodes: more than any price."""
+MOST_MILLISECONDS: Final = 5_000
 EPSILON: Final = 1e-6
 NEARLY: Final = 0.7
 NEARLY_LARGEST: Final = 0.8
@@ -36,6 +37,7 @@ class Relaxation:
         self._solver = solver = pywraplp.Solver.CreateSolver(
             "CLP"
         )  # GLOP fails numerically now and then
+        solver.SetTimeLimit(MOST_MILLISECONDS)
         self._covers = [solver.Constraint(count, solver.infinity()) for count in counts]
         self._classes, self._counts, self._nodes = classes, counts, nodes
         self._limits = [solver.Constraint(-solver.infinity(), count) for count in nodes]
@@ -43,7 +45,7 @@ class Relaxation:
         self._objective = solver.Objective()
         self._objective.SetMinimization()
         self.is_solved = False
-        """Whether the last solution is one; it may fail numerically."""
+        """Whether the last solution is one; it may fail numerically, or take too long."""
         self.cost = 0.0
         """The least, in nodes."""
         self.prices: list[int] = []
