@@ -27,7 +27,7 @@ def test_a_problem_is_solved_in_a_process_of_its_own() -> None:
 
 
 def test_a_problem_may_be_larger_than_what_a_pipe_holds() -> None:
-    """The process reads it when it has loaded the solver, which takes longer than the first look."""
+    """The process reads it when it has loaded the solver: later than the first look."""
     nodes = 100_000
     problem = Problem(Goal.MOST_PENDING, ((),) * nodes, (False,) * nodes, ())
     assert find(problem, Limits(seconds=20)).status is Status.SOLVED

@@ -81,6 +81,17 @@ class Model:
             for pod in pods[here.get((group, home), 0) :]
         ]
 
+    def emptied(self, placement: Iterable[tuple[int, int, int]]) -> list[str]:
+        """Return the nodes that are to be empty, as many as are asked for: those first that run
+        something now.
+        """
+        problem = self.problem
+        used = {node for _, node, _ in placement}
+        homes = {node for group in problem.groups for node in group.homes}
+        empty = [n for n, busy in enumerate(problem.is_busy) if not busy and n not in used]
+        empty.sort(key=lambda node: node not in homes)
+        return [self.nodes[node] for node in empty[: problem.empty_nodes]]
+
     def evictions(
         self, placement: Iterable[tuple[int, int, int]]
     ) -> tuple[tuple[int, int, int], ...]:
@@ -102,12 +113,15 @@ def model_of(
     waiting: Sequence[PodInfo],
     most_evictions: int | None = None,
     may_lose: bool = False,
+    empty_nodes: int = 0,
 ) -> Model:
     """Return the model of *cluster*, from which the *running* pods have been taken.
 
     They know their nodes. *waiting* are to get one.
     """
-    return _Builder(cluster, [*running, *waiting]).build(goal, most_evictions, may_lose=may_lose)
+    model = _Builder(cluster, [*running, *waiting]).build(goal, most_evictions, may_lose=may_lose)
+    model.problem = replace(model.problem, empty_nodes=empty_nodes)
+    return model
 
 
 @dataclass(slots=True)
