@@ -137,14 +137,17 @@ def test_a_proof(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
-        (["--empty-nodes", "a", "--prove"], "--prove needs --for-pod or --pending"),
+        (
+            ["--empty-nodes", "a", "--prove"],
+            "--prove needs one of --for-pod, --pending and --empty-nodes NUMBER",
+        ),
         (
             ["--for-pod", "w", "--max-evictions", "2"],
             "--max-evictions needs --pending, and excludes --apply",
         ),
         (
             ["--for-pod", "w", "--pending", "--prove"],
-            "--prove: one of --for-pod and --pending at a time",
+            "--prove needs one of --for-pod, --pending and --empty-nodes NUMBER",
         ),
     ],
 )

@@ -60,10 +60,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("name a goal: --for-pod, --pending, --empty-nodes or --mend-skew")
     if given.max_evictions is not None and (not given.pending or given.apply):
         parser.error("--max-evictions needs --pending, and excludes --apply")
-    if given.prove and not (given.for_pod or given.pending):
-        parser.error("--prove needs --for-pod or --pending")
-    if given.prove and given.for_pod and given.pending:
-        parser.error("--prove: one of --for-pod and --pending at a time")
+    provable = (given.for_pod, given.pending, isinstance(given.empty_nodes, int))
+    if given.prove and sum(map(bool, provable)) != 1:
+        parser.error("--prove needs one of --for-pod, --pending and --empty-nodes NUMBER")
     return given
 
 

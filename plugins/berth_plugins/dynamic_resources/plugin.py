@@ -8,6 +8,7 @@ import numpy as np
 from berth.kube.objects.devices import ResourceClaim
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.device_demands import CountsDevices, DeviceDemand, DeviceDemands
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.events import (
     ActionType,
@@ -43,6 +44,7 @@ from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.deallocation import Deallocation
+from berth_plugins.dynamic_resources.demands import DemandCounter
 from berth_plugins.dynamic_resources.features import OPTIONAL_NODE_OPERATIONS, Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
@@ -50,6 +52,12 @@ from berth_plugins.dynamic_resources.node_search import NodeSearch, claim_in_mem
 from berth_plugins.dynamic_resources.pools import shared_pools
 from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
+from berth_plugins.dynamic_resources.requests import (
+    AllocationError,
+    NoSuchClassError,
+    UnknownRequestError,
+    requests_of,
+)
 from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedError, claims_of
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.row_search import search_rows
@@ -90,6 +98,7 @@ class DynamicResources(
     Explains,
     Records,
     SumsUp,
+    CountsDevices,
 ):
     """Allocates ResourceClaims, and reserves them for the pod (spec §5.17).
 
@@ -294,6 +303,35 @@ class DynamicResources(
             if (find := devices.found.get(name)) is not None and find.claims
         }
         return {"devices": recorded_devices} if recorded_devices else {}
+
+    # Counting.
+
+    def device_demands(
+        self, pods: Sequence[PodInfo], nodes: NodeTable
+    ) -> Mapping[str, DeviceDemands]:
+        counter = DemandCounter(self._pools, self._claims.in_use, nodes)
+        every = ((pod.key, self._demands_of(pod, counter)) for pod in pods)
+        return {key: of_pod for key, of_pod in every if of_pod != DeviceDemands()}
+
+    def _demands_of(self, pod: PodInfo, counter: DemandCounter) -> DeviceDemands:
+        is_all = self._extended_resources(pod) is None
+        demands: list[DeviceDemand] = []
+        try:
+            for claim, _ in self._claims_of(pod.pod):
+                pending = self._claims.pending_allocation(claim.metadata.uid)
+                if claim.status.allocation is not None or pending is not None:
+                    continue
+                owner = claim.metadata.controller
+                if owner is None or owner.uid != pod.uid:  # other pods may use it, too
+                    is_all = False
+                    continue
+                requests = requests_of(claim, self._classes, self._features)
+                of_claim = counter.demands(requests)
+                demands += of_claim.demands
+                is_all = is_all and of_claim.is_all
+        except (UnresolvedError, NoSuchClassError, UnknownRequestError, AllocationError):
+            is_all = False  # PreFilter tells what it is
+        return DeviceDemands(tuple(demands), is_all)
 
     # PostFilter.
 

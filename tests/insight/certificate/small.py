@@ -85,6 +85,9 @@ def fewest_evictions(problem: Problem) -> int | None:
             for nodes in product(range(NODES), repeat=len(moving)):
                 counts = Counter([*stay, *zip(moving, nodes, strict=True)])
                 placement = [(*cell, number) for cell, number in counts.items()]
-                if not any(broken_rules(problem, placement)):
+                busy = {node for _, node, _ in placement}
+                busy |= {node for node, is_busy in enumerate(problem.is_busy) if is_busy}
+                is_enough = NODES - len(busy) >= problem.empty_nodes
+                if is_enough and not any(broken_rules(problem, placement)):
                     return count
     return None

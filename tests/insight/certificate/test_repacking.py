@@ -9,6 +9,7 @@ from berth.insight.certificate.problem import Limits, Solution, Stage, Status
 from berth.insight.certificate.repacking import prove_repacking
 from berth.insight.certificate.solver_process import NOT_INSTALLED, is_installed
 from berth.insight.whatif.question import Question
+from berth.kube.objects.devices import ExactDeviceRequest
 from berth.kube.objects.meta import KubeStruct
 from berth_plugins.registry import IN_TREE
 from tests.builders import (
@@ -22,6 +23,16 @@ from tests.builders import (
     pod_term,
     selector,
     spread,
+)
+from tests.device_builders import (
+    DRIVER,
+    allocation,
+    claim,
+    device,
+    device_class,
+    exactly,
+    resource_slice,
+    with_template_claim,
 )
 from tests.insight.whatif.asking import snapshot
 
@@ -89,6 +100,48 @@ def test_the_fewest_nodes(pods: list[KubeStruct], fewest: int) -> None:
     assert (number.value, number.bound, certificate.method) == (fewest, fewest, SOLVER), [
         *lines(certificate)
     ]
+
+
+def with_devices(*wanted: ExactDeviceRequest, kinds: str = "ab") -> list[KubeStruct]:
+    """Pods on nodes of their own, with a claim each; nodes have a device of each kind."""
+    objects: list[KubeStruct] = [device_class()]
+    for i, exact in enumerate(wanted):
+        devices = [device(f"{kind}{j}", attributes={"kind": kind}) for j, kind in enumerate(kinds)]
+        of_node = allocation(devices[0].name, pool=f"n{i}", node=f"n{i}")
+        on_node = pod(f"p{i}", node=f"n{i}", cpu="1", owner="p")
+        objects += [
+            resource_slice(f"s{i}", *devices, node=f"n{i}"),
+            with_template_claim(on_node, "devices", made=f"c{i}"),
+            claim(f"c{i}", exact, owner=on_node.metadata.uid, allocated=of_node, users=["x"]),
+        ]
+    return objects
+
+
+OF_KIND_A = exactly(where=[f'device.attributes["{DRIVER}"].kind == "a"'])
+
+
+@pytest.mark.parametrize(
+    ("objects", "fewest", "left_out"),
+    [
+        pytest.param(with_devices(*[exactly()] * 4), 2, 0, id="two devices on a node"),
+        pytest.param(with_devices(*[exactly(count=2)] * 3), 3, 0, id="two devices for a pod"),
+        pytest.param(with_devices(*[OF_KIND_A] * 3), 3, 0, id="one device of this kind on a node"),
+        pytest.param(
+            with_devices(OF_KIND_A, OF_KIND_A, *[exactly()] * 4, kinds="aba"),
+            2,
+            0,
+            id="those for whom any will do leave those of this kind to the others",
+        ),
+        pytest.param(
+            with_devices(*[exactly(None)] * 2), 2, 1, id="the model does not know mode All"
+        ),
+    ],
+)
+def test_devices(objects: list[KubeStruct], fewest: int, left_out: int) -> None:
+    certificate = proven(*NODES, *objects)
+    [number] = certificate.numbers
+    assert (number.value, len(certificate.left_out)) == (fewest, left_out), [*lines(certificate)]
+    assert number.is_proven or left_out
 
 
 def test_moves_lead_to_the_plan() -> None:

@@ -1,6 +1,7 @@
 """The solver against all placements of small problems; in this process, for speed."""
 
 import pytest
+from msgspec.structs import replace
 
 from berth.insight.certificate import counting
 from berth.insight.certificate.keeping import broken_rules
@@ -40,6 +41,20 @@ def test_the_fewest_nodes_are_those_of_the_best_of_all_placements(seed: int) -> 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_fewest_evictions_are_those_of_the_best_of_all(seed: int) -> None:
     problem = small(seed, Goal.FEWEST_EVICTIONS)
+    solution, best = solved(problem), fewest_evictions(problem)
+    if best is None:
+        assert solution.status is Status.IMPOSSIBLE
+        return
+    assert solution.stages[0] == Stage("evictions", best, best)
+    assert list(broken_rules(problem, solution.placement)) == []
+    assert counting.bound(problem) <= best
+
+
+@pytest.mark.parametrize("empty", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fewest_evictions_that_empty_nodes(seed: int, empty: int) -> None:
+    problem = small(seed, Goal.FEWEST_EVICTIONS)
+    problem = replace(problem, groups=problem.groups[:-1], empty_nodes=empty)
     solution, best = solved(problem), fewest_evictions(problem)
     if best is None:
         assert solution.status is Status.IMPOSSIBLE

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from berth.insight.certificate.problem import Limits, Solution, Status
+from berth.insight.certificate.problem import Goal, Limits, Problem, Solution, Status
 from berth.insight.certificate.solver_process import find, is_installed
 from tests.insight.certificate.small import fewest_nodes, small
 
@@ -24,6 +24,13 @@ def test_a_problem_is_solved_in_a_process_of_its_own() -> None:
     solution = find(problem, Limits(seconds=20))
     assert solution.status is Status.SOLVED
     assert solution.stages[0].value == fewest_nodes(problem)
+
+
+def test_a_problem_may_be_larger_than_what_a_pipe_holds() -> None:
+    """The process reads it when it has loaded the solver: later than the first look."""
+    nodes = 100_000
+    problem = Problem(Goal.MOST_PENDING, ((),) * nodes, (False,) * nodes, ())
+    assert find(problem, Limits(seconds=20)).status is Status.SOLVED
 
 
 def test_a_process_that_fails_finds_nothing() -> None:

@@ -5,10 +5,19 @@ from typing import Any
 import pytest
 
 from berth.kube.objects.meta import KubeStruct, OwnerReference
+from berth.kube.objects.pod import Pod
 from berth.tools.rebalance.proposal import Proposal
 from berth.tools.rebalance.propose import Goals, RebalanceError, propose
 from berth_plugins.registry import IN_TREE
 from tests.builders import HOSTNAME, ZONE, disruption_budget, node, pod, selector, spread
+from tests.device_builders import (
+    allocation,
+    claim,
+    device,
+    device_class,
+    resource_slice,
+    with_template_claim,
+)
 from tests.insight.whatif.asking import snapshot
 
 DAEMON = OwnerReference("apps/v1", "DaemonSet", "agent", "u-agent", controller=True)
@@ -30,7 +39,7 @@ def told(found: Proposal) -> list[list[list[str]]]:
     ]
 
 
-def running(name: str, on: str, **more: Any) -> KubeStruct:
+def running(name: str, on: str, **more: Any) -> Pod:
     return pod(name, node=on, **{"owner": "web", "cpu": "2", **more})
 
 
@@ -79,6 +88,29 @@ def test_a_pod_moves_so_that_another_fits() -> None:
 def test_who_goes(pods: list[KubeStruct], want: list[list[list[str]]]) -> None:
     found = proposed(*NODES, *pods, WANTED, **FOR_W)
     assert told(found) == want
+
+
+@pytest.mark.parametrize(
+    ("with_device", "gone"),
+    [
+        pytest.param(("a", "c"), ["default/x"], id="it gets one on another node"),
+        pytest.param(("a",), ["default/y"], id="there is no other, so another pod goes"),
+    ],
+)
+def test_a_pod_moves_with_a_claim_of_its_own(with_device: tuple[str, ...], gone: list[str]) -> None:
+    x = with_template_claim(running("x", "a", priority=-1), "gpu", made="c")
+    had = allocation("gpu", pool="a", node="a")
+    found = proposed(
+        *NODES,
+        device_class(),
+        *(resource_slice(name, device("gpu"), node=name) for name in with_device),
+        claim("c", owner=x.metadata.uid, allocated=had, users=[x.metadata.uid]),
+        x,
+        running("y", "b"),
+        WANTED,
+        **FOR_W,
+    )
+    assert [eviction.pod for eviction in found.evictions] == gone
 
 
 def test_one_goes_rather_than_two_of_lower_priority() -> None:

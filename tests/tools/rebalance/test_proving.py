@@ -44,6 +44,44 @@ def full_nodes(count: int) -> list[KubeStruct]:
     ]
 
 
+def test_nodes_become_empty_with_the_fewest_evictions() -> None:
+    """The node with the fewest pods cannot become empty: nobody else has room for its large one."""
+    objects = [
+        *(node(name, cpu="4") for name in "abc"),
+        pod("large", node="a", cpu="4", owner="large"),
+        *(pod(f"b{i}", node="b", cpu="1", owner="web") for i in range(2)),
+        *(pod(f"c{i}", node="c", cpu="500m", owner="web") for i in range(3)),
+    ]
+    proposal = proposed(*objects, num_empty_nodes=1)
+    assert proposal.emptied == ["b"]
+    assert proposal.unmet == ()
+    assert numbers(proposal) == [Number("evictions", 2, 2)]
+
+
+def test_pods_of_other_nodes_move_so_that_one_becomes_empty() -> None:
+    """What runs on a may go to b alone, where somebody else has to make room."""
+    objects = [
+        *(node(name, cpu="4", labels={"pool": name}) for name in "abcd"),
+        pod("x", node="a", cpu="2", owner="x", node_selector={"pool": "b"}),
+        pod("y", node="b", cpu="3", owner="y"),
+        *(pod(f"pet-{name}", node=name, cpu="1") for name in "bcd"),
+    ]
+    assert proposed(*objects, prove=False, num_empty_nodes=1).unmet
+    proposal = proposed(*objects, num_empty_nodes=1)
+    assert (proposal.emptied, proposal.unmet) == (["a"], ())
+    assert numbers(proposal) == [Number("evictions", 2, 2)]
+
+
+def test_that_no_node_can_become_empty_is_proven() -> None:
+    objects = [obj for i in range(2) for obj in (node(f"n{i}"), pod(f"p{i}", node=f"n{i}"))]
+    objects += [pod(f"w{i}", node=f"n{i}", cpu="3", owner="w") for i in range(2)]
+    proposal = proposed(*objects, num_empty_nodes=1)
+    assert [unmet.why for unmet in proposal.unmet] == [
+        "proven: no evictions of pods that may be evicted empty so many nodes"
+    ]
+    assert proposal.steps == ()
+
+
 BIG = pod("big", cpu="4", priority=5)
 FOR_BIG: dict[str, Any] = {"for_pods": ["default/big"]}
 

@@ -16,7 +16,7 @@ def bound(problem: Problem) -> int:
         case Goal.MOST_PENDING:
             return _most_pending(problem)
         case Goal.FEWEST_EVICTIONS:
-            return 0 if _fits_now(problem) else 1
+            return max(0 if _fits_now(problem) else 1, _leaving(problem))
 
 
 def _nodes_needed(problem: Problem) -> Iterator[int]:
@@ -86,6 +86,16 @@ def _fits_now(problem: Problem) -> bool:
         for group in problem.groups
         if group.waiting
     )
+
+
+def _leaving(problem: Problem) -> int:
+    """Return how many pods run on the nodes that are to be empty, if these have the fewest."""
+    here = [0 if not is_busy else None for is_busy in problem.is_busy]
+    for group in problem.groups:
+        for node, count in group.homes.items():
+            if (others := here[node]) is not None:
+                here[node] = others + count
+    return sum(sorted(count for count in here if count is not None)[: problem.empty_nodes])
 
 
 def _width(problem: Problem) -> int:

@@ -14,7 +14,8 @@ from typing import Final
 
 from ortools.sat.python import cp_model
 
-from berth.insight.certificate.patterns import NODES, exclude
+from berth.insight.certificate.knapsacks import exclude
+from berth.insight.certificate.patterns import NODES
 from berth.insight.certificate.problem import (
     NO_DOMAIN,
     Exclusion,
@@ -176,6 +177,8 @@ class Direct:
             self._spread(spread, nodes)
         if problem.most_evictions is not None:
             model.add(self._evictions() <= problem.most_evictions)
+        if problem.empty_nodes:
+            self._leave_empty(nodes)
         for evictions in problem.forbidden:
             if all((group, node) in self._gone for group, node, _ in evictions):
                 self._forbid(evictions)
@@ -289,6 +292,20 @@ class Direct:
                 rule = model.add(here <= fewest + spread.max_skew)
                 if problem.goal is not Goal.FEWEST_NODES:
                     rule.only_enforce_if(self._is_any(coming))
+
+    def _leave_empty(self, nodes: set[int]) -> None:
+        """Have enough nodes empty; those that are not looked at stay as they are."""
+        problem = self._problem
+        homes = {node for group in problem.groups for node in group.homes}
+        empty: list[cp_model.LinearExprT] = []
+        for node, is_busy in enumerate(problem.is_busy):
+            if is_busy or (node not in nodes and node in homes):
+                continue
+            is_empty = self._model.new_bool_var("")
+            for group in self._at[node]:
+                self._model.add(self._here[group, node] == 0).only_enforce_if(is_empty)
+            empty.append(is_empty)
+        self._model.add(sum(empty) >= problem.empty_nodes)
 
     def _forbid(self, evictions: Sequence[tuple[int, int, int]]) -> None:
         fewer = []

@@ -28,6 +28,7 @@ from berth.scheduler.core.simulated_cluster import SimulatedCluster
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes, find_nodes_that_fit_pod
 from berth.scheduler.framework.affinity_terms import terms_of
+from berth.scheduler.framework.device_demands import CountsDevices, DeviceDemands
 from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.pod_signature import signature_in_group
@@ -80,6 +81,17 @@ class Model:
             for pod in pods[here.get((group, home), 0) :]
         ]
 
+    def emptied(self, placement: Iterable[tuple[int, int, int]]) -> list[str]:
+        """Return the nodes that are to be empty, as many as are asked for: those first that run
+        something now.
+        """
+        problem = self.problem
+        used = {node for _, node, _ in placement}
+        homes = {node for group in problem.groups for node in group.homes}
+        empty = [n for n, busy in enumerate(problem.is_busy) if not busy and n not in used]
+        empty.sort(key=lambda node: node not in homes)
+        return [self.nodes[node] for node in empty[: problem.empty_nodes]]
+
     def evictions(
         self, placement: Iterable[tuple[int, int, int]]
     ) -> tuple[tuple[int, int, int], ...]:
@@ -101,12 +113,15 @@ def model_of(
     waiting: Sequence[PodInfo],
     most_evictions: int | None = None,
     may_lose: bool = False,
+    empty_nodes: int = 0,
 ) -> Model:
     """Return the model of *cluster*, from which the *running* pods have been taken.
 
     They know their nodes. *waiting* are to get one.
     """
-    return _Builder(cluster, [*running, *waiting]).build(goal, most_evictions, may_lose=may_lose)
+    model = _Builder(cluster, [*running, *waiting]).build(goal, most_evictions, may_lose=may_lose)
+    model.problem = replace(model.problem, empty_nodes=empty_nodes)
+    return model
 
 
 @dataclass(slots=True)
@@ -141,14 +156,19 @@ class _Builder:
         kinds = self._kinds()
         for kind in kinds:
             kind.nodes = self._where(kind.first)
-            self._note_what_is_left_out(kind)
+        devices = self._devices()
         rooms = Rooms(
             self._table,
             self._cluster.listers,
             self._pods,
             fixed=(pod for pods in self._fixed for pod in pods),
+            devices=devices,
             applies=self._applies,
         )
+        for kind in kinds:
+            wanted = devices.get(kind.first.key, DeviceDemands())
+            is_counted = wanted.is_all and (rooms.can_count_devices or not wanted.demands)
+            self._note_what_is_left_out(kind, is_counted=is_counted)
         templates = list(dict.fromkeys(kind.first.template for kind in kinds))
         rules = RuleReader(
             templates, self._names, self._labels, self._fixed, self._cluster.listers
@@ -241,12 +261,22 @@ class _Builder:
             allowed[row] = status.plugin in passed_over
         return allowed
 
-    def _note_what_is_left_out(self, kind: _Kind) -> None:
+    def _devices(self) -> dict[str, DeviceDemands]:
+        """Return what pods want of devices, by key."""
+        demands: dict[str, DeviceDemands] = {}
+        for name, profile in self._cluster.profiles.items():
+            pods = [pod for pod in self._pods if pod.pod.spec.scheduler_name == name]
+            for plugin in profile.filters:
+                if isinstance(plugin, CountsDevices):
+                    demands |= plugin.device_demands(pods, self._table)
+        return demands
+
+    def _note_what_is_left_out(self, kind: _Kind, *, is_counted: bool) -> None:
         pod, count = kind.first, kind.count
         if terms_of(pod.template).required_affinity:
             self._left_out["required affinity to other pods"] += count
-        if pod.pod.spec.resource_claims:
-            self._left_out["how many devices a node has for resource claims"] += count
+        if not is_counted:
+            self._left_out["what devices are besides a number on each node"] += count
         if pod.pod.spec.scheduling_group is not None:
             self._left_out["that pods of a group start together"] += count
         for plugin in self._profile(pod).filters:

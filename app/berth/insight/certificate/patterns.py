@@ -10,197 +10,58 @@ which that is never more than a node costs give a bound:
     sum of prices of all pods - sum over classes of max(0, dearest pattern - cost) * nodes
 
 It holds for any prices, and is computed in integers. The prices come from the linear relaxation
-over the patterns that are known; each dearest pattern is a new one. At the end the best whole
-numbers of the patterns are sought, with the rules between nodes.
+over the patterns that are known; each dearest pattern is a new one.
+
+A packing is made by diving: the patterns that the relaxation has most of are taken, and it is
+solved again for what is left. Then some nodes, above all those that are worth less than they cost,
+are emptied, and a dive looks for a place for their pods on fewer (large neighbourhood search). At
+the end the patterns get nodes (:mod:`.on_nodes`), with the rules between them.
 """
 
 import math
+import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from ortools.graph.python import linear_sum_assignment
-from ortools.linear_solver import pywraplp
-from ortools.sat.python import cp_model
+from msgspec.structs import replace
 
 from berth.insight.certificate import counting
+from berth.insight.certificate.knapsacks import Knapsack
+from berth.insight.certificate.node_classes import (
+    Counts,
+    NodeClass,
+    classes_of,
+    coarse_topologies,
+    is_pattern,
+    most_on_node,
+)
+from berth.insight.certificate.on_nodes import Placement, on_nodes
 from berth.insight.certificate.problem import (
-    NO_DOMAIN,
-    Exclusion,
     Limits,
     Problem,
     Solution,
-    Spread,
     Stage,
     Status,
     is_within_one_percent,
 )
+from berth.insight.certificate.relaxation import EPSILON, SCALE, Packing, Relaxation
 
-SCALE: Final = 1_000_000
-"""Prices are in so many parts of a node."""
-UNPLACED_COST: Final = 10.0
-"""Of a pod without a pattern, in nodes: more than any price."""
-KNAPSACK_SECONDS: Final = 2.0
-"""Then the bound of the dearest pattern stands for it."""
 NODES: Final = "nodes"
-
-EPSILON: Final = 1e-6
-NEARLY: Final = 0.7
 BOUND_SHARE: Final = 0.4
-DIVE_SHARE: Final = 0.8
-"""The shares of the time after which the bound, and the way down, are done."""
-WHOLE_SHARE: Final = 0.9
-"""Of the time that is left then, the share for whole numbers of patterns."""
+DIVE_SHARE: Final = 0.7
+IMPROVE_SHARE: Final = 0.85
+"""The shares of the time after which the bound, the way down, and better ones are done."""
 MOST_FITTED: Final = 5
 """Patterns of a class that are added at once."""
 FITTED_ROUNDS: Final = 5
 """How often, before the dearest is sought."""
-DIVE_ROUNDS: Final = 2
-"""New patterns of each class, before some are taken."""
-
-Counts = tuple[int, ...]
-"""Of each group, how many a node runs."""
-Packing = Counter[tuple[int, Counts]]
-"""How many nodes of a class have a pattern."""
-
-
-@dataclass(slots=True)
-class NodeClass:
-    """Nodes that are alike."""
-
-    nodes: list[int]
-    room: tuple[int, ...]
-    cost: int
-    """1, or 0 if something runs there anyway."""
-    groups: list[int]
-    """Which may come there."""
-    domains: tuple[int, ...]
-    """By topology; NO_DOMAIN for those in which each node is a domain."""
-    most: tuple[int, ...]
-    """By spread over single nodes, how many of its pods one may have."""
-    patterns: dict[Counts, None] = field(default_factory=dict)
-
-
-class Knapsack:
-    """Finds the dearest pattern of one class."""
-
-    def __init__(
-        self, problem: Problem, of: NodeClass, counts: Sequence[int], limits: Limits
-    ) -> None:
-        self._model = model = cp_model.CpModel()
-        self._amounts = amounts = {
-            group: model.new_int_var(0, counts[group], "") for group in of.groups if counts[group]
-        }
-        self._counts = counts
-        for resource, room in enumerate(of.room):
-            taken = [
-                (problem.groups[group].requests[resource], amount)
-                for group, amount in amounts.items()
-                if resource in problem.groups[group].requests
-            ]
-            if taken:
-                model.add(sum(need * amount for need, amount in taken) <= max(room, 0))
-        for exclusion in problem.exclusions:
-            if is_by_node(problem, exclusion.topology):
-                exclude(model, amounts, exclusion, problem)
-        spreads = [s for s in problem.spreads if is_by_node(problem, s.topology)]
-        for spread, most in zip(spreads, of.most, strict=True):
-            model.add(sum(amounts[g] for g in spread.members if g in amounts) <= max(most, 0))
-        self._solver = cp_model.CpSolver()
-        self._solver.parameters.num_workers = 1
-        self._solver.parameters.random_seed = limits.seed
-        self._size = len(problem.groups)
-
-    def dearest(self, prices: Sequence[int], *, seconds: float) -> tuple[int, Counts]:
-        """Return a bound of what a pattern is worth, and the dearest one that was found."""
-        worth = [(prices[group], amount) for group, amount in self._amounts.items()]
-        if not any(price for price, _ in worth):
-            return 0, (0,) * self._size
-        self._model.maximize(sum(price * amount for price, amount in worth))
-        self._solver.parameters.max_time_in_seconds = max(min(seconds, KNAPSACK_SECONDS), 0.01)
-        status = self._solver.solve(self._model)
-        counts = [0] * self._size
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            most = (prices[group] * self._counts[group] for group in self._amounts)
-            return sum(most), tuple(counts)
-        for group, amount in self._amounts.items():
-            counts[group] = self._solver.value(amount)
-        return math.floor(self._solver.best_objective_bound + 0.5), tuple(counts)
-
-
-def exclude(
-    model: cp_model.CpModel,
-    amounts: Mapping[int, cp_model.LinearExprT],
-    exclusion: Exclusion,
-    problem: Problem,
-) -> None:
-    """Have *amounts*, by group, of one domain keep *exclusion*."""
-    targets = [group for group in exclusion.targets if group in amounts]
-    for holder in exclusion.holders:
-        if holder not in amounts:
-            continue
-        if holder in targets:
-            model.add(amounts[holder] <= 1)
-        others = [group for group in targets if group != holder]
-        if not others:
-            continue
-        is_here = model.new_bool_var("")
-        model.add(amounts[holder] <= problem.groups[holder].count * is_here)
-        for group in others:
-            model.add(amounts[group] <= problem.groups[group].count * (1 - is_here))
-
-
-def is_by_node(problem: Problem, topology: int) -> bool:
-    """Whether each node is a domain of its own, as with kubernetes.io/hostname."""
-    domains = [domain for domain in problem.topologies[topology] if domain != NO_DOMAIN]
-    return len(set(domains)) == len(domains)
-
-
-def classes_of(problem: Problem) -> list[NodeClass]:
-    """Put nodes that are alike into one class."""
-    groups_at: list[list[int]] = [[] for _ in problem.rooms]
-    for number, group in enumerate(problem.groups):
-        for node in group.nodes:
-            groups_at[node].append(number)
-    used = {exclusion.topology for exclusion in problem.exclusions}
-    used |= {spread.topology for spread in problem.spreads}
-    coarse = [topology for topology in sorted(used) if not is_by_node(problem, topology)]
-    by_node = [
-        _most_by_node(problem, s) for s in problem.spreads if is_by_node(problem, s.topology)
-    ]
-    classes: dict[object, NodeClass] = {}
-    for node, room in enumerate(problem.rooms):
-        domains = tuple(
-            domains[node] if topology in coarse else NO_DOMAIN
-            for topology, domains in enumerate(problem.topologies)
-        )
-        most = tuple(of_node[node] for of_node in by_node)
-        counts = tuple(spread.fixed.get(node, 0) for spread in problem.spreads)
-        members = tuple(node in spread.nodes for spread in problem.spreads)
-        key = (room, problem.is_busy[node], tuple(groups_at[node]), domains, most, counts, members)
-        if key not in classes:
-            cost = 0 if problem.is_busy[node] else 1
-            classes[key] = NodeClass([], room, cost, groups_at[node], domains, most)
-        classes[key].nodes.append(node)
-    return list(classes.values())
-
-
-def _most_by_node(problem: Problem, spread: Spread) -> list[int]:
-    """Return how many pods of *spread*, over single nodes, each node may get.
-
-    The node with fewest has at most the average.
-    """
-    total = sum(problem.groups[group].count for group in spread.members)
-    total += sum(spread.fixed.values())
-    counted = set(spread.nodes)
-    fewest = total // len(counted) if len(counted) >= spread.min_domains and counted else 0
-    most = spread.max_skew + fewest
-    return [
-        most - spread.fixed.get(node, 0) if node in counted else total
-        for node in range(len(problem.rooms))
-    ]
+FEWEST_EMPTIED: Final = 6
+"""Nodes that are emptied at once, at first; one more each time that it is in vain."""
+MOST_IN_VAIN: Final = 20
+"""After so many times, and once for each node, it is given up."""
+WASTE: Final = 0.02
+"""Added to what nodes cost more than their pods are worth, so that each may be emptied."""
 
 
 class Patterns:
@@ -208,72 +69,77 @@ class Patterns:
 
     def __init__(self, problem: Problem, limits: Limits, elapsed: Callable[[], float]) -> None:
         self._problem, self._limits, self._elapsed = problem, limits, elapsed
+        self._rng = random.Random(limits.seed)
         self._counts = [group.count for group in problem.groups]
         self._busy = sum(problem.is_busy)
-        self._classes = classes_of(problem)
-        self._most_on_node = list(self._counts)
-        """Of each group; 1 where its pods exclude each other."""
-        for exclusion in problem.exclusions:
-            if is_by_node(problem, exclusion.topology):
-                for group in {*exclusion.holders} & {*exclusion.targets}:
-                    self._most_on_node[group] = 1
+        self._is_coarse = bool(coarse_topologies(problem))
+        """Whether rules between nodes may yet forbid a packing."""
+        self._classes = classes_of(problem, by_domain=False)
+        self._knapsacks = [Knapsack(problem, of, limits) for of in self._classes]
+        self._most_on_node = most_on_node(problem)
         self._bound = counting.bound(problem) - self._busy
         """Of the nodes that are not busy anyway."""
+        self._prices = [0] * len(problem.groups)
+        """Those of the best bound."""
         self._close_at: float | None = None
+
+    @property
+    def bound(self) -> int:
+        """How many nodes are needed at least."""
+        return self._busy + self._bound
 
     def solve(self) -> Solution:
         """Return the best placement that is found in time."""
+        nodes = [len(of.nodes) for of in self._classes]
         for of in self._classes:
             for node in of.nodes:
                 counts = tuple(group.homes.get(node, 0) for group in self._problem.groups)
-                if self._is_pattern(of, counts):
+                if is_pattern(self._problem, of, counts):
                     of.patterns[counts] = None
-        for number, counts in self._fitted(self._counts, [len(of.nodes) for of in self._classes]):
-            self._classes[number].patterns[counts] = None
-        self._bound_it()
-        packing = self._dive()
-        placement = self._whole(packing or Packing())
+        self._bound_it(nodes)
+        seconds = self._limits.seconds
+        until = DIVE_SHARE * seconds
+        packing = self._dive(self._counts, nodes, self._bound, self._known(), until=until)
+        placement = None
+        if packing is not None:
+            if not self._is_coarse:
+                self._note(self._cost(packing))
+            packing = self._improved(packing, until=IMPROVE_SHARE * seconds)
+            placement = self._on_nodes(packing, until=IMPROVE_SHARE * seconds)
         if placement is None:
             why = "no placement of all pods was found in time"
             return Solution(Status.OPEN, (), (), self._elapsed(), None, why)
-        value = self._nodes_of(placement)
-        self._note(value)
-        stage = Stage(NODES, value, min(self._bound + self._busy, value))
+        used = {node for _, node, _ in placement}
+        cost = sum(not self._problem.is_busy[node] for node in used)
+        self._note(cost)
+        stage = Stage(NODES, self._busy + cost, min(self.bound, self._busy + cost))
         return Solution(Status.SOLVED, (stage,), placement, self._elapsed(), self._close_at)
 
-    def _left(self) -> float:
-        return self._limits.seconds - self._elapsed()
+    def _on_nodes(self, packing: Packing, *, until: float) -> Placement | None:
+        """Place a packing; if rules between nodes forbid it, another one of that cost, or more."""
+        for _ in range(packing.total() + MOST_IN_VAIN):
+            left = replace(self._limits, seconds=(self._limits.seconds - self._elapsed()) / 2)
+            placement = on_nodes(self._problem, self._classes, packing, left)
+            if placement is not None:
+                return placement
+            if self._elapsed() > until:
+                break
+            chosen = Counter(self._rng.sample([*packing.elements()], packing.total() // 2))
+            cost = self._cost(chosen)
+            packing = self._repacked(packing, chosen, cost, until, is_new=True) or packing
+        return on_nodes(self._problem, self._classes, None, left)
 
-    def _note(self, value: int) -> None:
-        if self._close_at is None and is_within_one_percent(value, self._bound + self._busy):
+    def _note(self, cost: int) -> None:
+        if self._close_at is None and is_within_one_percent(self._busy + cost, self.bound):
             self._close_at = self._elapsed()
 
-    def _nodes_of(self, placement: Sequence[tuple[int, int, int]]) -> int:
-        used = {node for _, node, _ in placement}
-        return self._busy + sum(not self._problem.is_busy[node] for node in used)
+    def _known(self) -> Iterator[tuple[int, Counts]]:
+        for number, of in enumerate(self._classes):
+            for pattern in of.patterns:
+                yield number, pattern
 
-    def _is_pattern(self, of: NodeClass, counts: Counts) -> bool:
-        """Whether a node of the class may run *counts*."""
-        problem, allowed = self._problem, set(of.groups)
-        for exclusion in problem.exclusions:
-            if is_by_node(problem, exclusion.topology):
-                total = sum(counts[group] for group in exclusion.targets)
-                holders = (group for group in exclusion.holders if counts[group])
-                if any(total > (holder in exclusion.targets) for holder in holders):
-                    return False
-        spreads = (s for s in problem.spreads if is_by_node(problem, s.topology))
-        for spread, most in zip(spreads, of.most, strict=True):
-            if sum(counts[group] for group in spread.members) > max(most, 0):
-                return False
-        needs = [0] * len(of.room)
-        for group, count in enumerate(counts):
-            if count and group not in allowed:
-                return False
-            for resource, need in problem.groups[group].requests.items():
-                needs[resource] += need * count
-        return any(counts) and all(
-            need <= max(has, 0) for need, has in zip(needs, of.room, strict=True)
-        )
+    def _cost(self, packing: Packing) -> int:
+        return sum(self._classes[number].cost * times for (number, _), times in packing.items())
 
     def _fitted(self, counts: Sequence[int], nodes: Sequence[int]) -> Packing:
         """Place *counts* pods on so many *nodes* of the classes, the largest first.
@@ -297,7 +163,7 @@ class Patterns:
             if not dense:
                 continue
             pattern = self._fitting(of, left, dense, dense[0])
-            if self._is_pattern(of, pattern):
+            if is_pattern(self._problem, of, pattern):
                 packing[number, pattern] += 1
                 left = [has - count for has, count in zip(left, pattern, strict=True)]
         return packing
@@ -308,45 +174,57 @@ class Patterns:
 
     # The linear relaxation, and prices.
 
-    def _bound_it(self) -> None:
+    def _bound_it(self, nodes: Sequence[int]) -> None:
         """Raise the bound as far as the relaxation goes, or time."""
+        if not any(self._counts):
+            return
         until = BOUND_SHARE * self._limits.seconds
-        nodes = [len(of.nodes) for of in self._classes]
         relaxed = Relaxation(self._classes, nodes, self._counts)
+        for number, of in enumerate(self._classes):
+            for pattern in of.patterns:
+                relaxed.add(number, pattern)
+        for number, pattern in self._fitted(self._counts, nodes):
+            relaxed.add(number, pattern)
         for paid, worth in self._priced(relaxed, self._counts, nodes, until=until):
-            self._bound = max(self._bound, math.ceil((paid - worth) / SCALE))
+            bound = math.ceil((paid - worth) / SCALE)
+            if not any(self._prices) or bound > self._bound:
+                self._prices = relaxed.prices
+            self._bound = max(self._bound, bound)
             if self._bound >= math.ceil(relaxed.cost - EPSILON):
                 return
 
     def _priced(
         self,
-        relaxed: "Relaxation",
+        relaxed: Relaxation,
         counts: Sequence[int],
         nodes: Sequence[int],
         *,
         until: float,
-        fitted: int = 0,
+        enough: float = -math.inf,
     ) -> Iterator[tuple[int, int]]:
-        """Add patterns to *relaxed*, until none is worth it or time is over.
-
-        In the first rounds, so many as *fitted* says, quickly made ones.
+        """Add patterns to *relaxed*, until none is worth it, it costs *enough*, or time is over.
 
         Yields for each round the prices of all pods, and by how much patterns are worth more than
         their nodes cost; in parts of SCALE.
         """
-        knapsacks = [Knapsack(self._problem, of, counts, self._limits) for of in self._classes]
-        is_new = True
-        while is_new and self._elapsed() < until:
+        is_new, fitted = True, 0 if enough == -math.inf else FITTED_ROUNDS
+        while is_new:
             relaxed.solve()
+            if not relaxed.is_solved:
+                return
+            if relaxed.cost < enough + EPSILON or self._elapsed() > until:
+                return
             if fitted > 0 and self._add_fitted(relaxed, counts, nodes):
                 fitted -= 1  # as long as that helps, nothing dearer is sought
                 continue
             worth, is_new = 0, False
-            for number, (of, knapsack) in enumerate(zip(self._classes, knapsacks, strict=True)):
+            for number, (of, knapsack) in enumerate(
+                zip(self._classes, self._knapsacks, strict=True)
+            ):
                 if not nodes[number]:
                     continue
                 seconds = until - self._elapsed()
-                dearest, pattern = knapsack.dearest(relaxed.prices, seconds=seconds)
+                dearest, pattern = knapsack.dearest(relaxed.prices, counts, seconds=seconds)
                 worth += nodes[number] * max(dearest - of.cost * SCALE, 0)
                 if relaxed.gains(number, pattern) and relaxed.add(number, pattern):
                     of.patterns[pattern] = None
@@ -354,9 +232,7 @@ class Patterns:
             paid = sum(price * count for price, count in zip(relaxed.prices, counts, strict=True))
             yield paid, worth
 
-    def _add_fitted(
-        self, relaxed: "Relaxation", counts: Sequence[int], nodes: Sequence[int]
-    ) -> bool:
+    def _add_fitted(self, relaxed: Relaxation, counts: Sequence[int], nodes: Sequence[int]) -> bool:
         """Add some dear patterns that are quickly made; return whether there are any."""
         is_new = False
         for number, of in enumerate(self._classes):
@@ -367,7 +243,7 @@ class Patterns:
             patterns = [
                 pattern
                 for pattern in fitting
-                if relaxed.gains(number, pattern) and self._is_pattern(of, pattern)
+                if relaxed.gains(number, pattern) and is_pattern(self._problem, of, pattern)
             ]
             patterns.sort(key=lambda pattern: (relaxed.worth(pattern), pattern), reverse=True)
             for pattern in patterns[:MOST_FITTED]:
@@ -403,26 +279,45 @@ class Patterns:
                     room[resource] -= need * fits
         return tuple(pattern)
 
-    def _dive(self) -> Packing | None:
-        """Take the patterns that the relaxation has most of, and solve it again for what is left.
+    def _dive(
+        self,
+        counts: Sequence[int],
+        nodes: Sequence[int],
+        cost: int,
+        known: Iterable[tuple[int, Counts]],
+        *,
+        until: float,
+        most: float = math.inf,
+    ) -> Packing | None:
+        """Place *counts* pods on *nodes* of the classes, if it can be for *cost*, else for more.
 
-        When time is over, what is left goes where it fits. None: some pods are left over.
+        Take the patterns that the relaxation has most of, and solve it again for what is left.
+        When time is over, what is left goes where it fits. None: some pods are left over, or it
+        costs more than *most*.
         """
-        until = DIVE_SHARE * self._limits.seconds
-        counts, nodes = list(self._counts), [len(of.nodes) for of in self._classes]
+        wanted, counts, nodes = counts, list(counts), list(nodes)
         packing: Packing = Counter()
+        pool = [*known]
         while any(counts):
             if self._elapsed() > until:
                 packing += self._fitted(counts, nodes)
                 break
             relaxed = Relaxation(self._classes, nodes, counts)
-            for _ in islice(
-                self._priced(relaxed, counts, nodes, until=until, fitted=FITTED_ROUNDS),
-                DIVE_ROUNDS,
-            ):
+            pool = [key for key in pool if nodes[key[0]] and _fits(key[1], counts)]
+            for key in (*pool, *self._fitted(counts, nodes)):
+                relaxed.add(*key)
+            left = cost - self._cost(packing)
+            for _ in self._priced(relaxed, counts, nodes, until=until, enough=left):
                 pass
-            relaxed.solve()
-            taken = relaxed.whole() or relaxed.largest()
+            if not relaxed.is_solved:
+                packing += self._fitted(counts, nodes)
+                break
+            pool = [*relaxed.columns]
+            if relaxed.cost > left + EPSILON:
+                cost += math.ceil(relaxed.cost - left - EPSILON)
+                if cost > most:
+                    return None
+            taken = relaxed.taken(self._rng)
             if not taken:
                 return None
             for (number, pattern), times in taken.items():
@@ -430,232 +325,67 @@ class Patterns:
                 nodes[number] -= times
                 for group, count in enumerate(pattern):
                     counts[group] = max(counts[group] - count * times, 0)
-        for group, count in enumerate(self._counts):
-            if sum(pattern[group] * times for (_, pattern), times in packing.items()) < count:
-                return None
-        cost = sum(self._classes[number].cost * times for (number, _), times in packing.items())
-        self._note(self._busy + cost)
+        for number, pattern in packing:
+            self._classes[number].patterns[pattern] = None
+        is_too_dear = self._cost(packing) > most
+        return None if is_too_dear or any(_left_over(packing, wanted)) else packing
+
+    def _improved(self, packing: Packing, *, until: float) -> Packing:
+        """Empty some nodes, and place their pods on fewer; as often as there is time."""
+        emptied, in_vain = FEWEST_EMPTIED, 0
+        while (
+            self._cost(packing) > self._bound
+            and self._elapsed() < until
+            and in_vain < packing.total() + MOST_IN_VAIN
+        ):
+            before = self._cost(packing)
+            chosen = self._chosen(packing, emptied)
+            repacked = self._repacked(packing, chosen, self._cost(chosen) - 1, until)
+            packing = repacked or packing
+            if not self._is_coarse:
+                self._note(self._cost(packing))
+            if self._cost(packing) < before:
+                emptied, in_vain = FEWEST_EMPTIED, 0
+            else:
+                emptied, in_vain = min(emptied + 1, packing.total()), in_vain + 1
         return packing
 
-    # Whole numbers of patterns.
+    def _repacked(
+        self, packing: Packing, chosen: Packing, cost: int, until: float, *, is_new: bool = False
+    ) -> Packing | None:
+        """Place the pods of *chosen* nodes anew, for *cost* if that can be.
 
-    def _whole(self, hint: Packing) -> tuple[tuple[int, int, int], ...] | None:
-        """Return the placement on the fewest nodes that the patterns make; None: there is none."""
-        for number, pattern in hint:
-            self._classes[number].patterns[pattern] = None
-        model = cp_model.CpModel()
-        columns: list[tuple[int, Counts, cp_model.IntVar]] = []
-        for number, of in enumerate(self._classes):
-            of_class = [
-                (number, counts, model.new_int_var(0, len(of.nodes), "")) for counts in of.patterns
-            ]
-            model.add(sum(variable for _, _, variable in of_class) <= len(of.nodes))
-            columns += of_class
-        for group, count in enumerate(self._counts):
-            covered = sum(counts[group] * z for _, counts, z in columns if counts[group])
-            model.add(covered >= count)
-        placed = self._keep_rules_between_nodes(model, columns)
-        model.minimize(sum(self._classes[number].cost * z for number, _, z in columns))
-        for number, counts, variable in columns:
-            model.add_hint(variable, hint[number, counts])
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self._limits.workers
-        solver.parameters.random_seed = self._limits.seed
-        solver.parameters.max_time_in_seconds = max(WHOLE_SHARE * self._left(), 0.1)
-        status = solver.solve(model, _Enough(self._bound))
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None
-        on: dict[int, list[int]] = {}
-        for number, of in enumerate(self._classes):
-            chosen = [
-                counts for n, counts, z in columns if n == number for _ in range(solver.value(z))
-            ]
-            on_class = self._on_nodes(of, chosen)
-            if placed:
-                left = [
-                    solver.value(placed[number, group]) if (number, group) in placed else 0
-                    for group in range(len(self._counts))
-                ]
-                self._trim(on_class, left)
-            on |= on_class
-        self._trim(on, self._counts)
-        return tuple(
-            (group, node, count)
-            for node, counts in sorted(on.items())
-            for group, count in enumerate(counts)
-            if count
-        )
-
-    def _keep_rules_between_nodes(
-        self, model: cp_model.CpModel, columns: Sequence[tuple[int, Counts, cp_model.IntVar]]
-    ) -> dict[tuple[int, int], cp_model.IntVar]:
-        """Return how many pods of a group are on the nodes of a class, if there are such rules.
-
-        Patterns may have room for more pods than there are.
+        If it *is_new*, it does not begin with the patterns that are known.
+        None: it was not found for what they cost now, either.
         """
-        problem = self._problem
-        placed: dict[tuple[int, int], cp_model.IntVar] = {}
-        used = {exclusion.topology for exclusion in problem.exclusions}
-        used |= {spread.topology for spread in problem.spreads}
-        if all(is_by_node(problem, topology) for topology in used):
-            return placed
-        for number, _ in enumerate(self._classes):
-            for group, count in enumerate(self._counts):
-                most = [(c[group], z) for n, c, z in columns if n == number and c[group]]
-                if most:
-                    placed[number, group] = variable = model.new_int_var(0, count, "")
-                    model.add(variable <= sum(each * z for each, z in most))
-        for group, count in enumerate(self._counts):
-            model.add(sum(v for (_, g), v in placed.items() if g == group) == count)
+        kept = packing - chosen
+        nodes = [len(of.nodes) for of in self._classes]
+        for (number, _), times in kept.items():
+            nodes[number] -= times
+        counts = _left_over(kept, self._counts)
+        known = () if is_new else self._known()
+        placed = self._dive(counts, nodes, cost, known, until=until, most=self._cost(chosen))
+        return None if placed is None else kept + placed
 
-        def in_domain(topology: int, domain: int, group: int) -> cp_model.LinearExprT:
-            return sum(
-                variable
-                for (number, g), variable in placed.items()
-                if g == group and self._classes[number].domains[topology] == domain
-            )
+    def _chosen(self, packing: Packing, number: int) -> Packing:
+        """Return so many nodes, above all those whose pods are worth less than they cost."""
 
-        for exclusion in problem.exclusions:
-            if is_by_node(problem, exclusion.topology):
-                continue
-            for domain in set(problem.topologies[exclusion.topology]) - {NO_DOMAIN}:
-                groups = {*exclusion.holders, *exclusion.targets}
-                amounts = {g: in_domain(exclusion.topology, domain, g) for g in groups}
-                exclude(model, amounts, exclusion, problem)
-        for spread in problem.spreads:
-            if is_by_node(problem, spread.topology):
-                continue
-            of_node = problem.topologies[spread.topology]
-            domains = {of_node[node] for node in spread.nodes}
-            fewest = model.new_int_var(0, sum(self._counts) + sum(spread.fixed.values()), "")
-            if len(domains) < spread.min_domains:
-                model.add(fewest == 0)
-            for domain in domains:
-                fixed = sum(n for node, n in spread.fixed.items() if of_node[node] == domain)
-                here = fixed + sum(in_domain(spread.topology, domain, g) for g in spread.members)
-                if len(domains) >= spread.min_domains:
-                    model.add(here >= fewest)
-                model.add(here <= fewest + spread.max_skew)
-        return placed
+        def key(of: tuple[int, Counts]) -> float:
+            worth = sum(price * count for price, count in zip(self._prices, of[1], strict=True))
+            waste = max(self._classes[of[0]].cost - worth / SCALE, 0.0)
+            return float(self._rng.random() ** (1 / (waste + WASTE)))
 
-    def _on_nodes(self, of: NodeClass, chosen: Sequence[Counts]) -> dict[int, list[int]]:
-        """Give the patterns nodes of their class, so that as many pods as can be stay."""
-        homes = [[group.homes.get(node, 0) for group in self._problem.groups] for node in of.nodes]
-        patterns = [*chosen, *[(0,) * len(self._counts)] * (len(of.nodes) - len(chosen))]
-        assignment = linear_sum_assignment.SimpleLinearSumAssignment()
-        for left, counts in enumerate(patterns):
-            present = [group for group, count in enumerate(counts) if count]
-            for right, home in enumerate(homes):
-                stay = sum(min(counts[group], home[group]) for group in present)
-                assignment.add_arc_with_cost(left, right, -stay)
-        assignment.solve()
-        return {
-            of.nodes[assignment.right_mate(left)]: list(counts)
-            for left, counts in enumerate(patterns)
-        }
-
-    def _trim(self, on: Mapping[int, list[int]], counts: Sequence[int]) -> None:
-        """Leave *counts* pods on the nodes *on*; who is not at home goes, from emptier nodes."""
-        for group, count in enumerate(counts):
-            over = sum(of_node[group] for of_node in on.values()) - count
-            homes = self._problem.groups[group].homes
-            for keeps_home in (True, False):
-                for node in sorted(on, key=lambda node: sum(on[node])) if over else ():
-                    staying = homes.get(node, 0) if keeps_home else 0
-                    gone = min(max(on[node][group] - staying, 0), over)
-                    on[node][group] -= gone
-                    over -= gone
+        return Counter(sorted(packing.elements(), key=key, reverse=True)[:number])
 
 
-class Relaxation:
-    """The linear program over the known patterns; more are added between solutions."""
-
-    def __init__(
-        self, classes: Sequence[NodeClass], nodes: Sequence[int], counts: Sequence[int]
-    ) -> None:
-        """*nodes* are left of the classes, and *counts* pods of the groups."""
-        self._solver = solver = pywraplp.Solver.CreateSolver("GLOP")
-        self._covers = [solver.Constraint(count, solver.infinity()) for count in counts]
-        self._classes, self._counts, self._nodes = classes, counts, nodes
-        self._limits = [solver.Constraint(-solver.infinity(), count) for count in nodes]
-        self._columns: dict[tuple[int, Counts], pywraplp.Variable] = {}
-        self._objective = solver.Objective()
-        self._objective.SetMinimization()
-        self.cost = 0.0
-        """The least, in nodes."""
-        self.prices: list[int] = []
-        """Of each group, in parts of SCALE."""
-        self._class_prices: list[float] = []
-        for cover in self._covers:
-            unplaced = solver.NumVar(0, solver.infinity(), "")
-            cover.SetCoefficient(unplaced, 1)
-            self._objective.SetCoefficient(unplaced, UNPLACED_COST)
-        for number, of in enumerate(classes):
-            for pattern in of.patterns if nodes[number] else ():
-                self.add(number, tuple(map(min, pattern, counts)))
-
-    def add(self, number: int, pattern: Counts) -> bool:
-        """Add a pattern of a class; return whether it is new."""
-        if (number, pattern) in self._columns or not any(pattern):
-            return False
-        self._columns[number, pattern] = variable = self._solver.NumVar(0, math.inf, "")
+def _left_over(packing: Packing, counts: Sequence[int]) -> list[int]:
+    """Return how many pods of each group, of *counts*, have no place in *packing*."""
+    left = list(counts)
+    for (_, pattern), times in packing.items():
         for group, count in enumerate(pattern):
-            if count:
-                self._covers[group].SetCoefficient(variable, count)
-        self._limits[number].SetCoefficient(variable, 1)
-        self._objective.SetCoefficient(variable, self._classes[number].cost)
-        return True
-
-    def solve(self) -> None:
-        self._solver.Solve()
-        self.cost = self._objective.Value()
-        self.prices = [max(math.floor(cover.dual_value() * SCALE), 0) for cover in self._covers]
-        self._class_prices = [max(-limit.dual_value(), 0.0) for limit in self._limits]
-
-    def worth(self, pattern: Counts) -> int:
-        """Return the prices of the pods of *pattern*."""
-        return sum(price * count for price, count in zip(self.prices, pattern, strict=True))
-
-    def gains(self, number: int, pattern: Counts) -> bool:
-        """Whether the relaxation costs less with *pattern*."""
-        return (
-            self.worth(pattern)
-            > (self._classes[number].cost + self._class_prices[number] + EPSILON) * SCALE
-        )
-
-    def whole(self) -> Packing:
-        """Return how often each pattern is taken, rounded down."""
-        taken: Packing = Counter()
-        for key, variable in self._columns.items():
-            if times := math.floor(variable.solution_value() + EPSILON):
-                taken[key] = times
-        return taken
-
-    def largest(self) -> Packing:
-        """Return the patterns that are taken nearly once, or the one that is most of all."""
-        values = {key: variable.solution_value() for key, variable in self._columns.items()}
-        left, counts, taken = list(self._nodes), list(self._counts), Packing()
-        for number, pattern in sorted(
-            values, key=lambda key: (values[key], sum(key[1])), reverse=True
-        ):
-            value = values[number, pattern]
-            if value < EPSILON or (taken and value < NEARLY):
-                break
-            fits = all(count <= has for count, has in zip(pattern, counts, strict=True))
-            if left[number] and (fits or not taken):
-                taken[number, pattern] = 1
-                left[number] -= 1
-                counts = [has - count for count, has in zip(pattern, counts, strict=True)]
-        return taken
+            left[group] -= count * times
+    return [max(count, 0) for count in left]
 
 
-class _Enough(cp_model.CpSolverSolutionCallback):
-    """Ends a search at a solution that is as good as the bound."""
-
-    def __init__(self, bound: int) -> None:
-        super().__init__()
-        self._bound = bound
-
-    def on_solution_callback(self) -> None:
-        if self.objective_value <= self._bound:
-            self.stop_search()
+def _fits(pattern: Counts, counts: Sequence[int]) -> bool:
+    return all(count <= has for count, has in zip(pattern, counts, strict=True))

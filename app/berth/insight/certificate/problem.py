@@ -19,7 +19,7 @@ class Goal(StrEnum):
     MOST_PENDING = "most pending pods"
     """by priority, and then the fewest evictions"""
     FEWEST_EVICTIONS = "fewest evictions"
-    """that let all pods in, and then those of the lowest priority"""
+    """that let all pods in, and leave nodes empty, and then those of the lowest priority"""
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +86,8 @@ class Problem(msgspec.Struct, frozen=True, array_like=True):
     most_evictions: int | None = None
     may_lose: bool = False
     """Whether pods that run may be left without a node for pods of higher priority."""
+    empty_nodes: int = 0
+    """How many nodes have to run nothing at least, but for what goes with them."""
     forbidden: tuple[tuple[tuple[int, int, int], ...], ...] = ()
     """Sets of evictions that are not to be proposed (again): group, node, how many at least."""
 

@@ -16,6 +16,7 @@ from berth.insight.certificate.certificate import (
 from berth.insight.certificate.model import Model, model_of
 from berth.insight.certificate.problem import Goal, Limits, Solution, Status
 from berth.insight.certificate.solver_process import Find, find
+from berth.insight.whatif.claims import free_claims
 from berth.insight.whatif.deciding import decider
 from berth.insight.whatif.engine import answer
 from berth.insight.whatif.movable import Movable
@@ -104,6 +105,7 @@ def _emptied(question: Question, snapshot: Snapshot, registry: Registry) -> _Emp
     ]
     for pod in running:
         cluster.delete(pod.pod)
+        free_claims(cluster, pod.pod)
     cluster.put_aside_waiting()
     cluster.cache.refresh_order()
     return _Emptied(world, placing, running, before)

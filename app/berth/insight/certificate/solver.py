@@ -20,6 +20,8 @@ FEW: Final = 8
 """Evictions that are tried first."""
 FEW_SHARE: Final = 0.5
 """Of the time, for that."""
+MOST_CELLS: Final = 5_000
+"""Groups times nodes; with more, a number for each is of no use beside patterns."""
 
 
 def solve(problem: Problem, limits: Limits) -> Solution:
@@ -39,12 +41,14 @@ def solve(problem: Problem, limits: Limits) -> Solution:
         return Direct(problem, limits, elapsed).solve(bound=fewest)
     if problem.goal is not Goal.FEWEST_NODES:
         return Direct(problem, limits, elapsed).solve()
-    solution = Patterns(problem, limits, elapsed).solve()
+    patterns = Patterns(problem, limits, elapsed)
+    solution = patterns.solve()
     if solution.status is not Status.SOLVED:
-        return Direct(problem, limits, elapsed).solve()
+        return Direct(problem, limits, elapsed).solve(bound=patterns.bound)
     [stage] = solution.stages
     is_kept = not any(broken_rules(problem, solution.placement))
-    if elapsed() > limits.seconds or (is_kept and stage.value == stage.bound):
+    is_large = len(problem.groups) * len(problem.rooms) > MOST_CELLS
+    if is_kept and (stage.value == stage.bound or is_large or elapsed() > limits.seconds):
         return solution
     start = solution.placement if is_kept else ()
     again = Direct(problem, limits, elapsed).solve(start, bound=stage.bound)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Final
@@ -41,12 +42,16 @@ def find(
     """
     if not is_installed():
         return Solution(Status.OPEN, why=NOT_INSTALLED)
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
-        try:
-            output = _output(process, _encode(Request(problem, limits)), limits.seconds, look)
-        finally:
-            process.kill()
+    # A file, for of a long input communicate() writes nothing more after its first timeout.
+    with tempfile.TemporaryFile() as request:
+        request.write(_encode(Request(problem, limits)))
+        request.seek(0)
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        with subprocess.Popen(command, stdin=request, stdout=pipe, stderr=null) as process:
+            try:
+                output = _output(process, limits.seconds, look)
+            finally:
+                process.kill()
     if output is None:
         return Solution(Status.OPEN, why="the time was over")
     if process.returncode:
@@ -55,16 +60,15 @@ def find(
 
 
 def _output(
-    process: "subprocess.Popen[bytes]", request: bytes, seconds: float, look: Callable[[], None]
+    process: "subprocess.Popen[bytes]", seconds: float, look: Callable[[], None]
 ) -> bytes | None:
-    waited, given = 0.0, request or None
+    waited = 0.0
     while waited < seconds + SPARE_SECONDS:
         look()
         try:
-            output, _ = process.communicate(given, timeout=LOOK_SECONDS)
+            output, _ = process.communicate(timeout=LOOK_SECONDS)
         except subprocess.TimeoutExpired:
             waited += LOOK_SECONDS
-            given = None
         else:
             return output
     return None

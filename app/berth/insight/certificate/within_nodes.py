@@ -1,11 +1,13 @@
-"""What pods take of a node, and what is left: resources, places for pods, host ports, volumes."""
+"""What pods take of a node, and what is left: resources, places, host ports, volumes, devices."""
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
+from berth.kube.objects.devices import DeviceId
 from berth.kube.objects.host_ports import ANY_IP, HostPort
+from berth.scheduler.framework.device_demands import DeviceDemand, DeviceDemands
 from berth.scheduler.framework.listers import Listers
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
@@ -32,6 +34,7 @@ class Rooms:
         pods: Sequence[PodInfo],
         *,
         fixed: Iterable[PodInfo],
+        devices: Mapping[str, DeviceDemands],
         applies: Callable[[str], bool],
     ) -> None:
         self._table, self._listers, self._applies = table, listers, applies
@@ -47,6 +50,7 @@ class Rooms:
         for pod in stays:
             self._attached[pod.node_name].update(self._attachments(pod))
         self._ports = _Ports(port for pod in pods for port in pod.template.host_ports)
+        self._devices = _Devices(devices)
 
     def needs(self, pod: PodInfo) -> Needs:
         """Return what *pod* needs, by the rules that are applied."""
@@ -65,7 +69,13 @@ class Rooms:
             needs |= dict.fromkeys(self._ports.slots(pod.template.host_ports), 1)
         if self._applies("NodeVolumeLimits"):
             needs |= self._attachments(pod)
+        needs |= self._devices.needs(pod)
         return {name: amount for name, amount in needs.items() if amount > 0}
+
+    @property
+    def can_count_devices(self) -> bool:
+        """Whether there are enough devices where their numbers suffice."""
+        return self._devices.are_nested
 
     def room(self, name: str, node: str) -> int:
         """Return how much of *name* is left on a node."""
@@ -74,6 +84,8 @@ class Rooms:
             return int(self._table.free[0, row])
         if name.startswith(_Ports.PREFIX):
             return 1  # who stays and has it has a part in the mask
+        if name.startswith(_Devices.PREFIX):
+            return self._devices.room(name, node)
         if name.startswith(_DRIVER):
             driver = name.removeprefix(_DRIVER)
             csi_node = self._listers.csi_nodes.get("", node)
@@ -132,6 +144,49 @@ class _Ports:
             for ip, protocol, port in ports
             for address in (self._ips[protocol, port] if ip == ANY_IP else {ip})
         }
+
+
+class _Devices:
+    """Devices as resources: one for each set of them that would do for some request.
+
+    A pod takes one of each set that has all devices which would do for it. That is enough where of
+    two sets with a common device one is a part of the other (Hall's theorem); else it may be that
+    the devices do not suffice though their numbers do.
+    """
+
+    PREFIX: Final = "devices "
+
+    def __init__(self, of_pods: Mapping[str, DeviceDemands]) -> None:
+        self._of_pods = of_pods
+        self._numbers: dict[frozenset[DeviceId], int] = {}
+        self._free: list[Mapping[str, frozenset[DeviceId]]] = []
+        for of_pod in of_pods.values():
+            for demand in of_pod.demands:
+                if self._numbers.setdefault(_all(demand), len(self._free)) == len(self._free):
+                    self._free.append(demand.free)
+        self._above = {
+            devices: [number for others, number in self._numbers.items() if devices <= others]
+            for devices in self._numbers
+        }
+        self.are_nested = all(
+            one <= other or other <= one or one.isdisjoint(other)
+            for one in self._numbers
+            for other in self._numbers
+        )
+
+    def needs(self, pod: PodInfo) -> Counter[str]:
+        amounts: Counter[str] = Counter()
+        for demand in self._of_pods.get(pod.key, DeviceDemands()).demands:
+            for number in self._above[_all(demand)]:
+                amounts[f"{self.PREFIX}{number}"] += demand.needed
+        return amounts
+
+    def room(self, name: str, node: str) -> int:
+        return len(self._free[int(name.removeprefix(self.PREFIX))].get(node, ()))
+
+
+def _all(demand: DeviceDemand) -> frozenset[DeviceId]:
+    return frozenset[DeviceId]().union(*demand.free.values())
 
 
 def in_numbers(

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.insight.whatif.admission import Admission
+from berth.insight.whatif.claims import free_claims
 from berth.insight.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from berth.insight.whatif.filling import fill
 from berth.insight.whatif.manifests import (
@@ -281,6 +282,7 @@ class World:
                 stay[why] += 1
                 continue
             self.moving[info.key] = info.node_name
+            free_claims(self.cluster, info.pod)
             self._ask_for(unplaced(info.pod), template=_origin(info.pod))
         self.notes += (
             f"not moved: {counted(count, 'pod')}, because {why}" for why, count in stay.items()

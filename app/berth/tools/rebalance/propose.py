@@ -114,12 +114,7 @@ class _Search:
             if name in self._stays:
                 self._unmet.append(Unmet(f"{name} is empty", self._stays[name]))
         if number := goals.num_empty_nodes:
-            cheapest = sorted(self._trial.nodes, key=self._cost_of_emptying)
-            names = self._candidates(cheapest)[:number]
-            await self._empty_all(names)
-            if len(names) < number:
-                why = "; ".join(f"{name}: {reason}" for name, reason in self._stays.items())
-                self._unmet.append(Unmet(f"{number} nodes are empty", why))
+            await self._empty_some(number)
         if goals.mends_skew:
             for constraint in constraints(self._trial):
                 await self._mend(constraint)
@@ -341,6 +336,47 @@ class _Search:
         """Return the pods that have to leave a node, the least important first."""
         pods = [pod for pod in self._trial.pods_on(name) if not goes_with_node(pod.pod)]
         return sorted(pods, key=lambda pod: (pod.priority, pod.key))
+
+    async def _empty_some(self, number: int) -> None:
+        """Empty so many nodes: by plan, or else the cheapest."""
+        goal, first = (
+            f"{counted(number, 'node')} {'is' if number == 1 else 'are'} empty",
+            len(self._steps),
+        )
+        is_done = self._prover is not None and await self._empty_by_plan(self._prover, number, goal)
+        if not is_done and self._prover is not None and self._prover.is_impossible:
+            why = "proven: no evictions of pods that may be evicted empty so many nodes"
+            self._unmet.append(Unmet(goal, why))
+            return
+        names: list[str] = []
+        if not is_done:
+            cheapest = sorted(self._trial.nodes, key=self._cost_of_emptying)
+            names = self._candidates(cheapest)[:number]
+            await self._empty_all(names)
+            if len(names) < number:
+                why = "; ".join(f"{name}: {reason}" for name, reason in self._stays.items())
+                self._unmet.append(Unmet(goal, why))
+        if self._prover is not None:
+            is_reached = is_done or (len(names) == number and not self.failed)
+            value = self._evicted_since(first) if is_reached else None
+            proven = self._prover.certificate(f"fewest evictions so that {goal}", [value])
+            self._certificates.append(proven)
+
+    async def _empty_by_plan(self, prover: Prover, number: int, goal: str) -> bool:
+        for plan in prover.plans((), Goal.FEWEST_EVICTIONS, empty_nodes=number):
+            cordoned = [name for name in plan.emptied if not self._trial.is_cordoned(name)]
+            for name in cordoned:
+                self._trial.set_cordoned(name, cordoned=True)
+            pods = [pod for key in plan.evicted if (pod := self._trial.pod(key)) is not None]
+            first, *others = plan.emptied
+            if not (why := await self._try(goal, pods, cordon=first)):
+                for name in others:
+                    await self._try(f"{name} is empty", (), cordon=name)
+                return True
+            prover.drop(plan, why)
+            for name in cordoned:
+                self._trial.set_cordoned(name, cordoned=False)
+        return False
 
     async def _empty_all(self, names: Sequence[str]) -> None:
         """Empty nodes. All are cordoned at first, so that no pod moves from one to the next."""

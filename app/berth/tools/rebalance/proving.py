@@ -32,6 +32,8 @@ class Plan:
     targets: dict[str, str]
     """By key."""
     stages: tuple[Stage, ...]
+    emptied: Sequence[str] = ()
+    """Nodes that are to become empty."""
 
 
 class Prover:
@@ -55,15 +57,28 @@ class Prover:
         self._dropped: list[str] = []
 
     def plans(
-        self, wanted: Sequence[PodInfo], goal: Goal, *, most_evictions: int | None = None
+        self,
+        wanted: Sequence[PodInfo],
+        goal: Goal,
+        *,
+        most_evictions: int | None = None,
+        empty_nodes: int = 0,
     ) -> Iterator[Plan]:
-        """Yield plans that let *wanted* in, the best first, as long as there is time."""
+        """Yield plans, the best first, as long as there is time.
+
+        They let *wanted* in, and leave so many nodes empty.
+        """
         trial = Trial(self._snapshot, self._registry)
         for name in self._uncordoned:
             trial.uncordon(name)
         cluster, running = trial.emptied()
         self._model = model = model_of(
-            cluster, goal, running=running, waiting=wanted, most_evictions=most_evictions
+            cluster,
+            goal,
+            running=running,
+            waiting=wanted,
+            most_evictions=most_evictions,
+            empty_nodes=empty_nodes,
         )
         problem = model.problem
         for _ in range(MOST_PLANS):
@@ -81,6 +96,7 @@ class Prover:
                 [pod.key for pod in evicted],
                 {pod.key: targets[pod.key] for pod in wanted if pod.key in targets},
                 solution.stages,
+                model.emptied(solution.placement),
             )
             evictions = model.evictions(solution.placement)
             if not evictions:

@@ -9,10 +9,12 @@ import msgspec
 
 from berth.insight.explain.choice import choose, node_score
 from berth.insight.explain.explanation import Choice
+from berth.insight.whatif.claims import claims_made_for, free_claims
 from berth.insight.whatif.placing import Placed, Placing
 from berth.insight.whatif.question import Question
 from berth.insight.whatif.snapshot import Snapshot
 from berth.insight.whatif.world import World, unplaced
+from berth.kube.objects.devices import ResourceClaim, ResourceClaimStatus
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.selectors import Operator, Selector
 from berth.kube.objects.taints import UNSCHEDULABLE_TAINT
@@ -71,6 +73,8 @@ class Trial:
         self._evicted: list[PodInfo] = []
         self._made: list[PodInfo] = []
         """In their place; both since the last :meth:`keep`."""
+        self._claims_gone: list[ResourceClaim] = []
+        self._claims_made: list[ResourceClaim] = []
         self._labelled = LabelledPods(cluster.cache.pods())
         self._domains: dict[tuple[str, str], Mapping[str, str]] = {}
         self.made: set[str] = set()
@@ -169,6 +173,7 @@ class Trial:
         ]
         for pod in pods:
             self._cluster.delete(pod.pod)
+            free_claims(self._cluster, pod.pod)
         self._cluster.cache.refresh_order()
         return self._cluster, pods
 
@@ -212,6 +217,9 @@ class Trial:
             nodes = (await self._place(at_once)).nodes
             for pod in evicted:
                 self._cluster.delete(pod.pod)
+                for claim in [*claims_made_for(self._cluster, pod.pod)]:
+                    self._claims_gone.append(claim)
+                    self._cluster.delete(claim)
             later = [pod for pod in made.values() if pod.key not in nodes]
             placed = await self._place(later)
             nodes |= placed.nodes
@@ -247,6 +255,17 @@ class Trial:
     def _made_again(self, pod: PodInfo) -> PodInfo:
         """Return the pod that the controller of *pod* makes in its place."""
         again = unplaced(pod.pod)
+        claims = {
+            claim.metadata.name: self._claim_again(claim)
+            for claim in [*claims_made_for(self._cluster, pod.pod)]
+        }
+        statuses = tuple(
+            _replace(status, resource_claim_name=claims[name].metadata.name)
+            if (name := status.resource_claim_name) in claims
+            else status
+            for status in again.status.resource_claim_statuses
+        )
+        again = _replace(again, status=_replace(again.status, resource_claim_statuses=statuses))
         meta = _replace(again.metadata, uid=f"{pod.uid}{AGAIN}")
         if not _keeps_name(pod):
             meta = _replace(meta, name=f"{pod.name}{AGAIN}")
@@ -256,11 +275,21 @@ class Trial:
         self._made.append(made)
         return made
 
+    def _claim_again(self, claim: ResourceClaim) -> ResourceClaim:
+        """Create the claim that is made in the place of *claim*, for another pod."""
+        meta = claim.metadata
+        owners = tuple(_replace(o, uid=f"{o.uid}{AGAIN}") for o in meta.owner_references)
+        name, uid = f"{meta.name}{AGAIN}", f"{meta.uid}{AGAIN}"
+        meta = _replace(meta, name=name, uid=uid, owner_references=owners)
+        made = _replace(claim, metadata=meta, status=ResourceClaimStatus())
+        self._cluster.put(made)
+        self._claims_made.append(made)
+        return made
+
     def keep(self) -> None:
         """Let all be as it is now."""
         self._placing.keep()
-        self._evicted.clear()
-        self._made.clear()
+        self._forget()
 
     def take_back(self) -> None:
         """Let all be as it was at the last :meth:`keep`, or at the beginning."""
@@ -268,11 +297,18 @@ class Trial:
         for pod in self._made:
             if pod.key in self._cluster.pods:
                 self._cluster.delete(pod.pod)
+        for claim in self._claims_made:
+            self._cluster.delete(claim)
+        for claim in self._claims_gone:
+            self._cluster.put(claim)
         for pod in self._evicted:
             self._cluster.put(pod.pod)
-        self._evicted.clear()
-        self._made.clear()
+        self._forget()
         self._cluster.cache.refresh_order()
+
+    def _forget(self) -> None:
+        for things in (self._evicted, self._made, self._claims_gone, self._claims_made):
+            things.clear()
 
     def _eviction(self, pod: PodInfo, made: str, nodes: Mapping[str, str]) -> Eviction:
         controller, choice = pod.pod.metadata.controller, self._choice(made)
