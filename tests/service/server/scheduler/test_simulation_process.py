@@ -36,6 +36,10 @@ def running(code: str, *, most_seconds: float = 30, most_at_once: int = 2) -> Si
     return SimulationProcesses(command, most_seconds=most_seconds, most_at_once=most_at_once)
 
 
+async def nothing_live() -> Iterable[bytes]:
+    return ()
+
+
 async def asked(
     processes: SimulationProcesses, question: object = None, *, live: Iterable[bytes] = ()
 ) -> bytes:
@@ -142,7 +146,7 @@ async def test_only_so_many_at_once() -> None:
         raise AssertionError("read")
 
     with pytest.raises(TooManySimulationsError, match="1 simulations are being done"):
-        await processes.simulate(never, tuple)
+        await processes.simulate(never, nothing_live)
     assert await first == b"done"
     assert await asked(processes) == b"done"
 
@@ -173,5 +177,5 @@ async def test_the_progress_is_told() -> None:
     for end, want in (("sys.stdout.write('{}')", b"{}"), ("sys.stdout.write('\\2half')", b"")):
         heard.clear()
         processes = running(f"source.read(10); {code}; {end}")
-        assert await processes.simulate(ask_, tuple, heard.append) == want
+        assert await processes.simulate(ask_, nothing_live, heard.append) == want
         assert heard == lines
