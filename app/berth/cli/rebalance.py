@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         "--mend-skew", action="store_true",
         help="move pods until the topology spread constraints of their workloads are kept",
     )  # fmt: skip
-    add_proof_flags(goals, "with --for-pod or --pending")
+    add_proof_flags(goals, "with --for-pod, --pending or --empty-nodes NUMBER")
     where = parser.add_argument_group("the cluster")
     where.add_argument(
         "--snapshot", type=Path, metavar="FILE",
