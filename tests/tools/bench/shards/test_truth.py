@@ -201,6 +201,19 @@ def test_what_is_noticed(events: list[Event], what: str | None) -> None:
     assert (what or "") in "".join(broken)
 
 
+@pytest.mark.parametrize(
+    ("kind", "waits"),
+    [
+        pytest.param("plain", True, id="there are pods to evict"),
+        pytest.param("spread", False, id="there are none"),
+    ],
+)
+def test_a_pod_whose_volume_is_on_a_full_node(kind: str, waits: bool) -> None:
+    full = pod(kind, "p", "n0", cpu="8")
+    truth = truth_after(volume_claim("data", "n0.1"), full, with_volume(pod("volume", "q")))
+    assert [seen.key for seen in truth.waiting] == ["default/q"] * waits
+
+
 def test_a_pod_whose_volume_another_uses_waits_for_no_scheduler() -> None:
     waiting = [with_volume(pod("volume", "q")), pod("plain", "r")]
     truth = truth_after(with_volume(pod("volume", "p", "n0")), *waiting)

@@ -71,6 +71,8 @@ class Truth:
         self.volumes_given = 0
         self._on_node: Counter[str] = Counter()
         self._cpu: Counter[str] = Counter()
+        self._firm_cpu: Counter[str] = Counter()
+        """By node, what pods request that are not evicted."""
         self._apps: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """By app, how many of its pods are on a node and in a zone."""
         self._unbound: Counter[str] = Counter()
@@ -90,12 +92,16 @@ class Truth:
 
     @property
     def waiting(self) -> list[Seen]:
-        """The pods without a node that there is one for: not those whose volume another uses."""
-        return [
-            pod
-            for pod in self.pods.values()
-            if not pod.node and pod.volume_claim not in self._users
-        ]
+        """The pods without a node that there is one for."""
+        return [pod for pod in self.pods.values() if not pod.node and self._may_go(pod)]
+
+    def _may_go(self, pod: Seen) -> bool:
+        """Whether the volume of *pod*, if it has one, is not in use, and where there is room or
+        somebody to evict."""
+        if pod.volume_claim in self._users:
+            return False
+        node = node_of_volume(self._volumes.get(pod.volume_claim, ""))
+        return not node or self._firm_cpu[node] + pod.cpu <= NODE_CPU
 
     async def run(self) -> None:
         """Follow the API, for ever."""
@@ -154,6 +160,8 @@ class Truth:
         node, zone, app = pod.node, self._zones[pod.node], self._apps[pod.app]
         self._on_node[node] += 1
         self._cpu[node] += pod.cpu
+        if pod.kind != "plain":
+            self._firm_cpu[node] += pod.cpu
         app[node] += 1
         app[zone] += 1
         if self._on_node[node] > NODE_PODS or self._cpu[node] > NODE_CPU:
@@ -187,6 +195,8 @@ class Truth:
         app = self._apps[pod.app]
         self._on_node[pod.node] -= 1
         self._cpu[pod.node] -= pod.cpu
+        if pod.kind != "plain":
+            self._firm_cpu[pod.node] -= pod.cpu
         for place in (pod.node, self._zones[pod.node]):
             app[place] -= 1
         if not any(app.values()):
