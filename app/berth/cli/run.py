@@ -12,7 +12,6 @@ from berth.cli.flags import kube_scheduler
 from berth.cli.flags.configuration import add_plugin_flags, add_preset_flag, configuration_source
 from berth.cli.flags.extender_port import add_extender_flags, extender_port
 from berth.cli.flags.recording import add_recording_flags, recording
-from berth.kube.objects.names import is_label_value, is_qualified_name
 from berth.runtime import log as logs
 from berth.runtime.terminal import naming_file, program
 
@@ -87,6 +86,8 @@ def _number_of_slots(text: str) -> int:
 
 def _label_key(text: str) -> str:
     """Read the value of ``--shard-label``."""
+    from berth.kube.objects.names import is_qualified_name
+
     if not is_qualified_name(text):
         raise argparse.ArgumentTypeError(f"{text!r}: must be the key of a label")
     return text
@@ -94,6 +95,8 @@ def _label_key(text: str) -> str:
 
 def _label_values(text: str) -> tuple[str, ...]:
     """Read the value of ``--shard-pools``."""
+    from berth.kube.objects.names import is_label_value
+
     values = tuple(text.split(","))
     if len({*values}) < len(values) or not all(value and is_label_value(value) for value in values):
         raise argparse.ArgumentTypeError(f"{text!r}: must be different values of a label")
