@@ -19,8 +19,14 @@ SETTLED: Final = """async () => {
 """Whether all pods of the sample but those that have to wait have nodes."""
 
 
+FORGET: Final = """() => {
+  for (const said of document.querySelectorAll("output.headline")) said.textContent = "";
+}"""
+
+
 async def simulate(page: Page) -> str:
-    """Ask what the form says, and return the answer in one sentence."""
+    """Ask what the form says, and return the answer in one sentence, not the one before."""
+    await page.evaluate(FORGET)
     await page.get_by_role("button", name="Simulate", exact=True).click()
     said = page.locator("output.headline")
     await expect(said).to_have_text(re.compile(r"\.$"), timeout=MOST_MILLISECONDS)
