@@ -1,7 +1,7 @@
 """The filters of one attempt, which must pass with and without nominated pods (spec §2.5)."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -31,9 +31,6 @@ class FiltersWithNominatedPods:
     def __init__(self, profile: Profile, nominated: NominatedPods) -> None:
         self._profile = profile
         self._nominations = Nominations.of(nominated)
-        self._asked: tuple[PodInfo, NodeTable, int] | None = None
-        self._follows_from: tuple[Hashable, ...] | None = None
-        """What answers follow from: the filters and then PostFilter ask it about one pod."""
 
     def nominated_to(self, pod: PodInfo, nodes: NodeTable) -> Mapping[int, Sequence[PodInfo]]:
         """Return, by row, the nominated pods that *pod* must leave room for."""
@@ -87,7 +84,7 @@ class FiltersWithNominatedPods:
 
     def _known_rows(self, pod: PodInfo, nodes: NodeTable) -> CachedRows:
         """Return what is known of rows beside nominated pods, which may be nothing."""
-        sign_pod = self._follow_from(pod, nodes)
+        sign_pod = self._profile.fit_follows_from(pod, nodes)
         if sign_pod is None:
             return CachedRows(nodes)
         return self._profile.known_beside.get(
@@ -124,14 +121,7 @@ class FiltersWithNominatedPods:
 
     def row_by_row(self, pod: PodInfo, nodes: NodeTable) -> RowByRow | None:
         """Return when the answers of overlays stay the same; None if more is to it than rows."""
-        sign_pod = self._follow_from(pod, nodes)
+        sign_pod = self._profile.fit_follows_from(pod, nodes)
         if sign_pod is None:
             return None
         return RowByRow((sign_pod, pod.priority), self._nominations.beside(pod, nodes))
-
-    def _follow_from(self, pod: PodInfo, nodes: NodeTable) -> tuple[Hashable, ...] | None:
-        """Return what the answers of all filters follow from beside rows; None: more than that."""
-        asked = pod, nodes, nodes.last_generation
-        if asked != self._asked:
-            self._asked, self._follows_from = asked, self._profile.fit_follows_from(pod, nodes)
-        return self._follows_from
