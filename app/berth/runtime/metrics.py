@@ -180,11 +180,11 @@ class Distribution:
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
 
-    def observe(self, value: float) -> None:
-        """Count *value* in the first bucket whose bound is not below it."""
+    def observe(self, value: float, times: int = 1) -> None:
+        """Count *value* so many *times* in the first bucket whose bound is not below it."""
         # Most are in the first bucket: to look there first takes half the time.
-        self.counts[bisect_left(self.bounds, value) if value > self.least else 0] += 1
-        self.total += value
+        self.counts[bisect_left(self.bounds, value) if value > self.least else 0] += times
+        self.total += value * times
 
     def copy(self) -> "Distribution":
         """Return the numbers as they are now."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.client.errors import GoneError, UnavailableError
-from berth.kube.informer.identity import Identity, identity_of
+from berth.kube.informer.identity import identity_of
 from berth.kube.informer.reflector import DUE_SECONDS, MOST_PUT_OFF, Reflector, Told
 from berth.kube.informer.watch_event import decode_watch_event
 from berth.runtime.clock import FakeClock
@@ -27,11 +27,14 @@ from tests.kube.informer.scripted import (
 )
 
 
-def may_wait(line: bytes) -> tuple[Identity, float] | None:
+def may_wait(line: bytes) -> tuple[str, str, float] | None:
     """Let a change of an object wait for as long as its field ``waits`` says."""
     event = decode(line)
     seconds = 0 if event["type"] == "DELETED" else event["object"].get("waits", 0)
-    return (identity_of(event["object"]), seconds) if seconds else None
+    if not seconds:
+        return None
+    key, version, _ = identity_of(event["object"])
+    return key, version, seconds
 
 
 async def rig_after(start: Start, *events: bytes) -> Rig:

@@ -1,13 +1,17 @@
 """Pods of one template take the same, whatever their kubelets say of them."""
 
 from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.objects import resources
 from berth.kube.objects.pod import ContainerStatus, Pod, PodStatus
 from berth.kube.objects.quantity import Quantity
+from berth.kube.objects.shared_parts import pod_decoder
 from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import condition, container, container_status, pod, sidecar
 
@@ -63,3 +67,59 @@ def test_a_pod_that_runs_as_it_was_asked_for_keeps_its_template() -> None:
     ):
         assert PodInfo(running(said)).template is waiting.template
     assert PodInfo(running(container_status(actuated={"cpu": 2}))).template is not waiting.template
+
+
+DIFFERENCES: Final[Mapping[str, Any]] = {
+    "metadata.namespace": "other",
+    "metadata.labels": {"app": "other"},
+    "spec.containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+    "spec.initContainers": [{"name": "i"}],
+    "spec.ephemeralContainers": [{"name": "e"}],
+    "spec.overhead": {"cpu": "1"},
+    "spec.resources": {"requests": {"cpu": "3"}},
+    "spec.nodeSelector": {"disk": "ssd"},
+    "spec.affinity": {"podAntiAffinity": {}},
+    "spec.tolerations": [{"key": "k"}],
+    "spec.topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1}],
+    "spec.volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+    "spec.resourceClaims": [{"name": "gpu"}],
+    "spec.hostNetwork": True,
+    "spec.hostUsers": False,
+    "status.resources": {"requests": {"cpu": "1"}},
+    "status.allocatedResources": {"cpu": "1"},
+    "status.containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "5"}}],
+    "status.conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}],
+}
+"""Each makes another template of a pod."""
+
+
+def decoded(decode: Any, differences: frozenset[str], uid: int, *, is_bound: bool) -> PodInfo:
+    manifest: dict[str, Any] = {
+        "metadata": {"name": f"p-{uid}", "namespace": "default", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"conditions": [{"type": "PodScheduled", "status": str(is_bound)}]},
+    }
+    for field in differences:
+        part, _, name = field.partition(".")
+        manifest[part][name] = deepcopy(DIFFERENCES[field])
+    manifest["metadata"]["uid"] = f"u-{uid}"
+    if is_bound:
+        manifest["spec"]["nodeName"] = "node"
+    return PodInfo(decode(msgspec.json.encode(manifest)))
+
+
+some_differences = st.frozensets(st.sampled_from([*DIFFERENCES]), max_size=2)
+
+
+@given(st.lists(st.tuples(some_differences, st.booleans()), min_size=2, max_size=12))
+def test_pods_share_a_template_if_nothing_in_them_differs_that_makes_one(
+    drawn: list[tuple[frozenset[str], bool]],
+) -> None:
+    decode = pod_decoder()
+    made = [
+        (differences, decoded(decode, differences, uid, is_bound=is_bound))
+        for uid, (differences, is_bound) in enumerate(drawn)
+    ]
+    for differences, info in made:
+        for others, other in made:
+            assert (info.template is other.template) == (differences == others)

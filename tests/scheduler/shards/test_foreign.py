@@ -39,9 +39,9 @@ def line(
 def foreign(*, waiting: bool = True) -> ForeignPods:
     ownership = Ownership(Slots(SLOTS))
     ownership.become(frozenset(OWN))
+    ownership.ours.add("queued-uid")
     return ForeignPods(
         ownership,
-        ours={"queued-uid"},
         assumed={"assumed-uid"},
         minding={"minding-namespace"},
         waiting=waiting,
@@ -102,8 +102,9 @@ def test_what_may_wait(pod: bytes, *, waits: bool) -> None:
     assert (answer is not None) is waits
     if answer is not None:
         obj = msgspec.json.decode(pod)["object"]
-        assert answer[0] == identity_of(obj)
-        assert answer[1] == (BOUND_SECONDS if "nodeName" in obj["spec"] else WAITING_SECONDS)
+        key, version, _ = identity_of(obj)
+        seconds = BOUND_SECONDS if "nodeName" in obj["spec"] else WAITING_SECONDS
+        assert answer == (key, version, seconds)
 
 
 def test_where_labels_tell_the_group_no_pod_without_a_node_may_wait() -> None:

@@ -71,9 +71,10 @@ DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]
 """Makes an object of what can be read of its JSON and of the last known state, if there is one.
 Also returns what could not be read, for messages. Raises if too little can be read."""
 
-MayWait: TypeAlias = Callable[[bytes], tuple[Identity, float] | None]
-"""Identifies the object of a line of a watch if its change may wait, and says for how many seconds;
-None: it may not, or what the line says is something else, such as a deletion."""
+MayWait: TypeAlias = Callable[[bytes], tuple[str, str, float] | None]
+"""Returns the key and the version of the object of a line of a watch if its change may wait, and
+for how many seconds; None: it may not, or what the line says is something else, such as a deletion.
+"""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -214,11 +215,16 @@ class Reflector(Generic[T]):
     def _tell(self, keys: Sequence[str]) -> None:
         """Tell of these objects, but for those that were told of meanwhile."""
         lines = [self._put_off.pop(key)[1] for key in keys if key in self._put_off]
+        if not lines:
+            return
+        started = self._clock.monotonic()
         with self._together():
             for line in lines:
-                started = self._clock.monotonic()
-                self._put(*self._decoded(decode_watch_event(line)))
-                self.processing.observe(self._clock.monotonic() - started)
+                identity, obj = self._decoded(decode_watch_event(line))
+                if obj is not None:
+                    self._store.put(identity, obj)
+        took = self._clock.monotonic() - started
+        self.processing.observe(took / len(lines), len(lines))
 
     async def _reconnect(self) -> None:
         while True:
@@ -414,7 +420,7 @@ class Reflector(Generic[T]):
         answer = self._may_wait(line)
         if answer is None:
             return False
-        (key, version, _), seconds = answer
+        key, version, seconds = answer
         if is_older(version, self._version):
             return False
         self._version = version or self._version

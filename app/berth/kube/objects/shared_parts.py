@@ -85,7 +85,6 @@ _ABSENT_PARTS: Final[dict[Any, Any]] = {
     Quantities: {},
 }
 _NODE_NAME: Final = b'"nodeName":"'
-_NAME: Final = re.compile(rb'[-.a-z0-9]+(?=")')
 _NO_NAME: Final = _NODE_NAME + b'"'
 _TOKEN: Final = b"kube-api-access-"
 _TOKEN_NAME: Final = re.compile(_TOKEN + rb"[a-z0-9]{5}")
@@ -222,8 +221,7 @@ class PodSpecs:
     def of(self, data: bytes) -> PodSpec:
         """Decode the JSON of a spec; b"" is that of none. Raises msgspec.DecodeError."""
         form, node_name = without_node(data)
-        token = _TOKEN_NAME.search(form)
-        if token is not None:
+        if _TOKEN in form and (token := _TOKEN_NAME.search(form)):
             form = _TOKEN.join(form.split(token[0]))
         known = self._known[form]
         if known is None:
@@ -256,14 +254,13 @@ def without_node(data: bytes) -> tuple[bytes, str]:
 
     The name stays, and "" is returned, where the field is not found or is spelt in an unusual way.
     """
-    at = data.find(_NODE_NAME)
-    if at < 0:
+    if _NODE_NAME not in data:
         return data, ""
-    at += len(_NODE_NAME)
-    name = _NAME.match(data, at)
-    if name is None or data.find(_NODE_NAME, at) >= 0:
+    head, field, rest = data.partition(_NODE_NAME)
+    name, quote, tail = rest.partition(b'"')
+    if not name or not quote or b"\\" in name or _NODE_NAME in tail:
         return data, ""
-    return data[:at] + data[name.end() :], name[0].decode()
+    return head + field + quote + tail, name.decode()
 
 
 def _without_nameless(spec: PodSpec) -> PodSpec:

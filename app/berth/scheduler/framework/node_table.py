@@ -332,9 +332,11 @@ class NodeTable:
             for row, pod in zip(index[special].tolist(), pods.take(special), strict=True):
                 self._count_special(row, pod.template, sign)
         if self.pod_counters.is_counting:
-            count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
-            for row, pod in zip(index.tolist(), pods, strict=True):
-                count(row, pod)
+            if sign > 0:
+                self.pod_counters.add_all(index.tolist(), pods)
+            else:
+                for row, pod in zip(index.tolist(), pods, strict=True):
+                    self.pod_counters.remove(row, pod)
         self._columns.generation[index] = np.arange(len(index)) + (self.last_generation + 1)
         self.last_generation += len(index)
         self._last_changed.clear()

@@ -11,7 +11,7 @@ from berth.kube.objects.selectors import Selector
 from berth.scheduler.framework.affinity_terms import HeldTerm, TermKind, terms_of
 from berth.scheduler.framework.key_index import KeyIndex, label_choices
 from berth.scheduler.framework.label_columns import LabelColumns
-from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.pods_by_domain import PodsByDomain
 from berth.scheduler.framework.replicas import Column, ReplicaIndex, Replicas
 from berth.scheduler.framework.verdict import Ints, Mask
@@ -207,10 +207,31 @@ class PodCounters:
 
     def add(self, row: int, pod: PodInfo) -> None:
         """Count a pod that came to *row*."""
-        if self._is_built:
-            self._add(row, pod)
-        else:
+        if not self._is_built:
             self._forget_others()
+            return
+        replicas = self._replicas.get(pod)
+        if replicas is None:
+            replicas = self._open(pod)
+        replicas.change(row, 1)
+        self.terms_version += bool(replicas.held)
+
+    def add_all(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
+        """Count each of *pods* that came to its row, those of a template together."""
+        if not self._is_built:
+            self._forget_others()
+            return
+        of_replicas: defaultdict[tuple[PodTemplate, bool], list[int]] = defaultdict(list)
+        for place, pod in enumerate(pods):
+            terminates = pod.pod.metadata.deletion_timestamp is not None
+            of_replicas[pod.template, terminates].append(place)
+        for places in of_replicas.values():
+            first = pods[places[0]]
+            replicas = self._replicas.get(first)
+            if replicas is None:
+                replicas = self._open(first)
+            replicas.add([rows[place] for place in places])
+            self.terms_version += bool(replicas.held)
 
     def remove(self, row: int, pod: PodInfo) -> None:
         """Count a pod that left *row*; it must have been counted there."""
@@ -223,13 +244,6 @@ class PodCounters:
         self.terms_version += bool(replicas.held)
         if not replicas.rows:
             self._close(replicas)
-
-    def _add(self, row: int, pod: PodInfo) -> None:
-        replicas = self._replicas.get(pod)
-        if replicas is None:
-            replicas = self._open(pod)
-        replicas.change(row, 1)
-        self.terms_version += bool(replicas.held)
 
     def _others(self) -> "PodCounters | None":
         """Return those in which the same pods are counted, if that is still true."""
@@ -251,7 +265,7 @@ class PodCounters:
             self._is_built = True
             for row, pods in enumerate(self._pods):
                 for pod in pods.values():
-                    self._add(row, pod)
+                    self.add(row, pod)
 
     def _open(self, pod: PodInfo) -> Replicas:
         """Make the replicas of *pod* and find the columns that they belong to."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from berth.kube.objects import resources
 from berth.kube.objects.host_ports import HostPort, host_ports
-from berth.kube.objects.pod import Container, Pod, ResourceRequirements, Volume
+from berth.kube.objects.pod import Container, Pod, PodStatus, ResourceRequirements, Volume
 from berth.kube.objects.pod_group import GroupKey, PodGroup
 from berth.kube.objects.resources import Resources
 from berth.kube.objects.selectors import RequiredNodeAffinity, required_node_affinity
@@ -159,6 +159,8 @@ class PodTemplate:
 
 
 _templates: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
+_by_parts: WeakValueDictionary[tuple[int, int], PodTemplate] = WeakValueDictionary()
+"""Templates by the identities of containers and labels, which both are alive while they are."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -227,13 +229,59 @@ def _no_requests(container: Container) -> ResourceRequirements:
 
 
 def _template_of(pod: Pod) -> PodTemplate:
+    """Return the template of *pod*: at once if its parts are those of a pod that was seen before,
+    as they are of pods decoded by one :func:`~berth.kube.objects.shared_parts.pod_decoder`."""
+    parts = (id(pod.spec.containers), id(pod.metadata.labels))
+    template = _by_parts.get(parts)
+    if template is not None and _are_of_one_template(template.pod, pod):
+        return template
     signature = _facts(pod)
     template = _templates.get(signature)
     if template is None:
         template = _templates[signature] = PodTemplate(pod)
     elif template.pod.spec.containers is not pod.spec.containers:  # nor what else it decoded
         share(template.pod, pod, POD_PARTS)
+    if _says_nothing(template.pod.status) and _are_of_one_template(template.pod, pod):
+        _by_parts[parts] = template
     return template
+
+
+def _are_of_one_template(known: Pod, pod: Pod) -> bool:
+    """Whether :func:`_facts` of two pods are sure to be equal, of which the status of the *known*
+    one adds nothing: nor does the other's, and the parts of their specs are the same objects."""
+    before, spec = known.spec, pod.spec
+    return (
+        spec.containers is before.containers
+        and pod.metadata.labels is known.metadata.labels
+        and pod.metadata.namespace == known.metadata.namespace
+        and spec.init_containers is before.init_containers
+        and spec.ephemeral_containers is before.ephemeral_containers
+        and spec.overhead is before.overhead
+        and spec.resources is before.resources
+        and spec.node_selector is before.node_selector
+        and spec.affinity is before.affinity
+        and spec.tolerations is before.tolerations
+        and spec.topology_spread_constraints is before.topology_spread_constraints
+        and spec.volumes is before.volumes
+        and spec.resource_claims is before.resource_claims
+        and spec.host_network is before.host_network
+        and spec.host_users is before.host_users
+        and _says_nothing(pod.status)
+    )
+
+
+def _says_nothing(status: PodStatus) -> bool:
+    """Whether *status* adds nothing to the template of a pod."""
+    for condition in status.conditions:
+        if condition.type == "PodResizePending":
+            return False
+    return not (
+        status.container_statuses
+        or status.init_container_statuses
+        or status.resources is not None
+        or status.allocated_resources
+        or status.node_allocatable_resource_claim_statuses
+    )
 
 
 class PodInfo(msgspec.Struct, eq=False, gc=False):

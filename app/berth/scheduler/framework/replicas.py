@@ -90,6 +90,15 @@ class Replicas:
         for column in self.columns:
             column.change(row, by)
 
+    def add(self, rows: Sequence[int]) -> None:
+        """Count one pod more on each of *rows*, of which some may be the same."""
+        counts = self.rows
+        for row in rows:
+            counts[row] = counts.get(row, 0) + 1
+        for column in self.columns:
+            for row in rows:
+                column.change(row, 1)
+
 
 class ReplicaIndex:
     """All replicas, and the ways to find some: by namespace, by label, by held term.

@@ -439,7 +439,8 @@ class SchedulingQueue:
             return
         if hints.counted and not hints.is_wildcard:
             self._hints.count(hints, old, new)
-        self._begin(self._moving(hints, old, new, pre_check))
+        if self._unfinished or self._unschedulable:
+            self._begin(self._moving(hints, old, new, pre_check))
         self._in_flight.record(hints, old=old, new=new)
 
     def _moving(self, hints: EventHints, old: Any, new: Any, check: PreCheck | None) -> Steps[None]:

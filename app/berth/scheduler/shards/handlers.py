@@ -42,10 +42,9 @@ class ShardedPodHandler(PodHandler):
         self._table = self._cache.table
         self._offered: dict[str, Pod] = {}
         """By UID, the pods without a node that are offered, whoever offers them."""
-        self.ours: set[str] = set()
-        """The UIDs of the pods without a node that this replica decides about. For reading only."""
         self.minding: set[str] = set()
-        """The namespaces in which it has decided about pods that mind other nodes. As before."""
+        """The namespaces in which it has decided about pods that mind other nodes. For reading
+        only."""
 
     def on_add(self, pod: Pod) -> None:
         super().on_add(pod)
@@ -63,7 +62,7 @@ class ShardedPodHandler(PodHandler):
             self._offered.pop(new.metadata.uid, None)
             if old.status.nominated_node_name:
                 self._queue.nominator.delete_nominated_pod_if_exists(new.metadata.uid)
-            self.ours.discard(new.metadata.uid)
+            self._ownership.ours.discard(new.metadata.uid)
             return
         was_ours, is_ours = self._was_ours(old), self._is_ours(new)
         if was_ours and is_ours:
@@ -84,7 +83,7 @@ class ShardedPodHandler(PodHandler):
             self._queue.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
             if not self._was_ours(pod):
                 self._uncount(pod)
-            self.ours.discard(pod.metadata.uid)
+            self._ownership.ours.discard(pod.metadata.uid)
 
     def hand_over(self, before: frozenset[int], now: frozenset[int]) -> None:
         """Take up the waiting pods of slots that are active *now*, give up those of others.
@@ -118,7 +117,7 @@ class ShardedPodHandler(PodHandler):
     def _take_up(self, pod: Pod) -> None:
         """Decide about *pod* from now on; after the own binding cycle, if that has offered it."""
         if self._bindings.get(pod.metadata.uid) is not None:
-            self.ours.add(pod.metadata.uid)
+            self._ownership.ours.add(pod.metadata.uid)
             self._offers.withdraw(pod.metadata.uid)
         else:
             self._uncount(pod)
@@ -129,10 +128,10 @@ class ShardedPodHandler(PodHandler):
         if self._groups is not None:
             self._groups.forget(pod)
         self._queue.delete(pod)
-        self.ours.discard(pod.metadata.uid)
+        self._ownership.ours.discard(pod.metadata.uid)
 
     def _add_waiting(self, pod: Pod) -> None:
-        self.ours.add(pod.metadata.uid)
+        self._ownership.ours.add(pod.metadata.uid)
         namespace = pod.metadata.namespace
         if namespace not in self.minding and minds_other_nodes(pod.spec):
             self.minding.add(namespace)
@@ -169,7 +168,7 @@ class ShardedPodHandler(PodHandler):
         return super()._is_ours(pod) and self._ownership.has_pod(pod, self._table)
 
     def _was_ours(self, pod: Pod) -> bool:
-        return pod.metadata.uid in self.ours
+        return pod.metadata.uid in self._ownership.ours
 
 
 class ShardedNodeHandler(NodeHandler):

@@ -20,8 +20,11 @@ class Ownership:
         """The slots of pools that nobody holds: no pod is offered there."""
         self.unrecorded: dict[str, Node] = {}
         """Nodes that are nobody's before their slot is recorded, by name."""
-        self._recorded: dict[str, int] = {}
-        """Slots of nodes by name, unless they go by their names."""
+        self.ours: set[str] = set()
+        """The UIDs of the pods without a node that decisions are made about; kept by the handler of
+        pods."""
+        self._slots: dict[str, int] = {}
+        """Slots of nodes by name."""
         self._placement_key = object()
 
     def become(self, active: frozenset[int]) -> None:
@@ -35,27 +38,26 @@ class Ownership:
             self._placement_key = object()
 
     def saw_node(self, node: Node) -> bool:
-        """Take note of what is recorded on *node*; whether that has changed."""
-        if not self.slots.label:
-            return False
+        """Take note of the slot of *node*; whether it is another than before."""
         name, slot = node.metadata.name, self.slots.of_node(node)
         if slot == NO_SLOT:
             self.unrecorded[name] = node
         else:
             self.unrecorded.pop(name, None)
-        changed = self._recorded.get(name, NO_SLOT) != slot
-        self._recorded[name] = slot
+        changed = self.slot_of_node(name) != slot
+        self._slots[name] = slot
         return changed
 
     def forget_node(self, name: str) -> None:
-        self._recorded.pop(name, None)
+        self._slots.pop(name, None)
         self.unrecorded.pop(name, None)
 
     def slot_of_node(self, name: str) -> int:
         """Return the slot of a node, :data:`NO_SLOT` if there is none yet."""
-        if self.slots.label:
-            return self._recorded.get(name, NO_SLOT)
-        return slot_of(name, self.slots.number)
+        slot = self._slots.get(name)
+        if slot is None:
+            slot = NO_SLOT if self.slots.label else slot_of(name, self.slots.number)
+        return slot
 
     def is_active(self, node_name: str) -> bool:
         """Whether a pod that is decided about now may be bound to the node."""

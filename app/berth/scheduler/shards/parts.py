@@ -66,7 +66,6 @@ class ShardParts:
         )
         self.foreign_pods = ForeignPods(
             self.ownership,
-            ours=self._pod_handler.ours,
             assumed=parts["cache"].assumed,
             minding=self._pod_handler.minding,
             waiting=self._groups_by_spec,

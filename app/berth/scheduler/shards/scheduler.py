@@ -43,7 +43,7 @@ class ShardedScheduler(Scheduler):
 
     def profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
         """Return whose plugins decide; None also if another replica decides by now."""
-        if not self.ownership.has_pod(queued.pod, self.cache.table):
+        if queued.uid not in self.ownership.ours:
             self.queue.done(queued.uid)
             return None
         return super().profile_for_pod(queued)

@@ -56,6 +56,7 @@ class LeaderElector:
         self.identity = identity
         self._lock = lock
         self._timing = timing
+        self._write_limit = timing.write_limit
         self._clock = clock
         self._rng = rng
         self._on_master = on_master
@@ -77,7 +78,9 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether this replica leads, and is so sure of it that it may write."""
-        return self._leads and self._is_fresh
+        # Asked before each write; so without further calls.
+        age = self._clock.monotonic() - self._renewed_at
+        return self._leads and age < self._write_limit
 
     @property
     def leader(self) -> str:
@@ -103,7 +106,7 @@ class LeaderElector:
 
     @property
     def _is_fresh(self) -> bool:
-        return self._age < self._timing.write_limit
+        return self._age < self._write_limit
 
     def _lose(self, why: str) -> None:
         """End leadership: nothing may be written from here on, and :meth:`run` ends."""

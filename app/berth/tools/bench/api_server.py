@@ -5,7 +5,15 @@ scheduler is started that is measured.
 import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -41,11 +49,17 @@ RUN_FLAGS: Final = (
 
 @asynccontextmanager
 async def api_server(
-    folder: Path, *, clock: Clock, kubeconfig: Path | None = None, tls: bool = False
+    folder: Path,
+    *,
+    clock: Clock,
+    kubeconfig: Path | None = None,
+    tls: bool = False,
+    flags: Sequence[str] = (),
 ) -> AsyncIterator[tuple[Path, ApiClient]]:
     """Yield a kubeconfig and a client, of an embedded API server of its own if none is given.
 
     Without *tls* it serves plain HTTP: TLS costs both sides what is not the scheduler's work.
+    *flags* are more of ``berth cluster``.
     """
     if kubeconfig is not None:
         client = await connect(kubeconfig=str(kubeconfig), qps=0, user_agent="berth-bench")
@@ -58,7 +72,7 @@ async def api_server(
     # No kubelet renews leases, so nobody may conclude that the nodes are lost.
     grace = ("--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
     plain = () if tls else ("--insecure",)
-    command = (*BERTH, "cluster", *plain, *grace, f"--kubeconfig-out={kubeconfig}")
+    command = (*BERTH, "cluster", *plain, *grace, *flags, f"--kubeconfig-out={kubeconfig}")
     async with running(command, output=output) as server:
         deadline = clock.monotonic() + START_SECONDS
         while "API server at" not in output.read_text(encoding="utf-8"):
@@ -107,7 +121,7 @@ async def create_node(client: ApiClient, node: dict[str, Any]) -> None:
         await client.request(
             "PATCH",
             f"/api/v1/nodes/{node['metadata']['name']}",
-            body=msgspec.json.encode({"spec": {"taints": node["spec"].get("taints")}}),
+            body=msgspec.json.encode({"spec": {"taints": node.get("spec", {}).get("taints")}}),
             content_type="application/merge-patch+json",
         )
 

@@ -36,6 +36,13 @@ class Measured:
     def pid(self) -> int:
         return self._process.pid
 
+    def stop(self) -> None:
+        """Have the process stand still until :meth:`go_on`."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def used(self) -> Usage:
         """What the process and its descendants have used so far."""
         instructions = None if self._counter is None else self._counter.read()
@@ -106,6 +113,7 @@ async def running(command: Sequence[str], *, output: Path) -> AsyncIterator[Meas
             counter.close()
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGCONT)  # it may stand still
             try:
                 await asyncio.wait_for(process.wait(), END_SECONDS)
             except TimeoutError:

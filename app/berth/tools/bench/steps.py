@@ -234,7 +234,7 @@ def _shards(given: argparse.Namespace) -> Iterable[Step]:
 
     steps: dict[str, Step] = {
         "soak": of_soak,
-        "cost": partial(cost.measure, given.nodes, given.pods, given.replicas),
+        "cost": partial(cost.measure, given.nodes, given.pods, given.replicas, clock=RealClock()),
         "quality": partial(quality.measure, given.nodes, given.replicas),
     }
     return [step for name, step in steps.items() if given.part in (name, "all")]

@@ -1,42 +1,44 @@
-"""The CPU that each of several replicas takes for a pod, over HTTP, each in a thread of its own.
+"""The CPU that each of several replicas takes for a pod, in a process of its own, over HTTP.
 
-What a thread takes says what rate a replica could carry on a core of its own: with more cores than
-this machine has, too. What replicas take without pods is measured before, and is not part of it.
+What a process takes says what rate a replica could carry on a core of its own: with more cores than
+this machine has, too. So they take turns, and do not share cores and caches. All pods are created
+while they stand still, so that each has as much to do at once as at that rate. What replicas take
+without pods is measured before, and is not part of it.
 """
 
-import asyncio
-import random
-import time
+import tempfile
+from collections import Counter
 from collections.abc import (
     AsyncIterator,
-    Callable,
     Collection,
     Iterable,
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from berth.cluster.embedded_cluster import EmbeddedCluster
-from berth.cluster.features import default_features
-from berth.kube.client.connect import Endpoint, client_of
-from berth.kube.client.errors import ApiError
-from berth.runtime.clock import RealClock, cpu_time_of_this_thread
-from berth.runtime.loop_thread import LoopThread
-from berth.runtime.release import RELEASE
-from berth.scheduler.config.load import default_configuration
-from berth.scheduler.metrics.selection import Selection
-from berth.scheduler.profile.build import args_models
-from berth.scheduler.shards.slots import Slots
-from berth.service.leaderelection.build import make_membership
-from berth.service.scheduler_service import SchedulerService
-from berth.tools.bench.process import BenchError
+from berth.kube.client.api_client import ApiClient
+from berth.kube.client.errors import AlreadyExistsError, ApiError
+from berth.runtime.clock import Clock
+from berth.service.shards.leases import ShardLeases
+from berth.tools.bench.api_server import (
+    BERTH,
+    START_SECONDS,
+    api_server,
+    at_once,
+    create_namespace,
+    create_node,
+)
+from berth.tools.bench.binds import Binds
+from berth.tools.bench.process import BenchError, Measured, running
 from berth.tools.bench.results import Figure, figure
-from berth.tools.bench.shards.world import node_of, pod_of, untainted
-from berth_plugins.registry import IN_TREE
+from berth.tools.bench.shards.world import node_of, pod_of
+from berth.tools.bench.throughput import until_quiet
 
 KINDS: Final[Mapping[str, Collection[str]]] = {
     "plain": (),
@@ -52,146 +54,129 @@ NAMESPACES: Final = tuple(f"team-{number}" for number in range(32))
 SLOTS: Final = 64
 BATCH: Final = 200
 """Pods that are created with one write to the connection."""
-LOOK_SECONDS: Final = 0.1
-IDLE_SECONDS: Final = 4.0
-"""How long replicas are watched without pods: for two looks at the Leases."""
-PATIENCE: Final = 300.0
+ROUNDS: Final = 2
+"""Turns of each replica: one for its pods, one for what it hears of those of replicas after it."""
+IDLE_SECONDS: Final = 6.0
+"""How long replicas are watched without pods: for three looks at the Leases."""
+LOOK_SECONDS: Final = 0.2
+PATIENCE: Final = 120.0
+RUN_FLAGS: Final = (
+    "--secure-port=0",
+    "--kube-api-qps=5000",
+    "--kube-api-burst=5000",
+    "--leader-elect-lease-duration=90s",
+    "--leader-elect-renew-deadline=60s",
+)
 
 
-class _Running:
-    """A replica in a thread of its own."""
-
-    def __init__(self, thread: LoopThread) -> None:
-        self._thread = thread
-        self.service: SchedulerService
-        self.cpu: Callable[[], float]
-
-    async def start(self, url: str, gates: Collection[str], *, is_shared: bool) -> None:
-        await self._thread.call(lambda: self._start(url, gates, is_shared=is_shared))
-
-    async def _start(self, url: str, gates: Collection[str], *, is_shared: bool) -> None:
-        clock, registry = RealClock(), Selection()
-        turned_on = {"feature_gates": dict.fromkeys(gates, True)}
-        config = default_configuration(
-            args_models(IN_TREE), adjust=lambda config: config.model_copy(update=turned_on)
-        )
-        client = client_of(Endpoint(url), qps=0, burst=1, user_agent="berth", clock=clock)
-        membership = None
-        if is_shared:
-            membership = make_membership(
-                client,
-                config,
-                slots=Slots(SLOTS),
-                registry=registry,
-                clock=clock,
-                rng=random.Random(),
-            )
-        self.service = SchedulerService(
-            client,
-            config,
-            clock=clock,
-            rng=random.Random(),
-            elector=membership,
-            shards=Slots(SLOTS) if is_shared else None,
-            registry=registry,
-        )
-        self.cpu = cpu_time_of_this_thread()
-        self._task = asyncio.create_task(self.service.run(), name="replica")
-
-    async def stop(self) -> None:
-        async def end() -> None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-        await self._thread.call(end)
-
-    @property
-    def slots(self) -> int:
-        parts = self.service.shard_parts
-        return SLOTS if parts is None else len(parts.ownership.active)
-
-
-async def measure(nodes: int, pods: int, replicas: Sequence[int]) -> AsyncIterator[Figure]:
+async def measure(
+    nodes: int, pods: int, replicas: Sequence[int], *, clock: Clock
+) -> AsyncIterator[Figure]:
     """Yield the CPU per pod of the busiest replica and of all, by kind of pod; first without
     shards."""
     for kind in KINDS:
         for number in (0, *replicas):
-            async for measured in _measure(kind, nodes, pods, number):
+            async for measured in _measure(kind, nodes, pods, number, clock=clock):
                 yield measured
 
 
-async def _measure(kind: str, nodes: int, pods: int, number: int) -> AsyncIterator[Figure]:
-    with ExitStack() as threads:
-        server = threads.enter_context(LoopThread("API server"))
-        gates = KINDS[kind]
-        cluster = EmbeddedCluster(
-            clock=RealClock(),
-            rng=random.Random(1),
-            insecure=True,
-            features={*default_features(RELEASE), *gates},
+async def _measure(
+    kind: str, nodes: int, pods: int, number: int, *, clock: Clock
+) -> AsyncIterator[Figure]:
+    gates = ",".join(f"{gate}=true" for gate in KINDS[kind])
+    flags = (f"--feature-gates={gates}",) if gates else ()
+    async with AsyncExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="berth-bench-")))
+        kubeconfig, client = await cleanup.enter_async_context(
+            api_server(folder, clock=clock, flags=flags)
         )
-        await server.call(lambda: cluster.start(0))
-        client = await cluster.connect("bench")
-        async with AsyncExitStack() as cleanup:
-            cleanup.push_async_callback(server.call, cluster.stop)
-            cleanup.push_async_callback(client.close)
-            made = [node_of(count) for count in range(nodes)]
-            await client.post_all([("/api/v1/nodes", msgspec.json.encode(node)) for node in made])
-            for node in made:
-                await client.request("PATCH", **untainted(node))
-            for name in NAMESPACES:
-                namespace = msgspec.json.encode({"metadata": {"name": name}})
-                await client.request("POST", "/api/v1/namespaces", body=namespace)
+        await at_once(partial(create_node, client, node_of(count)) for count in range(nodes))
+        for name in NAMESPACES:
+            await create_namespace(client, name)
+            with suppress(AlreadyExistsError):
                 account = msgspec.json.encode({"metadata": {"name": "default"}})
                 path = f"/api/v1/namespaces/{name}/serviceaccounts"
                 await client.request("POST", path, body=account)
-            running = []
-            for count in range(max(number, 1)):
-                replica = _Running(threads.enter_context(LoopThread(f"replica {count}")))
-                await replica.start(cluster.url, gates, is_shared=number > 0)
-                cleanup.push_async_callback(replica.stop)
-                running.append(replica)
-            share = SLOTS // len(running)
-            await _until(lambda: all(r.service.is_synced and r.slots >= share for r in running))
-            await _until(lambda: sum(r.slots for r in running) in (SLOTS, SLOTS * len(running)))
-            if kind == "gangs":
-                groups = [_group(app) for app in range(-(-pods // APP_PODS))]
-                _check(await client.post_all(groups))
-            before = [replica.cpu() for replica in running]
-            await asyncio.sleep(IDLE_SECONDS)
-            idle = [(r.cpu() - b) / IDLE_SECONDS for r, b in zip(running, before, strict=True)]
-            before, started = [replica.cpu() for replica in running], time.monotonic()
+        shared = f"--shards={SLOTS}" if number else "--leader-elect=false"
+        command = (*BERTH, "run", f"--kubeconfig={kubeconfig}", *RUN_FLAGS, *flags, shared)
+        schedulers = [
+            await cleanup.enter_async_context(
+                running(command, output=folder / f"scheduler-{count}.log")
+            )
+            for count in range(max(number, 1))
+        ]
+        if number:
+            await _until_shared_out(number, client, clock)
+        for scheduler in schedulers:
+            await until_quiet(scheduler, clock=clock)
+        if kind == "gangs":
+            _check(await client.post_all([_group(app) for app in range(-(-pods // APP_PODS))]))
+        before = [scheduler.cpu_seconds() for scheduler in schedulers]
+        await clock.sleep(IDLE_SECONDS)
+        idle = [
+            (s.cpu_seconds() - b) / IDLE_SECONDS for s, b in zip(schedulers, before, strict=True)
+        ]
+        binds = Binds(client, clock=clock, path="/api/v1/pods")
+        async with binds.followed():
+            for scheduler in schedulers:
+                scheduler.stop()
             for first in range(0, pods, BATCH):
                 batch = [_pod(kind, count) for count in range(first, min(first + BATCH, pods))]
                 _check(await client.post_all(batch))
-            cycles = [replica.service.scheduler.binding_cycle for replica in running]
-            await _until(lambda: sum(cycle.scheduled for cycle in cycles) >= pods)
-            caches = [replica.service.cache for replica in running]
-            await _until(lambda: all(len(cache.pods()) >= pods for cache in caches))
-            lasted = time.monotonic() - started
-            used = [
-                replica.cpu() - b - lasted * of_idle
-                for replica, b, of_idle in zip(running, before, idle, strict=True)
-            ]
-            parts = [replica.service.shard_parts for replica in running]
-            offers = sum(each.offers.made for each in parts if each is not None)
-            rate, offered = (1.0 - max(idle)) * pods / max(used), offers / pods
-            yield figure(
-                f"{kind}: CPU of the busiest replica per pod",
-                max(used) / pods * 1e6,
-                "µs",
-                outcome=f"{rate:.0f} pods/s at most, {offered:.2f} offers per pod,"
-                f" {max(idle):.1%} of a core without pods",
-                replicas=number,
-                nodes=nodes,
-            )
-            yield figure(
-                f"{kind}: CPU of all replicas per pod",
-                sum(used) / pods * 1e6,
-                "µs",
-                replicas=number,
-                nodes=nodes,
-            )
+            used = [0.0] * len(schedulers)
+            for _ in range(ROUNDS):
+                for count, scheduler in enumerate(schedulers):
+                    used[count] += await _turn(scheduler, idle[count], clock)
+        if len(binds.times) < pods:
+            raise BenchError(f"{len(binds.times)} of {pods} pods were bound")
+        rate = (1.0 - max(idle)) * pods / max(used)
+        yield figure(
+            f"{kind}: CPU of the busiest replica per pod",
+            max(used) / pods * 1e6,
+            "µs",
+            outcome=f"{rate:.0f} pods/s at most, {max(idle):.1%} of a core without pods",
+            replicas=number,
+            nodes=nodes,
+        )
+        yield figure(
+            f"{kind}: CPU of all replicas per pod",
+            sum(used) / pods * 1e6,
+            "µs",
+            replicas=number,
+            nodes=nodes,
+        )
+
+
+async def _turn(scheduler: Measured, idle: float, clock: Clock) -> float:
+    """Let *scheduler* go on until it has nothing to do; return the seconds of CPU it took for that,
+    without the share *idle* of the time."""
+    before, started = scheduler.cpu_seconds(), clock.monotonic()
+    scheduler.go_on()
+    await until_quiet(scheduler, clock=clock)
+    scheduler.stop()
+    return scheduler.cpu_seconds() - before - idle * (clock.monotonic() - started)
+
+
+async def _until_shared_out(replicas: int, client: ApiClient, clock: Clock) -> None:
+    """Return when the slots are shared out evenly among so many *replicas*."""
+    leases = ShardLeases(
+        client,
+        namespace="kube-system",
+        name="kube-scheduler",
+        identity="",
+        num_slots=SLOTS,
+        timeout=START_SECONDS,
+        clock=clock,
+    )
+    deadline = clock.monotonic() + PATIENCE
+    while True:
+        holders = Counter((await leases.read()).slots)
+        shares = [count for holder, count in holders.items() if holder]
+        if sum(shares) == SLOTS and len(shares) == replicas and max(shares) - min(shares) <= 1:
+            return
+        if clock.monotonic() > deadline:
+            raise BenchError(f"slots are not shared out among {replicas}: {dict(holders)}")
+        await clock.sleep(LOOK_SECONDS)
 
 
 def _pod(kind: str, count: int) -> tuple[str, bytes]:
@@ -217,12 +202,3 @@ def _check(answers: Iterable[object]) -> None:
     for answer in answers:
         if isinstance(answer, ApiError):
             raise BenchError(str(answer))
-
-
-async def _until(is_true: Callable[[], bool]) -> None:
-    waited = 0.0
-    while not is_true():
-        if waited > PATIENCE:
-            raise BenchError(f"not done after {PATIENCE:.0f} s")
-        await asyncio.sleep(LOOK_SECONDS)
-        waited += LOOK_SECONDS
