@@ -20,6 +20,8 @@ from berth.kube.objects.pod_group import (
     TopologyConstraint,
 )
 from berth.runtime.clock import FakeClock
+from berth.scheduler.profile.build import Registry
+from berth_plugins.registry import IN_TREE
 from tests.builders import pod
 from tests.harness import Harness
 
@@ -103,6 +105,7 @@ def group_harness(
     profiles: list[dict[str, Any]] | None = None,
     clock: FakeClock | None = None,
     release: str = "1.36",
+    registry: Registry = IN_TREE,
 ) -> Harness:
     """Make a scheduler for groups; *gates* are turned on beside those of gangs."""
     config: dict[str, Any] = {
@@ -113,7 +116,7 @@ def group_harness(
     }
     if profiles is not None:
         config["profiles"] = profiles
-    return Harness(config=config, clock=clock)
+    return Harness(config=config, registry=registry, clock=clock)
 
 
 def condition_of(harness: Harness, name: str = "g") -> PodGroupCondition | None:

@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from berth.kube.objects.pod_group import GroupKey
-from berth.scheduler.framework.pod_info import QueuedPodGroupInfo
+from berth.scheduler.framework.cycle_state import CycleState
+from berth.scheduler.framework.interface import PermitPlugin
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodGroupInfo
+from berth.scheduler.framework.status import Status
 from berth.scheduler.queue.sub_queues import SubQueue
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod, pod_anti_affinity, pod_term
 from tests.harness import Harness
 from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
@@ -140,6 +144,28 @@ async def test_a_basic_group_binds_what_fits() -> None:
     harness.put(node("m", cpu="1"))
     await harness.pass_time(3)
     assert len(harness.placements()) == 2
+
+
+class Refuses(PermitPlugin):
+    """A plugin by somebody else, to which no node is good enough."""
+
+    NAME = "Refuses"
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        return Status.unschedulable("not here"), 0.0
+
+
+async def test_a_group_of_which_permit_refuses_all_pods_backs_off() -> None:
+    harness = harness_of_entities(
+        registry={**IN_TREE, Refuses.NAME: Refuses},
+        profiles=[{"plugins": {"permit": {"enabled": [{"name": Refuses.NAME}]}}}],
+    )
+    harness.put(node("n", cpu="8"), group(), *members("a", "b", cpu="1"))
+    await harness.until_idle(attempts=50)
+    assert not harness.placements()
+    assert counts(harness) == {"backoff": 2}
 
 
 async def test_two_gangs_that_do_not_fit_together_do_not_block_each_other() -> None:

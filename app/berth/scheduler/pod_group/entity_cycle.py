@@ -203,9 +203,11 @@ class PodGroupEntityCycle(PodGroupCycle):
             own = status_below(status, first.of_child)
             self._reports.tell(leaf, result=own.result.value, message=own.message)
         unschedulable, pending = _rejectors(members, status)
+        # Guess (1.37 spec N8.1): where Reserve or Permit has refused all of them, the group backs
+        # off. At once it would be tried for ever.
         self._queue.add_attempted_pod_group_if_needed(
             entity,
-            is_scheduled=status.result is Result.SCHEDULED,
+            is_scheduled=bool(bindings),
             unschedulable_plugins=unschedulable,
             pending_plugins=pending,
         )
