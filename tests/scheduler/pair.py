@@ -169,6 +169,11 @@ def varied(fields: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     return fields | {name: value for name, value in wanted.items() if rng.random() < 0.6}
 
 
+def relabelled(fields: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return *fields* with other labels, as pods of another Job have."""
+    return fields | {"labels": {**rng.choice([*APPS, {}]), "job": str(rng.randrange(6))}}
+
+
 class Pair:
     """Two schedulers to which the same happens, of which one shares answers."""
 

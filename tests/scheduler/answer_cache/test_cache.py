@@ -1,6 +1,7 @@
 """Replicas whose decisions share the answers of plugins, against those that ask about every pod."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,15 +9,22 @@ import pytest
 from berth.scheduler.answer_cache import answers as cached_answers
 from berth.scheduler.answer_cache.cache import AnswerCache
 from berth.scheduler.answer_cache.decision import Decider
+from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.outcome import Placed
 from tests.builders import node, pod, service
 from tests.harness import Harness
-from tests.scheduler.pair import APPS, Pair, fields_of, node_of, varied
+from tests.scheduler.pair import APPS, Pair, fields_of, node_of, relabelled, varied
 from tests.scheduler.pod_group.building import group, member
 
+Vary = Callable[[dict[str, Any], random.Random], dict[str, Any]]
 
-async def check_one_world(seed: int, *, vary: bool) -> None:
+
+def alike(fields: dict[str, Any], _rng: random.Random) -> dict[str, Any]:
+    return fields
+
+
+async def check_one_world(seed: int, *, vary: Vary) -> None:
     rng = random.Random(seed)
     pair = Pair(seed)
     pair.put(*(node_of(number, rng) for number in range(rng.randint(2, 14))))
@@ -43,7 +51,7 @@ async def check_one_world(seed: int, *, vary: bool) -> None:
                 for _ in range(rng.randint(1, 12)):
                     created += 1
                     fields = some[created % len(some)]
-                    pair.put(make(f"p{created}", **(varied(fields, rng) if vary else fields)))
+                    pair.put(make(f"p{created}", **vary(fields, rng)))
                     if rng.random() < 0.1:
                         await pair.until_idle()
                     if rng.random() < 0.1:
@@ -67,7 +75,7 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
     monkeypatch.setattr(AnswerCache, "schedule", counted)
     monkeypatch.setattr(cached_answers, "FEW", few)
     for seed in range(15):
-        await check_one_world(seed, vary=False)
+        await check_one_world(seed, vary=alike)
     assert shared[True] > 100
 
 
@@ -84,7 +92,24 @@ async def test_pods_that_differ_are_decided_about_as_if_all_plugins_were_asked(
 
     monkeypatch.setattr(Decider, "decide", counted)
     for seed in range(100, 115):
-        await check_one_world(seed, vary=True)
+        await check_one_world(seed, vary=varied)
+    assert shared.count(True) > 100
+
+
+async def test_pods_of_many_jobs_are_decided_about_as_if_all_plugins_were_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared: list[bool] = []
+    decide = Decider.decide
+
+    def counted(self: Decider, cycle: Cycle, *args: Any) -> Placed:
+        placed = decide(self, cycle, *args)
+        shared.append(self.cached.pod.template is not cycle.pod.template)
+        return placed
+
+    monkeypatch.setattr(Decider, "decide", counted)
+    for seed in range(200, 215):
+        await check_one_world(seed, vary=relabelled)
     assert shared.count(True) > 100
 
 

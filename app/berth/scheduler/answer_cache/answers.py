@@ -11,7 +11,7 @@ plugins are asked again.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -193,19 +193,26 @@ class CachedAnswers:
 
     # Keeping up.
 
-    def refresh(self) -> None:
-        """Take in what has happened to rows since; CacheMissError if all must be asked again."""
+    def refresh(self, pod: PodInfo) -> None:
+        """Take in what has happened to rows since; CacheMissError if all must be asked again for
+        *pod*, which may differ from the others in namespace and labels."""
         nodes = self._nodes
         if nodes.kept(CachedAnswers, object) is not self._epoch:
             raise CacheMissError
         for plugin, value in self._follows:
-            if plugin.sign_pod(self.pod, nodes) != value:
-                raise CacheMissError
+            if plugin.sign_pod(pod, nodes) != value:
+                raise CacheMissError  # for this pod; others may go on
         if not (self._filters_by_load or self._scores_by_load):
             return
-        if nodes.last_generation == self._generation:
-            return
-        changed = nodes.rows_loaded_since(self._generation)
+        if nodes.last_generation != self._generation:
+            try:
+                self._take_in_rows(nodes.rows_loaded_since(self._generation))
+            except CacheMissError:
+                self._epoch = object()  # a part may have been taken in: nobody goes on
+                raise
+
+    def _take_in_rows(self, changed: Sequence[int]) -> None:
+        nodes = self._nodes
         if len(changed) > FEW + nodes.size // MANY:
             raise CacheMissError
         self._generation = nodes.last_generation

@@ -63,7 +63,10 @@ class AnswerCache:
         if pod.template.volumes:
             by_volumes = tuple(plugin.sign_pod(pod, nodes) for plugin in profile.by_volumes)
         key: _Key = (profile, (pod.template, *by_volumes), cycle.placement)
-        decider = self._replicas.get(key, cycle, at_once=is_one_of_many)
+        alike: _Key | None = None
+        if (but_labels := pod.template.facts_but_labels) is not None:
+            alike = (profile, (but_labels, *by_volumes), cycle.placement)
+        decider = self._replicas.get(key, cycle, alike=alike, at_once=is_one_of_many)
         if decider is not None:
             try:
                 return decider.decide(cycle, select)
@@ -88,38 +91,48 @@ class _Entries:
 
     def __init__(self) -> None:
         self._cached: dict[_Key, Decider] = {}
+        self._alike: dict[_Key, Decider] = {}
+        """The last answers about pods that have more than that in common."""
         self._seen: dict[_Key, int] = {}
         """When pods were tried last that are not cached: the generation of the table if they cannot
         be cached before it changes, else -1."""
 
     def get(
-        self, key: _Key, cycle: Cycle, *, at_once: bool = False, differ: bool = False
+        self,
+        key: _Key,
+        cycle: Cycle,
+        *,
+        alike: _Key | None = None,
+        at_once: bool = False,
+        differ: bool = False,
     ) -> Decider | None:
         """Return cached answers about pods like that of *cycle*; None if none are worth caching.
 
-        They are from the second on, or *at_once*. *differ* as for :class:`CachedAnswers`.
+        They are from the second on, or *at_once*; or from the first, if there are answers about
+        pods that are *alike*: that differ in namespace and labels alone, as those of two Jobs do.
+        *differ* as for :class:`CachedAnswers`.
         """
         nodes = cycle.nodes
-        decider = self._cached.pop(key, None)
-        try:
-            if decider is not None:
-                try:
-                    decider.cached.refresh()
-                except CacheMissError:
-                    decider = None
-            elif not self._is_worth_caching(key, nodes.last_generation, at_once=at_once):
+        known = self._cached.pop(key, None)
+        decider = _still_true(known, cycle)
+        if decider is None and alike is not None:
+            decider = _still_true(self._alike.get(alike), cycle)
+        if decider is None:
+            is_worth_it = known is not None or self._is_worth_caching(
+                key, nodes.last_generation, at_once=at_once
+            )
+            if not is_worth_it:
                 return None
-            if decider is None:
-                eligible = cycle.placement.rows_of(nodes)
-                decider = Decider(
-                    CachedAnswers(cycle.profile, cycle.pod, nodes, eligible, differ=differ)
-                )
-        except CacheMissError:
-            self._saw(key, nodes.last_generation)
-            return None
-        if len(self._cached) >= KEPT:
-            del self._cached[next(iter(self._cached))]
-        self._cached[key] = decider
+            eligible = cycle.placement.rows_of(nodes)
+            try:
+                cached = CachedAnswers(cycle.profile, cycle.pod, nodes, eligible, differ=differ)
+            except CacheMissError:
+                self._saw(key, nodes.last_generation)
+                return None
+            decider = Decider(cached)
+            if alike is not None:
+                _keep(self._alike, alike, decider)
+        _keep(self._cached, key, decider)
         return decider
 
     def drop(self, key: _Key, generation: int) -> None:
@@ -139,3 +152,19 @@ class _Entries:
         if len(self._seen) >= SEEN:
             del self._seen[next(iter(self._seen))]
         self._seen[key] = generation
+
+
+def _still_true(decider: Decider | None, cycle: Cycle) -> Decider | None:
+    """Return *decider* if it can go on, and with the pod of *cycle*."""
+    if decider is not None:
+        with suppress(CacheMissError):
+            decider.cached.refresh(cycle.pod)
+            return decider
+    return None
+
+
+def _keep(entries: dict[_Key, Decider], key: _Key, decider: Decider) -> None:
+    entries.pop(key, None)
+    if len(entries) >= KEPT:
+        del entries[next(iter(entries))]
+    entries[key] = decider

@@ -139,6 +139,14 @@ class PodTemplate:
             )
         )
 
+    @cached_property
+    def facts_but_labels(self) -> bytes | None:
+        """What makes the template, but for namespace and labels; to be compared.
+
+        None if the pod has resource claims.
+        """
+        return None if self.pod.spec.resource_claims else _facts(self.pod, labels=False)
+
     def memo(self, key: object, build: Callable[[], T]) -> T:
         """Return what *build* made for *key* the first time; plugins keep compiled terms here.
 
@@ -170,13 +178,15 @@ def forget_plugins() -> None:
         template.forget_plugins()
 
 
-def _facts(pod: Pod, containers: Sequence[Container] | None = None) -> bytes:
-    """Return all that makes a template; with *containers* in place of the pod's own."""
+def _facts(
+    pod: Pod, containers: Sequence[Container] | None = None, *, labels: bool = True
+) -> bytes:
+    """Return all that makes a template; with *containers* in place of the pod's own, and without
+    *labels* and namespace if these are not asked for."""
     spec, status = pod.spec, pod.status
     return _encode(
         (
-            pod.metadata.namespace,
-            pod.metadata.labels,
+            (pod.metadata.namespace, pod.metadata.labels) if labels else None,
             spec.containers if containers is None else containers,
             spec.init_containers,
             spec.ephemeral_containers,
