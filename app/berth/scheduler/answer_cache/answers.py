@@ -55,7 +55,8 @@ class CacheMissError(Exception):
 
 
 class CachedAnswers:
-    """Feasible rows and their totals for the next pod of a template, as far as they are cached.
+    """Feasible rows and their totals for the next pod of a template, as far as they are cached;
+    or of other templates that differ in namespace and labels alone.
 
     Plugins in ``asked`` have to be asked about every pod; they may rule out more rows, and add to
     the totals. None of them changes anything by that.

@@ -49,7 +49,7 @@ KINDS: Final[Mapping[str, Collection[str]]] = {
 """Kinds of pods, and the feature gates that they need."""
 APP_PODS: Final = 50
 """Also the pods of a gang."""
-NAMESPACES: Final = tuple(f"team-{number}" for number in range(32))
+NAMESPACES: Final = tuple(f"team-{number}" for number in range(128))
 """Pods with rules that reach across nodes have one home for each namespace."""
 SLOTS: Final = 64
 BATCH: Final = 200
