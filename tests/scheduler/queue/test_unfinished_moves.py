@@ -16,8 +16,9 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.queue import scheduling_queue
-from berth.scheduler.queue.scheduling_queue import MOST_UNFINISHED, STEPS_PER_TURN
+from berth.scheduler.queue.scheduling_queue import MANY_UNFINISHED, STEPS_PER_TURN
 from tests.builders import pod
+from tests.scheduler.queue.test_active_queue import FITS_NOWHERE
 from tests.scheduler.queue.world import World, listens
 
 MANY = 5 * STEPS_PER_TURN
@@ -182,10 +183,28 @@ def test_events_keep_their_order() -> None:
 
 def test_there_is_an_end_to_what_is_put_off() -> None:
     world = crowd()
-    for _ in range(MOST_UNFINISHED):
+    for _ in range(MANY_UNFINISHED - 1):
         node_comes(world)
-    assert not is_settled(world)
+    assert moved(world) == STEPS_PER_TURN
+    for turns in range(1, MANY // STEPS_PER_TURN + 1):
+        assert moved(world) == turns * STEPS_PER_TURN
+        assert not is_settled(world)
+        node_comes(world)
+    assert is_settled(world)
+
+
+async def test_a_move_that_begins_while_pods_are_passed_over_is_finished_in_turns() -> None:
+    world = crowd(by_signature=True)
+    failed = pod("failed", labels={"app": "a"})
+    world.reject(failed, "Ports", cached_failure=FITS_NOWHERE)
+    for number in range(MANY):
+        world.add(pod(f"more-{number}", cpu=1 + number, labels={"app": "a"}))
+    settling = asyncio.create_task(world.queue.settled(), name="settling")
+    await asyncio.sleep(0)
     node_comes(world)
+    assert not is_settled(world)
+    await settling
+
     assert is_settled(world)
 
 

@@ -63,9 +63,9 @@ POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
 STEPS_PER_TURN: Final = 128
 """Pods that are asked about, or moved, in one turn of the event loop; each takes 25 to 40 µs."""
-MOST_UNFINISHED: Final = 64
-"""Moves that wait while one is under way. A further one has them finished at once: whoever tells
-of events has to wait then, or there would be ever more of them."""
+MANY_UNFINISHED: Final = 64
+"""Moves that wait while one is under way. Whoever tells of a further event does a turn's work on
+them first, and one more for each time that so many wait, or there would be ever more of them."""
 
 NOMINATES_GATED_PODS: Final = Behaviour(
     "1.37",
@@ -520,14 +520,17 @@ class SchedulingQueue:
 
         And pass over the pods that are bound to fail, of which :meth:`pop` looks for another.
         """
-        while self._unfinished:
-            steps = self._unfinished[0]
-            await step_by_step(steps, per_turn=STEPS_PER_TURN)
-            if self._unfinished and self._unfinished[0] is steps:  # else :meth:`settle` ended it
-                self._unfinished.popleft()
-            await asyncio.sleep(0)
-        if self._active.may_pass_over:
-            await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
+        while True:
+            while self._unfinished:
+                steps = self._unfinished[0]
+                await step_by_step(steps, per_turn=STEPS_PER_TURN)
+                if self._unfinished and self._unfinished[0] is steps:  # else others have ended it
+                    self._unfinished.popleft()
+                await asyncio.sleep(0)
+            if self._active.may_pass_over:
+                await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
+            if not self._unfinished:  # else a move has begun in a turn of others
+                return
 
     def _begin(self, steps: Steps[None]) -> None:
         """Do *steps*, or the first of them, if nothing else is under way."""
@@ -537,8 +540,11 @@ class SchedulingQueue:
                     return
             self._wake.set()
         self._unfinished.append(steps)
-        if len(self._unfinished) > MOST_UNFINISHED:
-            self.settle()
+        for _ in range(STEPS_PER_TURN * (len(self._unfinished) // MANY_UNFINISHED)):
+            if next(self._unfinished[0], _ENDED) is _ENDED:
+                self._unfinished.popleft()
+                if not self._unfinished:
+                    return
 
     def close(self) -> None:
         """Return no more pods, and release callers that wait for one."""
