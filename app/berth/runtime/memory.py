@@ -17,7 +17,7 @@ HEAP_KEPT = 24 * 1024 * 1024
 up to 32 MiB."""
 
 
-YOUNG: Final = (2_000, 5, 10)
+YOUNG: Final = (1_000, 5, 10)
 """Thresholds of the garbage collector: it looks at some 10,000 objects at a time."""
 
 THAW_SECONDS: Final = 3_600.0
