@@ -268,6 +268,25 @@ def test_a_failure_that_comes_and_goes_does_not_have_all_looked_at_again() -> No
     active.queue.check_invariants()
 
 
+def test_a_pod_that_changes_while_it_gives_way_is_what_it_has_become() -> None:
+    active = Active()
+    failed = active.queued("failed", cpu=4)
+    active.known.learn(failed, FITS_NOWHERE)
+    active.add("grows", cpu=5)
+    active.add("small", cpu=1)
+    assert active.pop() == "small"
+    queued = active.queue.get("default/grows")
+    assert queued is not None
+    queued.pod_info = PodInfo(pod("grows", cpu=7))
+    active.queue.reorder(queued)
+    active.add("another", cpu=8)
+    active.known.forget(failed)
+    active.known.learn(active.queued("failed", cpu=6), FITS_NOWHERE)
+    active.add("small", cpu=1)
+
+    assert active.pop() == "small"
+
+
 def test_those_that_are_gone_are_dropped() -> None:
     active = Active()
     active.known.learn(active.queued("failed", cpu=4), FITS_NOWHERE)

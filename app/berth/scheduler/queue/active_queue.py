@@ -14,12 +14,15 @@ those that wait then would take longer than until the next pod goes.
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Hashable
+from functools import reduce
 from heapq import heappop, heappush
 from itertools import chain
+from operator import and_
 from typing import Final
 
 import msgspec
 import numpy as np
+from msgspec.structs import astuple
 
 from berth.runtime.clock import Clock
 from berth.runtime.tasks import Steps, at_once
@@ -36,6 +39,9 @@ TRICKLE: Final = 32
 MOST_KINDS: Final = 64
 """Pods of so many kinds are passed over at once, for each kind is looked at when a failure becomes
 known or is forgotten. The others keep their place."""
+
+
+_UNKNOWN: Final = -1
 
 
 class ActiveQueue(PodHeap):
@@ -80,9 +86,12 @@ class ActiveQueue(PodHeap):
         return entry[2]
 
     def reorder(self, queued: QueuedPodInfo) -> None:
+        entry = self._entries[queued.key]
         super().reorder(queued)
-        if self._kinds:  # it may be of another kind now
-            heappush(self._heap, self._entries[queued.key])
+        if any(kind.remove(entry) for kind in self._kinds.values()):  # it may be of another now
+            self._version = _UNKNOWN
+            if self._is_here(entry):
+                heappush(self._heap, entry)
 
     @property
     def may_pass_over(self) -> bool:
@@ -178,12 +187,12 @@ class ActiveQueue(PodHeap):
 class _Kind:
     """Pods that differ in their requests only, in the order of the queue."""
 
-    __slots__ = ("_amounts", "entries")
+    __slots__ = ("_columns", "entries")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._amounts = array("q")
-        """What each requests, one after the other."""
+        self._columns = [array("q") for _ in msgspec.structs.fields(Requests)]
+        """How much of each resource they request."""
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -191,30 +200,31 @@ class _Kind:
     def add(self, entry: Entry, requests: Requests) -> None:
         at = bisect_left(self.entries, entry)
         self.entries.insert(at, entry)
-        amounts = msgspec.structs.astuple(requests)
-        self._amounts[at * _RESOURCES : at * _RESOURCES] = array("q", amounts)
+        for column, amount in zip(self._columns, astuple(requests), strict=True):
+            column.insert(at, amount)
 
-    def remove(self, entry: Entry) -> None:
-        """Take out *entry*, which is here."""
+    def remove(self, entry: Entry) -> bool:
+        """Take out *entry*; False if it is not here."""
         at = bisect_left(self.entries, entry)
-        del self.entries[at]
-        del self._amounts[at * _RESOURCES : (at + 1) * _RESOURCES]
+        if at == len(self.entries) or self.entries[at] is not entry:
+            return False
+        for column in (self.entries, *self._columns):
+            del column[at]
+        return True
 
     def first(self, least: Collection[Requests]) -> Entry | None:
         """Return the first that requests less of something than each of *least*."""
         if not least or not self.entries:
             return self.entries[0] if self.entries else None
-        amounts = np.frombuffer(self._amounts, np.int64).reshape(-1, _RESOURCES)
+        columns = [np.frombuffer(column, np.int64) for column in self._columns]
         fails = np.zeros(len(self.entries), bool)
         for requests in least:
-            fails |= (amounts >= msgspec.structs.astuple(requests)).all(axis=1)
+            amounts = zip(columns, astuple(requests), strict=True)
+            fails |= reduce(and_, (column >= amount for column, amount in amounts))
         at = int(fails.argmin())
         return None if fails[at] else self.entries[at]
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the columns disagree; for tests and debugging."""
         assert self.entries == sorted(self.entries)
-        assert len(self._amounts) == len(self.entries) * _RESOURCES
-
-
-_RESOURCES: Final = len(msgspec.structs.fields(Requests))
+        assert {len(column) for column in self._columns} == {len(self.entries)}
