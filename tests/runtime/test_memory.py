@@ -1,8 +1,9 @@
 """How much memory there is, and how long objects that nobody needs take some of it."""
 
+import asyncio
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing import get_context
 from pathlib import Path
 from weakref import ref
@@ -10,7 +11,7 @@ from weakref import ref
 import pytest
 
 from berth.runtime.clock import FakeClock
-from berth.runtime.memory import THAW_SECONDS, YOUNG, Survivors, room_in_container
+from berth.runtime.memory import LOOK_SECONDS, THAW_SECONDS, YOUNG, Survivors, room_in_container
 
 
 class Knot:
@@ -54,6 +55,27 @@ def spare_survivors_until_the_thaw() -> None:
         assert not later
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() > frozen / 2, "what was frozen before still is"
+
+
+async def test_young_objects_are_looked_at_however_few_more_there_are() -> None:
+    clock, seen = FakeClock(), list[int]()
+
+    def collected(phase: str, info: Mapping[str, int]) -> None:
+        if phase == "stop":
+            seen.append(info["generation"])
+
+    gc.disable()
+    gc.callbacks.append(collected)
+    looking = asyncio.create_task(Survivors(clock, list[object]().append).look(), name="look")
+    for _ in range(2 * (YOUNG[1] + 1)):
+        await asyncio.sleep(0)
+        clock.advance(LOOK_SECONDS)
+        await asyncio.sleep(0)
+    looking.cancel()
+    gc.callbacks.remove(collected)
+    gc.enable()
+
+    assert seen == 2 * [*YOUNG[1] * [0], 1]
 
 
 @pytest.mark.parametrize(

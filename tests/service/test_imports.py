@@ -47,3 +47,34 @@ def test_what_a_command_does_not_import(
     assert found == str(status)
     assert module in imported
     assert [name for name in absent if name in imported] == []
+
+
+BEFORE_THE_LOOP: Final = """
+import sys
+from berth import cli
+from berth.runtime import event_loop
+
+def in_loop(work):
+    work.close()
+    print(*sys.modules)
+    return 0
+
+event_loop.in_loop = in_loop
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "is_imported"),
+    [
+        pytest.param("--secure-port=10259", True, id="with a port"),
+        pytest.param("--secure-port=0", False, id="without one"),
+    ],
+)
+def test_what_serves_http_is_imported_before_the_loop_runs(flag: str, *, is_imported: bool) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BEFORE_THE_LOOP, "run", flag],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert ("berth.service.secure_port" in ended.stdout.split()) == is_imported

@@ -140,6 +140,11 @@ def run(given: argparse.Namespace) -> int:
     shards = None
     if given.shards is not None:
         shards = Slots(given.shards, given.shard_label or "", given.shard_pools)
+    with importing():  # here, for it takes long: not in a turn of the event loop
+        if options.secure_serving.secure_port:
+            import berth.service.secure_port
+        if extender is not None:
+            import berth.service.extender_port  # noqa: F401
     return in_loop(
         run_scheduler(
             options,

@@ -13,6 +13,7 @@ from berth.runtime.clock import Clock
 from berth.runtime.loop_errors import log_loop_error
 from berth.runtime.memory import Survivors, keep_heap
 from berth.runtime.open_files import raise_limit
+from berth.runtime.tasks import background
 from berth.runtime.terminal import INTERRUPTED, TERMINATED, show_cursor
 
 T = TypeVar("T")
@@ -24,8 +25,11 @@ ENDED_BY: Final[Mapping[int, int]] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM
 async def sparing_survivors(work: Awaitable[T], clock: Clock) -> T:
     """Do *work*, and keep the pauses of the garbage collector short meanwhile."""
     later = asyncio.get_running_loop().call_soon_threadsafe
-    with Survivors(clock, later).spared():
-        return await work
+    survivors = Survivors(clock, later)
+    with survivors.spared():
+        async with background() as start:
+            start("young objects", survivors.look)
+            return await work
 
 
 def in_loop(

@@ -17,8 +17,12 @@ HEAP_KEPT = 24 * 1024 * 1024
 up to 32 MiB."""
 
 
-YOUNG: Final = (2_000, 5, 10)
+YOUNG: Final = (1_000, 5, 10)
 """Thresholds of the garbage collector: it looks at some 10,000 objects at a time."""
+
+LOOK_SECONDS: Final = 0.1
+"""The garbage collector counts what is made less what is freed, be it old. Where as much goes as
+comes it would look seldom, at ever more at once: so it looks after so long, too."""
 
 THAW_SECONDS: Final = 3_600.0
 
@@ -63,6 +67,13 @@ class Survivors:
         finally:
             gc.callbacks.remove(self._collected)
             gc.set_threshold(*before)
+
+    async def look(self) -> None:
+        """Have the garbage collector look at young objects every LOOK_SECONDS, for ever."""
+        while True:
+            for generation in (*[0] * YOUNG[1], 1):
+                await self._clock.sleep(LOOK_SECONDS)
+                gc.collect(generation)
 
     def _collected(self, phase: str, info: Mapping[str, int]) -> None:
         if phase != "stop" or info["generation"] == 0:

@@ -43,10 +43,11 @@ class ConfigurationSource(msgspec.Struct, frozen=True, kw_only=True):
         if text is None:
             config = default_configuration(plugins.args_models, source=source, adjust=self.adjust)
         else:
+            decoded = document(text, source=source)
             if self.file:
-                plugins = plugins.referred_in(document(text, source=source).value, source=source)
+                plugins = plugins.referred_in(decoded.value, source=source)
             config = load(
-                text,
+                decoded,
                 source=source,
                 args_models=plugins.args_models,
                 known_plugins=plugins.registry,

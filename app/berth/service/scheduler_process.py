@@ -116,7 +116,7 @@ async def run_scheduler(
             lease_client.observer = ObserverFromThread(service.metrics.requests, loop)
         background: dict[str, Callable[[], Awaitable[None]]] = {}
         if options.secure_serving.secure_port:
-            # Here, and below: what serves HTTP takes long to import.
+            # Here, and below: what serves HTTP takes long to import. `berth run` has done so.
             from berth.service.secure_port import secure_port
 
             server = await cleanup.enter_async_context(

@@ -13,7 +13,7 @@ import numpy as np
 
 from berth.scheduler.framework.cached_rows import UNKNOWN
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.diagnosis import Diagnosis
+from berth.scheduler.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.scheduler.framework.interface import FilterRunner
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_batch import PodBatch
@@ -27,9 +27,10 @@ from berth.scheduler.framework.preemption.candidate import (
 from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.scheduler.framework.preemption.victim_units import VictimUnits
 from berth.scheduler.framework.status import Status
-from berth.scheduler.framework.verdict import Mask, Rows
+from berth.scheduler.framework.verdict import Mask, Rows, Verdict
 from berth_plugins.default_preemption.cached_selections import (
     NO_VICTIMS,
+    NO_VICTIMS_FOUND,
     CachedSelections,
     KnownPreemptors,
     Selected,
@@ -58,8 +59,10 @@ class DryRun(msgspec.Struct, frozen=True):
 
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
-        known = self._known_selections()
         has_victims = self.ranked_pods.lowest_priorities(self.nodes) < self.pod.priority
+        if self.units is None and not np.count_nonzero(has_victims[rows]):
+            return self._without_victims(rows)
+        known = self._known_selections()
         of_groups = None if self.units is None else self._unit_selection(self.units)
         rows_of_groups = self.nodes.no_rows() if of_groups is None else of_groups.rows()
         has_victims |= rows_of_groups
@@ -91,6 +94,15 @@ class DryRun(msgspec.Struct, frozen=True):
         at = np.concatenate([non_violating[:num_candidates], violating[:num_candidates]])
         rejected = known.rejected(rows[:tried], outcomes[:tried], absent=NOT_HELPFUL)
         return Preemption(known.candidates(rows[at]), rejected)
+
+    def _without_victims(self, rows: Rows) -> Preemption:
+        """Return what comes of *rows* that have no pods of lower priority: nobody is asked."""
+        rejected = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
+        if len(rows):
+            where = self.nodes.no_rows()
+            where[rows] = True
+            rejected.verdicts.append(PluginVerdict("", Verdict.reject(NO_VICTIMS_FOUND, where)))
+        return Preemption((), rejected)
 
     def _unit_selection(self, units: VictimUnits) -> UnitSelection:
         return UnitSelection(self.pod, self.nodes, self.state, self.filters, self.budgets, units)

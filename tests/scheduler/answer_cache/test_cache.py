@@ -1,6 +1,7 @@
 """Replicas whose decisions share the answers of plugins, against those that ask about every pod."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from berth.scheduler.answer_cache.cache import AnswerCache
 from berth.scheduler.answer_cache.decision import Decider
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.outcome import Placed
+from berth.scheduler.outcome import Placed, Unschedulable
 from tests.builders import node, pod, service
 from tests.harness import Harness
 from tests.scheduler.pair import APPS, Pair, fields_of, node_of, relabelled, varied
@@ -67,7 +68,7 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
     shared = {True: 0, False: 0}
     schedule = AnswerCache.schedule
 
-    def counted(*args: Any, **kwargs: Any) -> Placed | None:
+    def counted(*args: Any, **kwargs: Any) -> Placed | Unschedulable | None:
         placed = schedule(*args, **kwargs)
         shared[placed is not None] += 1
         return placed
@@ -82,18 +83,19 @@ async def test_replicas_are_decided_about_as_if_all_plugins_were_asked(
 async def test_pods_that_differ_are_decided_about_as_if_all_plugins_were_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shared: list[bool] = []
+    shared: Counter[type] = Counter()
     decide = Decider.decide
 
-    def counted(self: Decider, *args: Any) -> Placed:
-        placed = decide(self, *args)
-        shared.append("NodeResourcesFit" in self.cached.asked)
-        return placed
+    def counted(self: Decider, *args: Any) -> Placed | Unschedulable:
+        outcome = decide(self, *args)
+        shared[type(outcome)] += "NodeResourcesFit" in self.cached.asked
+        return outcome
 
     monkeypatch.setattr(Decider, "decide", counted)
     for seed in range(100, 115):
         await check_one_world(seed, vary=varied)
-    assert shared.count(True) > 100
+    assert shared[Placed] > 100
+    assert shared[Unschedulable] > 20
 
 
 async def test_pods_of_many_jobs_are_decided_about_as_if_all_plugins_were_asked(
@@ -102,7 +104,7 @@ async def test_pods_of_many_jobs_are_decided_about_as_if_all_plugins_were_asked(
     shared: list[bool] = []
     decide = Decider.decide
 
-    def counted(self: Decider, cycle: Cycle, *args: Any) -> Placed:
+    def counted(self: Decider, cycle: Cycle, *args: Any) -> Any:
         placed = decide(self, cycle, *args)
         shared.append(self.cached.pod.template is not cycle.pod.template)
         return placed
@@ -123,10 +125,10 @@ async def test_pods_of_many_jobs_are_decided_about_as_if_all_plugins_were_asked(
 async def test_replicas_beside_a_nominated_pod(
     priority: int, want: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harness, shared = Harness(), list[Placed | None]()
+    harness, shared = Harness(), list[Placed | Unschedulable | None]()
     schedule = AnswerCache.schedule
 
-    def noted(*args: Any, **kwargs: Any) -> Placed | None:
+    def noted(*args: Any, **kwargs: Any) -> Placed | Unschedulable | None:
         shared.append(schedule(*args, **kwargs))
         return shared[-1]
 

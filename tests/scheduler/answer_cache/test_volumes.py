@@ -15,7 +15,7 @@ from berth.kube.objects.pod import (
     Volume,
 )
 from berth.scheduler.answer_cache.decision import Decider
-from berth.scheduler.outcome import Placed
+from berth.scheduler.outcome import Placed, Unschedulable
 from tests.builders import pod, requirement, term
 from tests.scheduler.pair import Pair, fields_of, node_of, varied
 from tests.volume_builders import (
@@ -170,7 +170,7 @@ async def test_pods_with_volumes_are_decided_about_as_if_all_plugins_were_asked(
     asked: list[frozenset[str]] = []
     decide = Decider.decide
 
-    def counted(self: Decider, *args: Any) -> Placed:
+    def counted(self: Decider, *args: Any) -> Placed | Unschedulable:
         placed = decide(self, *args)
         if self.cached.pod.template.volumes:
             asked.append(self.cached.asked)

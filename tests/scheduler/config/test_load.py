@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from berth.runtime.duration import Duration
 from berth.runtime.release import RELEASE
+from berth.scheduler.config.decode import document
 from berth.scheduler.config.defaults import read_args
 from berth.scheduler.config.errors import ConfigError
 from berth.scheduler.config.load import default_configuration, from_object, load
@@ -412,6 +413,12 @@ def test_an_object_loads_as_its_text_does_and_stays_as_it_is() -> None:
     before = json.dumps(obj)
     config = from_object(obj, source="x", args_models=MODELS)
     assert (config, json.dumps(obj)) == (loaded("parallelism: 3"), before)
+
+
+def test_what_is_decoded_already_keeps_its_duplicates() -> None:
+    text = f"apiVersion: {API_VERSION}\nkind: {KIND}\nparallelism: 1\nparallelism: 3\n"
+    with pytest.raises(ConfigError, match='duplicate field "parallelism"'):
+        load(document(text, source="x"), source="x", args_models=MODELS)
 
 
 GROUPS_OFF = """profiles:

@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth.kube.objects.pod import Pod
+from berth.runtime.clock import FakeClock
+from berth.runtime.tasks import at_once
 from berth.scheduler.framework.events import NODE_ADD, TARGET_POD_UPDATE, QueueingHint
-from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.framework.pod_signature import demand_of, signature_of
+from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.scheduler.framework.pod_signature import Demand, demand_of, signature_of
 from berth.scheduler.outcome import Outcome, Unschedulable
-from berth.scheduler.queue.active_queue import PATIENCE, TRICKLE
-from berth.scheduler.queue.failure_cache import CachedFailure
+from berth.scheduler.queue.active_queue import MOST_KINDS, PATIENCE, TRICKLE, ActiveQueue
+from berth.scheduler.queue.failure_cache import CachedFailure, FailureCache
+from berth.scheduler.queue.nominator import Nominator
 from tests.builders import node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.preempting import World as Cluster
-from tests.scheduler.queue.world import World, listens
+from tests.scheduler.queue.world import PROFILE, START, World, listens, priority_sort
 
 FITS_NOWHERE = CachedFailure(
     "default/failed", frozenset({"Fit"}), "no", num_nodes=1, reasons={}, holds_for_more=True
@@ -135,6 +138,177 @@ def test_the_least_failures_are_kept() -> None:
     made.add(pod("p", cpu="3500m", memory="1Gi"), pod("small", cpu=1))
 
     assert made.pop_names() == ["small", "p"]
+
+
+# Against looking at all that wait.
+
+
+class Looks(FailureCache):
+    """Counts how often it is looked at one pod."""
+
+    count = 0
+
+    def bound_to_fail(self, queued: QueuedPodInfo) -> Demand | None:
+        self.count += 1
+        return super().bound_to_fail(queued)
+
+
+class Active:
+    """An active queue by itself, and what is known of pods that failed."""
+
+    def __init__(self) -> None:
+        pods: dict[str, Pod] = {}
+        self.nominator = Nominator(pods.get)
+        self.known = Looks({PROFILE: ()}, self.nominator)
+        self.queue = ActiveQueue(priority_sort, self.known, self.nominator, clock=FakeClock(START))
+        self.now = START
+
+    def queued(self, name: str, **fields: Any) -> QueuedPodInfo:
+        self.now += 1
+        return QueuedPodInfo(PodInfo(pod(name, **fields)), timestamp=self.now)
+
+    def add(self, name: str, **fields: Any) -> None:
+        self.queue.add(self.queued(name, **fields))
+
+    def pop(self) -> str | None:
+        queued = self.queue.pop()
+        return None if queued is None else queued.pod.metadata.name
+
+    def expected(self) -> str | None:
+        """Return who is next: the first that may get a node, if there is none the first of all."""
+        waiting = self.queue.in_order()
+        for queued in waiting:
+            if (
+                self.nominator.nominated_node(queued.uid) is not None
+                or self.known.bound_to_fail(queued) is None
+            ):
+                return queued.pod.metadata.name
+        return waiting[0].pod.metadata.name if waiting else None
+
+
+sizes: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "cpu": st.integers(1, 4),
+        "memory": st.integers(1, 4),
+        "labels": st.sampled_from([{}, {"app": "a"}]),
+    }
+)
+steps = st.one_of(
+    st.tuples(st.just("add"), sizes, st.integers(0, 1)),
+    st.tuples(st.sampled_from(["learn", "forget"]), sizes, st.integers(0, 1)),
+    st.tuples(st.sampled_from(["pop", "pass over", "delete", "grow", "forget above"])),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(steps, max_size=60), st.data())
+def test_the_next_is_the_first_that_may_get_a_node(happens: list[Any], data: st.DataObject) -> None:
+    active = Active()
+    queue, known = active.queue, active.known
+    for number, (kind, *about) in enumerate(happens):
+        name = f"p{number}"
+        waiting = [queued.key for queued in queue.in_order()]
+        match kind, *about:
+            case "add", fields, priority:
+                active.add(name, priority=priority, **fields)
+            case "learn", fields, priority:
+                known.learn(active.queued(name, priority=priority, **fields), FITS_NOWHERE)
+            case "forget", fields, priority:
+                known.forget(active.queued(name, priority=priority, **fields))
+            case ("forget above",):
+                known.forget_above(0)
+            case ("pass over",):
+                at_once(queue.passing_over())
+            case ("delete",) if waiting:
+                queue.remove(data.draw(st.sampled_from(waiting)))
+            case ("grow",) if waiting:
+                queued = queue.get(data.draw(st.sampled_from(waiting)))
+                assert queued is not None
+                fields = data.draw(sizes)
+                queued.pod_info = PodInfo(
+                    pod(queued.pod.metadata.name, priority=queued.priority, **fields)
+                )
+                queue.reorder(queued)
+            case ("pop",):
+                expected = active.expected()
+                if expected is not None and may_get_a_node(active, expected):
+                    assert queue.has_promising
+                assert active.pop() == expected
+        queue.check_invariants()
+    while (expected := active.expected()) is not None:
+        assert active.pop() == expected
+    assert active.pop() is None
+
+
+def may_get_a_node(active: Active, name: str) -> bool:
+    queued = active.queue.get(f"default/{name}")
+    return queued is not None and active.known.bound_to_fail(queued) is None
+
+
+def test_a_failure_that_comes_and_goes_does_not_have_all_looked_at_again() -> None:
+    active = Active()
+    failed: QueuedPodInfo | None = active.queued("failed", cpu=4)
+    assert failed is not None
+    active.known.learn(failed, FITS_NOWHERE)
+    for number in range(1_000):
+        active.add(f"p{number}", cpu=5 + number)
+    active.add("small", cpu=1)
+    assert active.pop() == "small"
+    looks = active.known.count
+    for number in range(100):
+        active.known.forget(failed)
+        failed = active.queue.pop()
+        assert failed is not None
+        assert failed.pod.metadata.name == f"p{number}"
+        active.known.learn(failed, FITS_NOWHERE)
+        active.add(f"small-{number}", cpu=1)
+        assert active.pop() == f"small-{number}"
+
+    assert active.known.count - looks < 1_000
+    active.queue.check_invariants()
+
+
+def test_a_pod_that_changes_while_it_gives_way_is_what_it_has_become() -> None:
+    active = Active()
+    failed = active.queued("failed", cpu=4)
+    active.known.learn(failed, FITS_NOWHERE)
+    active.add("grows", cpu=5)
+    active.add("small", cpu=1)
+    assert active.pop() == "small"
+    queued = active.queue.get("default/grows")
+    assert queued is not None
+    queued.pod_info = PodInfo(pod("grows", cpu=7))
+    active.queue.reorder(queued)
+    active.add("another", cpu=8)
+    active.known.forget(failed)
+    active.known.learn(active.queued("failed", cpu=6), FITS_NOWHERE)
+    active.add("small", cpu=1)
+
+    assert active.pop() == "small"
+
+
+def test_those_that_are_gone_are_dropped() -> None:
+    active = Active()
+    active.known.learn(active.queued("failed", cpu=4), FITS_NOWHERE)
+    for number in range(1_000):
+        active.add(f"p{number}", cpu=5)
+    at_once(active.queue.passing_over())
+    for number in range(1_000):
+        active.queue.remove(f"default/p{number}")
+    active.add("another", cpu=5)
+
+    assert active.queue.num_kept < 100
+
+
+def test_kinds_beyond_the_most_keep_their_place() -> None:
+    active = Active()
+    for number in range(MOST_KINDS + 1):
+        labels = {"app": f"a{number}"}
+        active.known.learn(active.queued(f"failed-{number}", cpu=4, labels=labels), FITS_NOWHERE)
+        active.add(f"p{number}", cpu=5, labels=labels)
+    active.add("small", cpu=1)
+
+    assert [active.pop(), active.pop(), active.pop()] == [f"p{MOST_KINDS}", "small", "p0"]
 
 
 # That such a pod is bound to fail.

@@ -15,6 +15,7 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.framework.key_index import Choices
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.queue.hints import Registration
+from berth.scheduler.queue.rejected_pods import RejectedPods
 from tests.builders import pod
 from tests.scheduler.queue.world import Gate, World, listens
 
@@ -164,3 +165,12 @@ def test_pods_are_asked_about_in_the_order_in_which_they_began_to_wait() -> None
     paint(world, "any")
 
     assert asked == ["p0", "p1", "p2"]
+
+
+def test_pods_that_wait_by_other_indexes_are_found_by_every_event() -> None:
+    before, now = (HintIndex(likes, lambda _old, new: (new,)) for _ in range(2))
+    rejected = RejectedPods[str](("profile", "Colour"), (before,))
+    rejected.add("red", PodInfo(liking("red")))
+
+    assert [*rejected.found_by((before,), None, "blue")] == []
+    assert [*rejected.found_by((now,), None, "blue")] == ["red"]

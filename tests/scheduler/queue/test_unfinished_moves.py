@@ -1,7 +1,7 @@
 """What moves many pods is done in turns with others on the event loop, and no attempt notices."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,9 +16,11 @@ from berth.scheduler.framework.events import (
     QueueingHint,
 )
 from berth.scheduler.queue import scheduling_queue
-from berth.scheduler.queue.scheduling_queue import MOST_UNFINISHED, STEPS_PER_TURN
+from berth.scheduler.queue.backoff import Backoff
+from berth.scheduler.queue.scheduling_queue import MANY_UNFINISHED, STEPS_PER_TURN
 from tests.builders import pod
-from tests.scheduler.queue.world import World, listens
+from tests.scheduler.queue.test_active_queue import FITS_NOWHERE
+from tests.scheduler.queue.world import PROFILE, World, listens
 
 MANY = 5 * STEPS_PER_TURN
 FULL_TURNS = MANY // STEPS_PER_TURN - 1
@@ -69,6 +71,16 @@ def all_are_told(world: World) -> None:
     world.queue.move_all_to_active_or_backoff_queue(UNSCHEDULABLE_TIMEOUT)
 
 
+def configured(world: World) -> None:
+    world.queue.reconfigure(
+        pre_enqueue={PROFILE: ()},
+        hints={PROFILE: [listens("Fit", NODE_ADD), listens("Ports", ASSIGNED_POD_DELETE)]},
+        backoff=Backoff(),
+        observers={},
+        signature_profiles={PROFILE: ()},
+    )
+
+
 def waited_too_long(world: World) -> None:
     world.clock.advance(1_000)
     world.queue.flush_unschedulable_pods_leftover()
@@ -81,6 +93,7 @@ def waited_too_long(world: World) -> None:
         pytest.param(node_comes, True, id="an event about pods that are equal"),
         pytest.param(all_are_told, False, id="the wildcard event"),
         pytest.param(waited_too_long, False, id="the flush of what waited too long"),
+        pytest.param(configured, False, id="a new configuration"),
     ],
 )
 async def test_others_get_turns_while_many_pods_move(
@@ -182,10 +195,28 @@ def test_events_keep_their_order() -> None:
 
 def test_there_is_an_end_to_what_is_put_off() -> None:
     world = crowd()
-    for _ in range(MOST_UNFINISHED):
+    for _ in range(MANY_UNFINISHED - 1):
         node_comes(world)
-    assert not is_settled(world)
+    assert moved(world) == STEPS_PER_TURN
+    for turns in range(1, MANY // STEPS_PER_TURN + 1):
+        assert moved(world) == turns * STEPS_PER_TURN
+        assert not is_settled(world)
+        node_comes(world)
+    assert is_settled(world)
+
+
+async def test_a_move_that_begins_while_pods_are_passed_over_is_finished_in_turns() -> None:
+    world = crowd(by_signature=True)
+    failed = pod("failed", labels={"app": "a"})
+    world.reject(failed, "Ports", cached_failure=FITS_NOWHERE)
+    for number in range(MANY):
+        world.add(pod(f"more-{number}", cpu=1 + number, labels={"app": "a"}))
+    settling = asyncio.create_task(world.queue.settled(), name="settling")
+    await asyncio.sleep(0)
     node_comes(world)
+    assert not is_settled(world)
+    await settling
+
     assert is_settled(world)
 
 
@@ -214,9 +245,38 @@ async def test_a_move_goes_on_after_who_waited_for_it_was_cancelled() -> None:
     assert moved(world) == MANY
 
 
+async def test_what_is_done_after_a_new_configuration_is_done_in_turns() -> None:
+    world, done = World(), 0
+
+    def afterwards() -> Iterator[None]:
+        nonlocal done
+        for _ in range(MANY):
+            done += 1
+            yield
+
+    world.queue.reconfigure(
+        pre_enqueue={}, hints={}, backoff=Backoff(), observers={}, afterwards=afterwards()
+    )
+    assert done == STEPS_PER_TURN
+    assert await turns_during(world.queue.settled) >= FULL_TURNS
+    assert done == MANY
+
+
+def test_a_pod_that_moved_meanwhile_stays_where_a_new_configuration_finds_it() -> None:
+    world = crowd()
+    configured(world)
+    last = world.pods[f"default/p{MANY - 1}"]
+    world.queue.activate([last])
+    assert world.queue.sub_queues.place_of(last.key) == "active"
+    world.queue.settle()
+
+    assert world.queue.sub_queues.place_of(last.key) == "active"
+    world.queue.check_invariants()
+
+
 names = st.sampled_from("abcdef")
 happenings = st.one_of(
-    st.tuples(st.sampled_from(["node", "gone", "all", "leftovers", "backoffs"])),
+    st.tuples(st.sampled_from(["node", "gone", "all", "leftovers", "backoffs", "configured"])),
     st.tuples(st.sampled_from(["add", "delete", "reject", "pop"]), names),
 )
 
@@ -255,6 +315,8 @@ def _happen(world: World, kind: str, name: str = "") -> str:
             queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE)
         case "all":
             all_are_told(world)
+        case "configured":
+            configured(world)
         case "leftovers":
             queue.flush_unschedulable_pods_leftover()
         case "backoffs":

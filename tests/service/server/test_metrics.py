@@ -5,6 +5,8 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client import Gauge
 
+from berth.runtime.clock import Clock, FakeClock
+from berth.runtime.tasks import TURN_SECONDS
 from berth.scheduler.metrics.pod_resources import CONTENT_TYPE
 from berth.service.server.metrics import FAMILIES, metrics_endpoints
 from tests.builders import node, pod
@@ -27,6 +29,7 @@ async def get(
     leads: bool = True,
     accept: str = "*/*",
     method: str = "GET",
+    clock: Clock | None = None,
 ) -> httpx.Response:
     app = FastAPI()
     pods = harness.cluster.pods
@@ -36,7 +39,7 @@ async def get(
             pods=pods.values,
             is_leading=lambda: leads,
             reset=harness.metrics.reset,
-            clock=harness.clock,
+            clock=clock or harness.clock,
         )
     )
     transport = httpx.ASGITransport(app)
@@ -60,9 +63,27 @@ async def test_others_have_turns_between_families(harness: Harness) -> None:
         assert await turns_of(harness, "/metrics", turns) == before + 3
 
 
-async def turns_of(harness: Harness, path: str, turns: LoopTurns) -> int:
+class SlowClock(FakeClock):
+    """By which every look at it is the end of a turn."""
+
+    def monotonic(self) -> float:
+        self.advance(TURN_SECONDS)
+        return super().monotonic()
+
+
+async def test_others_have_turns_between_pods_that_take_long(harness: Harness) -> None:
+    harness.put(*(pod(f"p{number}", cpu=1) for number in range(10)))
+    async with watched_loop() as turns:
+        before = await turns_of(harness, "/metrics/resources", turns)
+        after = await turns_of(harness, "/metrics/resources", turns, SlowClock(0.0))
+        assert after >= before + 10
+
+
+async def turns_of(
+    harness: Harness, path: str, turns: LoopTurns, clock: Clock | None = None
+) -> int:
     before = turns.count
-    await get(harness, path)
+    await get(harness, path, clock=clock)
     return turns.count - before
 
 

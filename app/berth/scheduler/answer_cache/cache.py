@@ -5,8 +5,8 @@ Decision (2026-11): pods of one template share the answers of plugins, as far as
 and labels alone, as long as plugins that go by labels sign them alike. Pods that differ in
 containers and labels share the answers of plugins that look at neither. Node, ties, order and metrics are those of
 :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
-with a nominated node or beside nominated pods of no lower priority, pods that fit nowhere, profiles
-that sample nodes or have plugins by others, and every error.
+with a nominated node or beside nominated pods of no lower priority, pods of a kind that fits
+nowhere, profiles that sample nodes or have plugins by others, and every error.
 """
 
 from collections.abc import Hashable
@@ -18,7 +18,7 @@ from berth.scheduler.answer_cache.decision import Decider
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.placement import Placement
-from berth.scheduler.outcome import Placed
+from berth.scheduler.outcome import Placed, Unschedulable
 from berth.scheduler.profile.profile import Profile
 from berth.scheduler.schedule_pod import Select
 
@@ -41,7 +41,9 @@ class AnswerCache:
         self._replicas = _Entries()
         self._others = _Entries()
 
-    def schedule(self, cycle: Cycle, *, select: Select, is_one_of_many: bool) -> Placed | None:
+    def schedule(
+        self, cycle: Cycle, *, select: Select, is_one_of_many: bool
+    ) -> Placed | Unschedulable | None:
         """Decide where the pod of *cycle* goes; None if that takes asking everybody.
 
         From the second pod of a kind on, or from the first of a template if it *is_one_of_many*.
@@ -51,7 +53,9 @@ class AnswerCache:
             cycle.state.start_from(_NOTHING)  # nor do plugins know of the pod
         return placed
 
-    def _schedule(self, cycle: Cycle, select: Select, *, is_one_of_many: bool) -> Placed | None:
+    def _schedule(
+        self, cycle: Cycle, select: Select, *, is_one_of_many: bool
+    ) -> Placed | Unschedulable | None:
         profile, pod, nodes = cycle.profile, cycle.pod, cycle.nodes
         if (
             (profile.plugins_by_others and profile.plugins_by_others & profile.deciding.keys())

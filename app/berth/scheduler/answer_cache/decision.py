@@ -8,7 +8,6 @@ import numpy as np
 from berth.scheduler.answer_cache.answers import (
     Asking,
     CachedAnswers,
-    CacheMissError,
     are_in_range,
     check_scores,
 )
@@ -22,7 +21,7 @@ from berth.scheduler.framework.interface import ScorePlugin
 from berth.scheduler.framework.scoring import normalizes
 from berth.scheduler.framework.status import Code
 from berth.scheduler.framework.verdict import Ints, Mask, Rows, Verdict, is_everywhere
-from berth.scheduler.outcome import Placed
+from berth.scheduler.outcome import Placed, Unschedulable
 from berth.scheduler.profile.results import Columns, ScoreTable
 from berth.scheduler.schedule_pod import Select
 
@@ -64,24 +63,29 @@ class Decider:
         self._evaluations: tuple[Evaluations, Evaluations] = [], []
         """How often plugins had a say: until Filter, and from PreScore on."""
 
-    def decide(self, cycle: Cycle, select: Select) -> Placed:
+    def decide(self, cycle: Cycle, select: Select) -> Placed | Unschedulable:
         """Decide where the pod of *cycle* goes; CacheMissError if that takes asking everybody."""
         cached, profile = self.cached, cycle.profile
         cycle.state.start_from(cached.state)
         started = profile.begin_cached_cycle(cycle.state)
         if cached.asked:
             decision = _AskingDecision(cached, self._asked, cycle)
-            row, scores, num_best = decision.make(select)
-            cached.chose(row, decision.front)
+            chosen = decision.make(select)
+            if chosen is not None:
+                cached.chose(chosen[0], decision.front)
             feasible_nodes = self._found_by(decision)
         else:
             cycle.state.feasible = cached.filters.feasible
-            row, scores, num_best = _select_best(cached, select)
-            cached.chose(row)
+            chosen = _select_best(cached, select)
+            cached.chose(chosen[0])
             feasible_nodes = self._found_before(cycle)
         filtered, scored = self._evaluations
         for counts, name, number in filtered:
             counts[name] += number
+        if chosen is None:
+            profile.end_cached_cycle(_POINTS[:2], started)
+            return Unschedulable(cycle.pod, profile.name, feasible_nodes)
+        row, scores, num_best = chosen
         name = cycle.nodes.name(row)
         if scores is None:
             profile.end_cached_cycle(_POINTS[:2], started)
@@ -169,6 +173,8 @@ def _evaluations(
         if plugin.NAME not in state.skip_filter:
             filtered.append((counts["Filter"], plugin.NAME, left))
             left -= rejected.get(index, 0)
+            if not left:
+                break
     scorers = [score.NAME for score in profile.scores if score.NAME not in state.skip_score]
     scored = [(counts["PreScore"], name, 1) for name in pre_scored]
     scored += [(counts["Score"], name, num_candidates) for name in scorers]
@@ -194,11 +200,16 @@ class _AskingDecision:
         self._totals: Ints | None = None
         """By row, if they are others than those that are cached."""
 
-    def make(self, select: Select) -> tuple[int, ScoreTable | None, int]:
-        """Return the row to take, the best rows if there are several, and how many are equal."""
+    def make(self, select: Select) -> tuple[int, ScoreTable | None, int] | None:
+        """Return the row to take, the best rows if there are several, and how many are equal.
+
+        None if the pod fits nowhere.
+        """
         self._run_pre_filter()
         self._run_filters()
         self._state.feasible = self.feasible
+        if not self._num_candidates:
+            return None
         if self._num_candidates == 1:
             return int(self.feasible.argmax()), None, 1
         return self._select_host(select)
@@ -273,8 +284,6 @@ class _AskingDecision:
         if gone is not None:
             self.feasible = self.feasible & ~gone
             self._num_candidates = int(np.count_nonzero(self.feasible))
-            if not self._num_candidates:
-                raise CacheMissError
 
     # Score.
 

@@ -44,7 +44,7 @@ def emulating(release: str) -> Adjust:
 
 
 def load(
-    text: str | bytes,
+    text: str | bytes | decode.Document,
     *,
     source: str,
     args_models: ArgsModels,
@@ -52,7 +52,7 @@ def load(
     aliases: Mapping[str, str] = {},
     adjust: Adjust = as_is,
 ) -> KubeSchedulerConfiguration:
-    """Read a configuration from YAML or JSON; *source* names it in errors.
+    """Read a configuration from YAML or JSON, decoded or not; *source* names it in errors.
 
     The result has its defaults and is valid by itself; whether its plugins fit together is for
     :mod:`berth.scheduler.config.plugin_sets`. Args of plugins in *args_models* are checked and
@@ -62,7 +62,7 @@ def load(
     Raises ConfigError with all problems of the text, or, when fields have wrong types, with all
     of that kind: nothing more can be checked until they are corrected.
     """
-    document = decode.document(text, source=source)
+    document = text if isinstance(text, decode.Document) else decode.document(text, source=source)
     replace_references(document.value, aliases)
     return _load(document.value, document.duplicates, source, args_models, known_plugins, adjust)
 

@@ -16,7 +16,7 @@ from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.framework.deferred_resize import waits_to_be_resized
 from berth.scheduler.framework.exports import deciding_annotations
 from berth.scheduler.framework.handle import Handle
-from berth.scheduler.framework.pod_info import forget_plugins
+from berth.scheduler.framework.pod_info import forgetting_plugins
 from berth.scheduler.metrics.plugin_observer import PluginObserver
 from berth.scheduler.profile.build import Registry, build_profiles, listers_of
 from berth.scheduler.profile.profile import Profile
@@ -112,9 +112,9 @@ class LiveConfiguration:
         unschedulable are tried again. Pods (all there are, by namespace/name) of a profile that is
         new are queued, those of one that is gone no more. A pod that has a node by now is bound by
         the profile that chose it; what that assumed of volumes the new one does not know, so the
-        API server has to refuse the later of two writers. Awaits nothing; linear in the number of
-        pods. *registry* has the plugins from now on, if they are others. *extender_hints* are
-        registered for each profile.
+        API server has to refuse the later of two writers. Awaits nothing; the queue goes through
+        what waits in turns. *registry* has the plugins from now on, if they are others.
+        *extender_hints* are registered for each profile.
 
         Raises ConfigError, and then nothing has changed.
         """
@@ -130,7 +130,6 @@ class LiveConfiguration:
             _count_on(self.profiles[name], profiles[name])
         self.profiles.clear()
         self.profiles.update(profiles)
-        forget_plugins()  # as long as a pod lives, they would keep the plugins that are replaced
         self.observers = observers
         self._registry = registry
         self.annotations = deciding_annotations(registry.values())
@@ -146,8 +145,10 @@ class LiveConfiguration:
             backoff=backoff_of(config),
             observers=observers,
             signature_profiles=signature_profiles(profiles),
+            # As long as a pod lives, it would keep the plugins that are replaced.
+            afterwards=forgetting_plugins(),
         )
-        for pod in pods.values():
+        for pod in pods.values() if came else ():
             uid = pod.metadata.uid
             if (
                 pod.spec.scheduler_name in came

@@ -1,7 +1,7 @@
 """Pods as the scheduler handles them: compiled once per template, queued with a history."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from operator import methodcaller
@@ -172,10 +172,14 @@ _by_parts: WeakValueDictionary[tuple[int, int], PodTemplate] = WeakValueDictiona
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def forget_plugins() -> None:
-    """Drop what plugin instances keep with templates: those in use make theirs anew."""
+def forgetting_plugins() -> Iterator[None]:
+    """Drop what plugin instances keep with templates: those in use make theirs anew.
+
+    Each template is a step.
+    """
     for template in [*_templates.values()]:
         template.forget_plugins()
+        yield
 
 
 def _facts(

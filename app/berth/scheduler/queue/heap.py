@@ -124,6 +124,15 @@ class PodHeap:
             assert entry[0] == self._sort_key(entry[2]), f"{key}: sort key changed in the heap"
 
     def _drop_stale(self) -> None:
-        if len(self._heap) > 2 * len(self._entries) + _STALE_ALLOWED:
-            self._heap = list(self._entries.values())
-            heapify(self._heap)
+        if self.num_kept > 2 * len(self._entries) + _STALE_ALLOWED:
+            self._rebuild()
+
+    @property
+    def num_kept(self) -> int:
+        """Return how many entries there are, with stale ones."""
+        return len(self._heap)
+
+    def _rebuild(self) -> None:
+        """Keep only what is not stale."""
+        self._heap = list(self._entries.values())
+        heapify(self._heap)

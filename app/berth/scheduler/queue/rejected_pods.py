@@ -42,17 +42,18 @@ class RejectedPods(Generic[T]):
     def found_by(self, indexes: Iterable[HintIndex] | None, old: Any, new: Any) -> Iterable[T]:
         """Return what an event may help, on *old* and *new*, perhaps some of it repeatedly.
 
-        *indexes* are those of the registrations for it; None: everything is to be asked about.
+        *indexes* are those of the registrations for it; None: everything is to be asked about, as
+        where there are others now than there were when pods began to wait.
         """
         if indexes is None:
             return self._all
         rejected: list[T] = []
         for index in indexes:
             try:
-                keys = index.keys_of_event(old, new)
-                if keys is None:
+                keys, filed = index.keys_of_event(old, new), self._filed.get(index)
+                if keys is None or filed is None:
                     return self._all
-                rejected += self._filed[index].candidates(keys)
+                rejected += filed.candidates(keys)
             except Exception:  # a bug in a plugin must not lose a pod: its hint is asked
                 log.exception("no keys of an event", extra={"plugin": self._rejector[1]})
                 return self._all

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -63,9 +63,9 @@ POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
 STEPS_PER_TURN: Final = 128
 """Pods that are asked about, or moved, in one turn of the event loop; each takes 25 to 40 µs."""
-MOST_UNFINISHED: Final = 64
-"""Moves that wait while one is under way. A further one has them finished at once: whoever tells
-of events has to wait then, or there would be ever more of them."""
+MANY_UNFINISHED: Final = 64
+"""Moves that wait while one is under way. Whoever tells of a further event does a turn's work on
+them first, and one more for each time that so many wait, or there would be ever more of them."""
 
 NOMINATES_GATED_PODS: Final = Behaviour(
     "1.37",
@@ -185,33 +185,48 @@ class SchedulingQueue:
         backoff: Backoff,
         observers: Mapping[str, PluginObserver],
         signature_profiles: Mapping[str, Collection[str]] = {},
+        afterwards: Iterable[None] = (),
     ) -> None:
-        """Continue with other profiles, also for pods that already wait.
+        """Continue with other profiles from the next pop on, also for pods that already wait.
 
         PreEnqueue plugins run again. Rejected pods may be tried again, and so may pods in flight
         if they are rejected; a backoff that has begun goes on. Pods of removed profiles are
-        forgotten, except those in flight. The order of pods does not change. Linear in the pods.
+        forgotten, except those in flight. The order of pods does not change. What is to be done
+        *afterwards*, step by step, is done in turns as well.
         """
-        self.settle()
-        active = self._active.in_order()
-        others = [*self._backoff, *self._unschedulable]
-        for queued in (*active, *others):
-            self._remove(queued.key)
-        self._hints.use(hints)
-        self._gates = Gates(pre_enqueue, observers=observers)
-        self._backoff.use(backoff)
-        self._known.use(signature_profiles)
-        event = self._hints.of(CONFIG_RELOAD)
-        for strategy, pods in (
-            (QueueingStrategy.IMMEDIATELY, active),
-            (QueueingStrategy.AFTER_BACKOFF, others),
-        ):
+        gates = Gates(pre_enqueue, observers=observers)
+
+        def reconfiguring() -> Steps[None]:
+            self._hints.use(hints)
+            self._gates = gates
+            self._backoff.use(backoff)
+            freeing = self._known.use(signature_profiles)
+            event = self._hints.of(CONFIG_RELOAD)
+            self._in_flight.record(event, old=None, new=None)
+            yield from self._requeuing_all(pre_enqueue, event.label)
+            yield from freeing
+            yield from afterwards
+
+        self._begin(reconfiguring())
+
+    def _requeuing_all(self, profiles: Container[str], label: str) -> Steps[None]:
+        """Put all pods where *profiles* want them, or forget them, each a step."""
+        in_backoff, unschedulable = [*self._backoff], [*self._unschedulable]
+        waiting: Iterable[tuple[_Place, list[QueuedPodInfo], QueueingStrategy]] = (
+            (self._active, self._active.in_order(), QueueingStrategy.IMMEDIATELY),
+            (self._backoff, in_backoff, QueueingStrategy.AFTER_BACKOFF),
+            (self._unschedulable, unschedulable, QueueingStrategy.AFTER_BACKOFF),
+        )
+        for place, pods, strategy in waiting:
             for queued in pods:
-                if queued.pod.spec.scheduler_name in pre_enqueue:
-                    self._requeue(queued, strategy, event.label)
+                if place.get(queued.key) is not queued:
+                    continue  # it has gone meanwhile, or moved
+                self._remove(queued.key)
+                if queued.pod.spec.scheduler_name in profiles:
+                    self._requeue(queued, strategy, label)
                 else:
                     self._drop(queued)
-        self._in_flight.record(event, old=None, new=None)
+                yield
 
     # What happens to pods
 
@@ -521,14 +536,17 @@ class SchedulingQueue:
 
         And pass over the pods that are bound to fail, of which :meth:`pop` looks for another.
         """
-        while self._unfinished:
-            steps = self._unfinished[0]
-            await step_by_step(steps, per_turn=STEPS_PER_TURN)
-            if self._unfinished and self._unfinished[0] is steps:  # else :meth:`settle` ended it
-                self._unfinished.popleft()
-            await asyncio.sleep(0)
-        if self._active.may_pass_over:
-            await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
+        while True:
+            while self._unfinished:
+                steps = self._unfinished[0]
+                await step_by_step(steps, per_turn=STEPS_PER_TURN)
+                if self._unfinished and self._unfinished[0] is steps:  # else others have ended it
+                    self._unfinished.popleft()
+                await asyncio.sleep(0)
+            if self._active.may_pass_over:
+                await step_by_step(self._active.passing_over(), per_turn=STEPS_PER_TURN)
+            if not self._unfinished:  # else a move has begun in a turn of others
+                return
 
     def _begin(self, steps: Steps[None]) -> None:
         """Do *steps*, or the first of them, if nothing else is under way."""
@@ -538,8 +556,11 @@ class SchedulingQueue:
                     return
             self._wake.set()
         self._unfinished.append(steps)
-        if len(self._unfinished) > MOST_UNFINISHED:
-            self.settle()
+        for _ in range(STEPS_PER_TURN * (len(self._unfinished) // MANY_UNFINISHED)):
+            if next(self._unfinished[0], _ENDED) is _ENDED:
+                self._unfinished.popleft()
+                if not self._unfinished:
+                    return
 
     def close(self) -> None:
         """Return no more pods, and release callers that wait for one."""
@@ -699,6 +720,7 @@ class SchedulingQueue:
 
 
 _ENDED: Final = object()
+_Place: TypeAlias = ActiveQueue | BackoffQueue | UnschedulablePods
 
 
 def count_failure(queued: QueuedPodInfo, *, now: float) -> None:

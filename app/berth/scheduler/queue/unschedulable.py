@@ -51,8 +51,8 @@ class UnschedulablePods:
     ) -> None:
         """*signature_for_hints* is that of gated pods.
 
-        *indexes_of* says what finds the pods that a plugin rejected. What it says may change while
-        no pod waits.
+        *indexes_of* says what finds the pods that a plugin rejected. When it says something else,
+        every event of the plugin finds those that wait already.
         """
         self._signature_of = signature_of
         self._signature_for_hints = signature_for_hints

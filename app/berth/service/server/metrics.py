@@ -1,8 +1,6 @@
 """``/metrics`` and ``/metrics/resources``, as kube-scheduler has them (spec §7.3, §8)."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from itertools import islice
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header
@@ -18,7 +16,7 @@ from berth.scheduler.metrics.pod_resources import CONTENT_TYPE, pod_resource_lin
 FAMILIES: Final = 50
 """Of metrics, that are written before other tasks on the event loop get a turn, if in time."""
 BATCH: Final = 50
-"""Pods that are written before other tasks on the event loop get a turn."""
+"""Pods that are written before other tasks on the event loop get a turn, if in time."""
 
 
 def metrics_endpoints(
@@ -59,13 +57,19 @@ def metrics_endpoints(
     async def resources() -> Response:
         if not is_leading():
             return Response(headers={"Content-Type": CONTENT_TYPE})
-        return StreamingResponse(_in_turns(tuple(pods())), headers={"Content-Type": CONTENT_TYPE})
+        lines = _in_turns(pod_resource_lines(tuple(pods())), Turn(clock, items=BATCH))
+        return StreamingResponse(lines, headers={"Content-Type": CONTENT_TYPE})
 
     return router
 
 
-async def _in_turns(pods: tuple[Pod, ...]) -> AsyncIterator[str]:
-    lines = pod_resource_lines(pods)
-    while batch := "".join(islice(lines, BATCH)):
-        yield batch
-        await asyncio.sleep(0)
+async def _in_turns(lines: Iterable[str], turn: Turn) -> AsyncIterator[str]:
+    batch = []
+    for line in lines:
+        batch.append(line)
+        if turn.is_over():
+            yield "".join(batch)
+            batch.clear()
+            await turn.next()
+    if batch:
+        yield "".join(batch)

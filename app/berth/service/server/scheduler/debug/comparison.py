@@ -45,8 +45,9 @@ class ClusterComparison:
             looks, nodes, pods, differences = 1, *await self._look()
             if differences:
                 await self._clock.sleep(SECOND_LOOK)
+                before = set(differences)
                 looks, nodes, pods, again = 2, *await self._look()
-                differences = [difference for difference in again if difference in set(differences)]
+                differences = [difference for difference in again if difference in before]
         return ComparisonReport(
             clean=not differences,
             at=rfc3339(self._clock.now()),
