@@ -3,10 +3,10 @@
 Decision (2026-11): pods of one template share the answers of plugins, as far as
 :mod:`berth.scheduler.answer_cache.answers` can keep them true; so do pods that differ in namespace
 and labels alone, as long as plugins that go by labels sign them alike. Pods that differ in
-containers and labels share the answers of plugins that look at neither. Node, ties, order and metrics are those of
-:func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this leaves to it: pods
-with a nominated node or beside nominated pods of no lower priority, pods of a kind that fits
-nowhere, profiles that sample nodes or have plugins by others, and every error.
+containers and labels share the answers of plugins that look at neither. Node, ties, order and
+metrics are those of :func:`berth.scheduler.schedule_pod.schedule_pod`, which decides whatever this
+leaves to it: pods with a nominated node or beside nominated pods of no lower priority, pods of a
+kind that fits nowhere, profiles that sample nodes or have plugins by others, and every error.
 """
 
 from collections.abc import Hashable
