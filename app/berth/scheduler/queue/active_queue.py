@@ -208,7 +208,8 @@ class _Kind:
         at = bisect_left(self.entries, entry)
         if at == len(self.entries) or self.entries[at] is not entry:
             return False
-        for column in (self.entries, *self._columns):
+        del self.entries[at]
+        for column in self._columns:
             del column[at]
         return True
 
