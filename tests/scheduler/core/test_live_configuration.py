@@ -42,6 +42,7 @@ class Scene(Harness):
 
     def replace(self, config: KubeSchedulerConfiguration) -> None:
         self.core.reconfigure(config, IN_TREE)
+        self.queue.settle()  # it takes a step for each template, also for those of other tests
         self.queue.check_invariants()
 
     def waiting(self) -> dict[str, str]:
