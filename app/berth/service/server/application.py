@@ -73,7 +73,8 @@ class Application(FastAPI):
         FastAPI would make each a second time at the first request, which is half of the time that
         an application takes to be put together.
         """
-        assert not (args or kwargs)
+        assert not args
+        assert not kwargs
         self.router.routes += router.routes
         routes = [route for route in router.routes if isinstance(route, APIRoute)]
         self.paths |= {route.path for route in routes if "{" not in route.path}
