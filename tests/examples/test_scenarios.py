@@ -1,6 +1,6 @@
 """Every scenario of ``examples/scenarios`` does what its section says.
 
-The day of a cluster is run with a third of the hours: what is left out is what cron does in the others.
+The day of a cluster is run with a third of the hours in which nothing is done but what cron does.
 """
 
 import re
@@ -33,7 +33,7 @@ def test_its_expectations_are_met(path: Path, tmp_path: Path) -> None:
 
 
 def _shortened(path: Path, folder: Path) -> Path:
-    """Return a copy in *folder* in which what is done at some hour is done after a third of the time."""
+    """Return a copy in *folder* in which what is done at some hour is done in a third of the time."""
     shutil.copytree(path.with_suffix(""), folder / path.stem)
     text, count = re.subn(
         r"^( +at:) (\d+)h$",
