@@ -33,7 +33,7 @@ def test_its_expectations_are_met(path: Path, tmp_path: Path) -> None:
 
 
 def _shortened(path: Path, folder: Path) -> Path:
-    """Return a copy in *folder* in which what is done at some hour is done in a third of the time."""
+    """Return a copy in *folder* in which an hour of the steps has twenty minutes."""
     shutil.copytree(path.with_suffix(""), folder / path.stem)
     text, count = re.subn(
         r"^( +at:) (\d+)h$",
