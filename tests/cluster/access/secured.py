@@ -12,16 +12,14 @@ from berth.cluster.access.rbac import Decision
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
-from berth.cluster.bootstrap import bootstrap
 from berth.cluster.features import DEFAULT_FEATURES
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.gated import served
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import Store
 from berth.runtime.clock import FakeClock
-from tests.cluster.at_once import at_once
+from tests.cluster.first_start import store_after_first_start
 
 NOW = 1_700_000_000.0
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -37,13 +35,12 @@ class Secured:
         self, *, limits: InFlightLimits = DEFAULT, features: Collection[str] = DEFAULT_FEATURES
     ) -> None:
         self.clock = FakeClock(NOW)
-        self.store = Store()
+        self.store = store_after_first_start(features)
         self.tokens = Tokens()
         self.key = SigningKey(new_signing_key())
         self.decisions: list[tuple[str, Attributes, Decision]] = []
-        registry = Registry(served(features))
         self.server = ApiServer(
-            registry,
+            Registry(served(features)),
             self.store,
             clock=self.clock,
             rng=random.Random(1),
@@ -53,7 +50,6 @@ class Secured:
             limits=limits,
             features=features,
         )
-        at_once(bootstrap(self.server.writes, served=registry))
         transport = httpx.ASGITransport(app=self.server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

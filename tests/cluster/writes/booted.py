@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from berth.cluster.access.users import ADMIN, User
-from berth.cluster.bootstrap import bootstrap
 from berth.cluster.errors import StatusError
 from berth.cluster.features import default_features
 from berth.cluster.http.server import ApiServer
@@ -23,6 +22,7 @@ from berth.cluster.writes.pipeline import Change
 from berth.runtime.clock import FakeClock
 from berth.runtime.release import RELEASE
 from tests.cluster.at_once import at_once
+from tests.cluster.first_start import store_after_first_start
 from tests.cluster.serving import NOW
 
 TEST = WriteContext(ADMIN, "test")
@@ -45,7 +45,7 @@ class Booted:
         """
         self.features = features = {*default_features(release), *more} - {*off}
         self.clock = FakeClock(NOW)
-        self.store = store or Store()
+        self.store = store or store_after_first_start(features, release)
         server = ApiServer(
             Registry(served(features, release), release=release),
             self.store,
@@ -54,8 +54,6 @@ class Booted:
             features=features,
         )
         self.writes = server.writes
-        if store is None:
-            at_once(bootstrap(self.writes))
         self.warnings: list[str] = []
 
     def create(

@@ -19,6 +19,7 @@ from berth.scheduler.queue import scheduling_queue
 from berth.scheduler.queue.backoff import Backoff
 from berth.scheduler.queue.scheduling_queue import MANY_UNFINISHED, STEPS_PER_TURN
 from tests.builders import pod
+from tests.loop_turns import turns_during
 from tests.scheduler.queue.test_active_queue import FITS_NOWHERE
 from tests.scheduler.queue.world import PROFILE, World, listens
 
@@ -35,24 +36,6 @@ def crowd(*, by_signature: bool = False) -> World:
         world.reject(pod(f"p{number}", priority=priority), "Fit")
     world.clock.advance(100)
     return world
-
-
-async def turns_during(work: Callable[[], Any]) -> int:
-    """Return how many turns others get while *work* is awaited."""
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    counting = asyncio.create_task(count(), name="others")
-    await asyncio.sleep(0)
-    turns = 0
-    await work()
-    counting.cancel()
-    return turns
 
 
 def moved(world: World) -> int:
@@ -298,6 +281,8 @@ def test_pods_come_out_as_if_all_had_moved_at_once(
         for world in worlds:
             world.clock.advance(400)
         for kind, *about in data.draw(st.lists(happenings, max_size=12)):
+            for world in worlds:
+                world.clock.advance(0.001)  # of pods of the same moment, who enters first is first
             answers = [_happen(world, kind, *about) for world in worlds]
             worlds[0].queue.settle()
             assert answers[0] == answers[1]

@@ -210,10 +210,9 @@ class ApiServer:
         serving = asyncio.create_task(self._server.run(), name="cluster-api-server")
         try:
             await asyncio.wait([serving, self._ticking], return_when=asyncio.FIRST_COMPLETED)
-            if serving.done():
-                await serving
-            elif self._ticking.done() and not self._ticking.cancelled():
+            if self._ticking.done() and not self._ticking.cancelled():
                 await self._ticking
+            await serving
         finally:
             serving.cancel()
 
@@ -223,9 +222,10 @@ class ApiServer:
         await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
-        await self._server.stop()
+        # First: on a clock that jumps ahead it would tick as fast as it can meanwhile.
         self._ticking.cancel()
         await asyncio.wait([self._ticking])
+        await self._server.stop()
 
     async def _tick(self) -> None:
         while True:
