@@ -1,6 +1,6 @@
 """Every scenario of ``examples/scenarios`` does what its section says.
 
-The day of a cluster is run with half of the hours in which nothing is done but what cron does.
+The day of a cluster is run with a third of the hours in which nothing is done but what cron does.
 """
 
 import re
@@ -33,11 +33,11 @@ def test_its_expectations_are_met(path: Path, tmp_path: Path) -> None:
 
 
 def _shortened(path: Path, folder: Path) -> Path:
-    """Return a copy in *folder* in which what is done at some hour is done after half the time."""
+    """Return a copy in *folder* in which an hour of the steps has twenty minutes."""
     shutil.copytree(path.with_suffix(""), folder / path.stem)
     text, count = re.subn(
         r"^( +at:) (\d+)h$",
-        lambda at: f"{at[1]} {30 * int(at[2])}m",
+        lambda at: f"{at[1]} {20 * int(at[2])}m",
         path.read_text("utf-8"),
         flags=re.MULTILINE,
     )
