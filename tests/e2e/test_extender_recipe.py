@@ -36,7 +36,7 @@ from tests.e2e.replicas import PODS, Bind, Process, Proxy, berth, clock, until
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 NODES: Final = 20
-PODS_PER_NODE: Final = 30
+PODS_PER_NODE: Final = 15
 NUM_PODS: Final = NODES * PODS_PER_NODE
 UNDER_WAY_SECONDS: Final = 1.0
 """What may pass between giving up and being seen to have, and between leaving and arriving."""
