@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import re
+import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import chain, islice
@@ -12,6 +13,10 @@ from typing import Final
 
 import pytest
 from hypothesis import settings
+
+# httpx looks for sniffio up to five times in a request, through all folders of sys.path if there is
+# no such module. To be told at once takes 1 µs instead of 80.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 # No deadlines: how fast an example runs says something about the machine, not about the code.
 # Where nobody can look at a new failure at once, the examples are the same in every run.
