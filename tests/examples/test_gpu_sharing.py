@@ -11,6 +11,7 @@ from examples.plugins.gpu_sharing._gpu_sharing import (
     INDEX_ANNOTATION,
     RESOURCE,
     Demand,
+    GivenGpus,
     GpuSharing,
     GpuSharingArgs,
     tightest,
@@ -32,6 +33,7 @@ from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.tools.lab.trace import Trace
 from tests.builders import node, pod
+from tests.harness import with_plugins
 
 POLICIES = (GpuDotProduct, GpuClustering, GpuPacking, GpuBestFit, GpuFragmentation)
 
@@ -207,3 +209,26 @@ def test_the_random_policy_takes_every_node_now_and_then() -> None:
     taken = {int(scorer.score(state, info, table()).argmax()) for _ in range(60)}
 
     assert taken == {0, 2, 3}
+
+
+@pytest.mark.parametrize("policies", [(GpuRandom, GpuBestFit), (GpuBestFit, GpuRandom)])
+async def test_of_two_policies_the_first_gives_a_pod_its_gpus(
+    policies: tuple[type[GpuSharing], ...],
+) -> None:
+    """The other does not choose from what is left then, which may be nothing."""
+    harness = with_plugins(*policies)
+    harness.put(
+        gpu_node("n", cpu=8_000, gpus=3),
+        gpu_pod("whole", gpus=2, milli=1000),
+        gpu_pod("shared", gpus=1, milli=600),
+    )
+    harness.cluster.bind_errors["whole"] = OSError("no route")
+    await harness.until_idle()
+    assert harness.placements() == {"shared": "n"}
+    harness.cluster.bind_errors.clear()
+    await harness.pass_time(2)
+
+    assert harness.placements() == {"whole": "n", "shared": "n"}
+    given = harness.listers.shared(GivenGpus)
+    assert sorted(len(gpus) for gpus in given.values()) == [1, 2]
+    assert {gpu for gpus in given.values() for gpu in gpus} == {0, 1, 2}

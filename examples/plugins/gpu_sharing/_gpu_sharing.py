@@ -169,8 +169,9 @@ class GpuSharing(GpuColumns, PreFilterPlugin, FilterPlugin, ReservePlugin, LabPl
         return Verdict.reject(NOT_ENOUGH, where=fitting < demand.gpus)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Choose the GPUs of *pod*, unless another policy of the profile has: its choice stands."""
         demand = Demand.of(pod)
-        if demand.gpus:
+        if demand.gpus and pod.uid not in self._given:
             row = self.handle.nodes.row_of[node_name]
             left = self.gpus(self.handle.nodes).left[row]
             chosen = self.choose(state, pod, row, left)
