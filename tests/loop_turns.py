@@ -1,11 +1,12 @@
-"""How long one turn of the event loop takes: the probe of tests for hostile input."""
+"""How long one turn of the event loop takes, and how many there are: probes of tests."""
 
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -47,3 +48,21 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
         watcher.cancel()
         with suppress(asyncio.CancelledError):
             await watcher
+
+
+async def turns_during(work: Callable[[], Any]) -> int:
+    """Return how many turns others get while *work* is awaited."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count(), name="others")
+    await asyncio.sleep(0)
+    turns = 0
+    await work()
+    counting.cancel()
+    return turns

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from berth.runtime.tasks import PIECE, background, in_turns
+from tests.loop_turns import turns_during
 
 
 @pytest.mark.parametrize(
@@ -17,23 +18,14 @@ from berth.runtime.tasks import PIECE, background, in_turns
     ],
 )
 async def test_others_get_a_turn_between_two_pieces(count: int, turns: int) -> None:
-    taken = 0
-
-    async def other() -> None:
-        nonlocal taken
-        while True:
-            await asyncio.sleep(0)
-            taken += 1
-
-    beside = asyncio.create_task(other(), name="other")
-    await asyncio.sleep(0)
     seen: list[int] = []
-    async for piece in in_turns(range(count)):
-        seen += piece
-    beside.cancel()
 
+    async def look() -> None:
+        async for piece in in_turns(range(count)):
+            seen.extend(piece)
+
+    assert await turns_during(look) == turns
     assert seen == list(range(count))
-    assert taken == turns
 
 
 async def test_background_tasks_end_with_their_block() -> None:

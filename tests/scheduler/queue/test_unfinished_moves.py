@@ -18,6 +18,7 @@ from berth.scheduler.framework.events import (
 from berth.scheduler.queue import scheduling_queue
 from berth.scheduler.queue.scheduling_queue import MOST_UNFINISHED, STEPS_PER_TURN
 from tests.builders import pod
+from tests.loop_turns import turns_during
 from tests.scheduler.queue.world import World, listens
 
 MANY = 5 * STEPS_PER_TURN
@@ -33,24 +34,6 @@ def crowd(*, by_signature: bool = False) -> World:
         world.reject(pod(f"p{number}", priority=priority), "Fit")
     world.clock.advance(100)
     return world
-
-
-async def turns_during(work: Callable[[], Any]) -> int:
-    """Return how many turns others get while *work* is awaited."""
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    counting = asyncio.create_task(count(), name="others")
-    await asyncio.sleep(0)
-    turns = 0
-    await work()
-    counting.cancel()
-    return turns
 
 
 def moved(world: World) -> int:
