@@ -116,7 +116,31 @@ def group_harness(
     return Harness(config=config, clock=clock)
 
 
+def harness_of_entities(*gates: str, **options: Any) -> Harness:
+    return group_harness(*gates, release="1.37", **options)
+
+
 def condition_of(harness: Harness, name: str = "g") -> PodGroupCondition | None:
     found = harness.listers.pod_groups.get("default", name)
     assert found is not None
     return next(iter(found.status.conditions), None)
+
+
+def told_of_group(harness: Harness) -> tuple[str, str, str]:
+    """Return status, reason and message of the condition of the group."""
+    condition = condition_of(harness)
+    assert condition is not None
+    return condition.status, condition.reason, condition.message
+
+
+def told(harness: Harness, name: str) -> str:
+    """Return the message of a pod's PodScheduled condition."""
+    return harness.cluster.conditions[f"default/{name}"].message
+
+
+def lesser(*names: str, priority: int = 10, on: str = "n", cpu: str = "1") -> list[Pod]:
+    """Make pods that run on a node, each started a minute after the one before."""
+    return [
+        pod(name, cpu=cpu, node=on, priority=priority, started=f"2026-01-01T00:{minute:02}:00Z")
+        for minute, name in enumerate(names)
+    ]

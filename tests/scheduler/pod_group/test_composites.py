@@ -23,10 +23,12 @@ from tests.scheduler.pod_group.building import (
     condition_of,
     group,
     group_harness,
+    harness_of_entities,
     member,
     members,
+    told,
 )
-from tests.scheduler.pod_group.test_entities import counts, harness_of_entities, told
+from tests.scheduler.pod_group.test_entities import counts
 from tests.scheduler.pod_group.test_post_filter import metric
 
 GATES = ("TopologyAwareWorkloadScheduling", "CompositePodGroup")

@@ -9,18 +9,16 @@ from berth.scheduler.framework.pod_info import QueuedPodGroupInfo
 from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import node, pod, pod_anti_affinity, pod_term
 from tests.harness import Harness
-from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
+from tests.scheduler.pod_group.building import (
+    condition_of,
+    group,
+    harness_of_entities,
+    member,
+    members,
+    told,
+)
 
 UNSCHEDULABLE = "pod group is unschedulable"
-
-
-def harness_of_entities(*gates: str, **options: Any) -> Harness:
-    return group_harness(*gates, release="1.37", **options)
-
-
-def told(harness: Harness, name: str) -> str:
-    """Return the message of a pod's PodScheduled condition."""
-    return harness.cluster.conditions[f"default/{name}"].message
 
 
 def told_of_group(harness: Harness, name: str = "g") -> tuple[str, str, str, str]:

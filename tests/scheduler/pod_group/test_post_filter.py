@@ -1,12 +1,11 @@
 """Groups that have pods evicted through PodGroupPostFilter (1.37 spec N9, N16.4)."""
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from berth.kube.objects.meta import Condition
-from berth.kube.objects.pod import Pod
 from berth.kube.objects.pod_group import PodGroup
 from berth.scheduler.framework.interface import (
     PodGroupAttempt,
@@ -25,34 +24,20 @@ from tests.builders import (
     spread,
 )
 from tests.harness import Harness, RecordedEvent
-from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
+from tests.scheduler.pod_group.building import (
+    group,
+    harness_of_entities,
+    lesser,
+    member,
+    members,
+    told,
+    told_of_group,
+)
 
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 PREFIX = "pod group preemption: "
 NO_VICTIMS = f"{PREFIX}No preemption victims found for incoming preemptor"
 EVICTED = "Preempted by podgroup uid-g on node cluster"
-
-
-def harness_of(*gates: str, **options: Any) -> Harness:
-    return group_harness(*gates, release="1.37", **options)
-
-
-def lesser(*names: str, priority: int = 10, on: str = "n", cpu: str = "1") -> list[Pod]:
-    """Make pods that run on a node, each started a minute after the one before."""
-    return [
-        pod(name, cpu=cpu, node=on, priority=priority, started=f"2026-01-01T00:{minute:02}:00Z")
-        for minute, name in enumerate(names)
-    ]
-
-
-def told(harness: Harness, name: str) -> str:
-    return harness.cluster.conditions[f"default/{name}"].message
-
-
-def told_of_group(harness: Harness) -> tuple[str, str, str]:
-    condition = condition_of(harness)
-    assert condition is not None
-    return condition.status, condition.reason, condition.message
 
 
 def metric(harness: Harness, name: str, **labels: str) -> float:
@@ -72,7 +57,7 @@ def victims(harness: Harness) -> list[str]:
 
 
 async def test_a_group_takes_the_room_of_pods_of_lower_priority() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="4"), group(min_count=3, priority=100))
     harness.put(*lesser("low0", "low1", "low2"))
     harness.put(*members("a", "b", "c", cpu="1", priority=100))
@@ -94,7 +79,7 @@ async def test_a_group_takes_the_room_of_pods_of_lower_priority() -> None:
 
 
 async def test_what_is_told_while_victims_leave() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.cluster.lets_victims_linger = True
     harness.put(node("n", cpu="1"), group(min_count=1, priority=100), *lesser("low"))
     harness.put(member("a", cpu="1", priority=100))
@@ -123,7 +108,7 @@ async def test_what_is_told_while_victims_leave() -> None:
 
 
 async def test_every_pod_that_has_a_place_is_nominated_to_it() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.cluster.lets_victims_linger = True
     harness.put(node("n", cpu="2"), node("m", cpu="1"), group(min_count=3, priority=100))
     harness.put(*lesser("low0", "low1"), *members("a", "b", "c", cpu="1", priority=100))
@@ -142,7 +127,7 @@ async def test_every_pod_that_has_a_place_is_nominated_to_it() -> None:
     ids=["as a whole", "pod by pod"],
 )
 async def test_a_group_is_evicted_as_its_disruption_mode_says(mode: str, evicted: set[str]) -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     names = ["v0", "v1", "v2", "v3"]
     harness.put(*(node(f"n{number}", cpu="1") for number in range(4)))
     harness.put(group("v", min_count=4, priority=5, disruption_mode=mode))
@@ -163,7 +148,7 @@ async def test_a_group_is_evicted_as_its_disruption_mode_says(mode: str, evicted
 
 @pytest.mark.parametrize("mode", ["PodGroup", "Pod"], ids=["as a whole", "pod by pod"])
 async def test_the_priority_of_pods_is_that_of_their_group(mode: str) -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="1"), group("v", min_count=1, priority=200, disruption_mode=mode))
     harness.put(member("v0", "v", cpu="1", node="n", priority=0))
     harness.put(group(min_count=1, priority=100), member("a", cpu="1", priority=100))
@@ -185,7 +170,7 @@ async def test_a_group_that_never_preempts(
     gates: tuple[str, ...], policies: tuple[str | None, ...]
 ) -> None:
     *of_pods, of_group = policies
-    harness = harness_of(*gates)
+    harness = harness_of_entities(*gates)
     harness.put(node("n", cpu="2"), *lesser("low0", "low1"))
     harness.put(group(min_count=2, priority=100, preemption_policy=of_group))
     for name, policy in zip("ab", of_pods, strict=True):
@@ -198,7 +183,7 @@ async def test_a_group_that_never_preempts(
 
 
 async def test_no_victims_for_a_group_that_has_no_room_even_so() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="3"), group(min_count=3, priority=100), *lesser("low0", "low1"))
     harness.put(pod("mighty", cpu="1", node="n", priority=1_000))
     harness.put(*members("a", "b", "c", cpu="1", priority=100))
@@ -212,7 +197,7 @@ async def test_no_victims_for_a_group_that_has_no_room_even_so() -> None:
 
 
 async def test_as_many_pods_as_possible_get_room() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="4"), group(min_count=2, priority=100))
     harness.put(*lesser("low0", "low1", "low2", "low3"))
     harness.put(*members("a", "b", "c", cpu="1", priority=100))
@@ -221,7 +206,7 @@ async def test_as_many_pods_as_possible_get_room() -> None:
 
 
 async def test_pods_of_the_group_that_run_are_no_victims() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="1"), group(min_count=2, priority=100))
     harness.put(member("a", cpu="1", node="n", priority=100), member("b", cpu="1", priority=100))
     await harness.pass_time(3)
@@ -229,7 +214,7 @@ async def test_pods_of_the_group_that_run_are_no_victims() -> None:
 
 
 async def test_budgets_are_kept_if_others_can_go() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="3"), group(min_count=1, priority=100))
     harness.put(disruption_budget(selects=selector({"app": "kept"})))
     harness.put(pod("kept", cpu="1", node="n", priority=0, labels={"app": "kept"}))
@@ -243,7 +228,7 @@ async def test_budgets_are_kept_if_others_can_go() -> None:
 
 
 async def test_a_budget_that_must_break_is_counted() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="1"), group(min_count=1, priority=100))
     harness.put(disruption_budget(selects=selector({"app": "kept"})))
     harness.put(pod("kept", cpu="1", node="n", priority=0, labels={"app": "kept"}))
@@ -255,7 +240,7 @@ async def test_a_budget_that_must_break_is_counted() -> None:
 
 async def test_the_placement_is_not_looked_for_again_to_spare_a_pod() -> None:
     """On the node that the trial takes, the victim stays though another node has room, too."""
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="1"), node("m", cpu="2"), group(min_count=1, priority=100))
     harness.put(*lesser("low0", on="n"), *lesser("low1", "low2", on="m"))
     harness.put(member("a", cpu="1", priority=100))
@@ -264,7 +249,7 @@ async def test_the_placement_is_not_looked_for_again_to_spare_a_pod() -> None:
 
 
 async def test_victims_that_exclude_the_group_go_though_there_is_room() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     labels = {"app": "x"}
     apart = pod_anti_affinity(required=[pod_term(labels)])
     harness.put(node("n", cpu="4"), group(min_count=1, priority=100))
@@ -277,7 +262,7 @@ async def test_victims_that_exclude_the_group_go_though_there_is_room() -> None:
 
 
 async def test_a_group_with_a_topology_preempts_in_one_of_its_placements() -> None:
-    harness = harness_of(TOPOLOGY)
+    harness = harness_of_entities(TOPOLOGY)
     for name in "ab":
         harness.put(*(node(f"{name}{i}", cpu="1", labels={"rack": name}) for i in range(2)))
         harness.put(*lesser(f"low-{name}", on=f"{name}0"))
@@ -290,7 +275,7 @@ async def test_a_group_with_a_topology_preempts_in_one_of_its_placements() -> No
 
 
 async def test_pods_of_groups_do_not_preempt_alone() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     harness.put(node("n", cpu="1"), *lesser("low"), group(min_count=1))
     harness.put(member("a", cpu="1"))
     await harness.pass_time(3)
@@ -300,7 +285,7 @@ async def test_pods_of_groups_do_not_preempt_alone() -> None:
 @pytest.mark.parametrize("point", ["podGroupPostFilter", "multiPoint"])
 async def test_without_the_plugin_groups_do_not_preempt(point: str) -> None:
     off = {"plugins": {point: {"disabled": [{"name": "DefaultPreemption"}]}}}
-    harness = harness_of(profiles=[off])
+    harness = harness_of_entities(profiles=[off])
     harness.put(node("n", cpu="1"), group(min_count=1, priority=100), *lesser("low"))
     harness.put(member("a", cpu="1", priority=100))
     await harness.pass_time(3)
@@ -310,7 +295,7 @@ async def test_without_the_plugin_groups_do_not_preempt(point: str) -> None:
 
 
 async def test_victims_that_linger_are_known_after_a_restart() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     left = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     leaving = pod(
         "low", cpu="1", node="n", priority=10, deleted="2026-01-01T00:00:00Z", conditions=[left]
@@ -372,7 +357,7 @@ async def test_plugins_are_asked_until_one_helps(
 
 @pytest.mark.parametrize("what", ["the group", "a pod of it"])
 async def test_nobody_is_evicted_for_what_is_deleted_during_the_search(what: str) -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     labels = {"app": "x"}
     apart = pod_anti_affinity(required=[pod_term(labels)])
     the_group = group(min_count=2, priority=100)
@@ -389,7 +374,7 @@ async def test_nobody_is_evicted_for_what_is_deleted_during_the_search(what: str
 
 
 async def test_a_group_that_spreads_does_not_block_itself_by_its_nominations() -> None:
-    harness = harness_of()
+    harness = harness_of_entities()
     labels = {"app": "x"}
     for name in "nm":
         harness.put(node(name, cpu="2", labels={"zone": name}))

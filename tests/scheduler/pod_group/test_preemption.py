@@ -15,7 +15,15 @@ from berth.scheduler.pod_group.trial import PodGroupTrial
 from berth.scheduler.queue.sub_queues import SubQueue
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
-from tests.scheduler.pod_group.building import condition_of, group, group_harness, member, members
+from tests.scheduler.pod_group.building import (
+    group,
+    group_harness,
+    lesser,
+    member,
+    members,
+    told,
+    told_of_group,
+)
 
 GATE = "WorkloadAwarePreemption"
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
@@ -28,25 +36,6 @@ HELD = (
 ALONE = (
     "no new claims to deallocate, preemption: not eligible due to workload aware preemption enabled"
 )
-
-
-def lesser(*names: str, priority: int = 10, on: str = "n", cpu: str = "1") -> list[Pod]:
-    """Make pods that run on a node, each started a minute after the one before."""
-    return [
-        pod(name, cpu=cpu, node=on, priority=priority, started=f"2026-01-01T00:{minute:02}:00Z")
-        for minute, name in enumerate(names)
-    ]
-
-
-def told(harness: Harness, name: str) -> str:
-    """Return the message of a pod's PodScheduled condition."""
-    return harness.cluster.conditions[f"default/{name}"].message
-
-
-def told_of_group(harness: Harness) -> tuple[str, str, str]:
-    condition = condition_of(harness)
-    assert condition is not None
-    return condition.status, condition.reason, condition.message
 
 
 def attempts(harness: Harness, result: str) -> float:
