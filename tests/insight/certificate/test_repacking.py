@@ -1,11 +1,12 @@
 """How few nodes the pods of a cluster need, by the scheduler's own rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from berth.insight.certificate.certificate import COUNTING, SOLVER, Certificate, Number, lines
-from berth.insight.certificate.problem import Limits, Solution, Stage, Status
+from berth.insight.certificate.problem import Limits, Problem, Solution, Stage, Status
 from berth.insight.certificate.repacking import prove_repacking
 from berth.insight.certificate.solver_process import NOT_INSTALLED, is_installed
 from berth.insight.whatif.question import Question
@@ -36,17 +37,25 @@ from tests.device_builders import (
 )
 from tests.insight.whatif.asking import snapshot
 
-pytestmark = [
-    pytest.mark.wall,
-    pytest.mark.skipif(not is_installed(), reason="the extra `solver` is not installed"),
-]
+pytestmark = pytest.mark.skipif(not is_installed(), reason="the extra `solver` is not installed")
 WEB = {"app": "web"}
 NODES = tuple(node(f"n{i}", cpu="4", labels={ZONE: "abc"[i % 3]}) for i in range(6))
 
 
 def proven(*objects: KubeStruct, **question: Any) -> Certificate:
-    taken = snapshot(*objects)
-    return prove_repacking(Question(repack=True, **question), taken, IN_TREE, Limits(seconds=20))
+    asked = Question(repack=True, **question)
+    return prove_repacking(
+        asked, snapshot(*objects), IN_TREE, Limits(seconds=20), find=find_in_this_process
+    )
+
+
+def find_in_this_process(
+    problem: Problem, limits: Limits, _look: Callable[[], None] = lambda: None
+) -> Solution:
+    """Solve without a process for each problem: its start takes ten times as long."""
+    from berth.insight.certificate.solver import solve
+
+    return solve(problem, limits)
 
 
 def web(count: int = 6, **more: Any) -> list[KubeStruct]:
