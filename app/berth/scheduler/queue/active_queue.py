@@ -42,6 +42,7 @@ known or is forgotten. The others keep their place."""
 
 
 _UNKNOWN: Final = -1
+"""In place of a version: what follows from the failures is to be found out again."""
 
 
 class ActiveQueue(PodHeap):
