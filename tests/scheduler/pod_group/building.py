@@ -123,10 +123,6 @@ def harness_of_entities(*gates: str, **options: Any) -> Harness:
     return group_harness(*gates, release="1.37", **options)
 
 
-def harness_of_entities(*gates: str, **options: Any) -> Harness:
-    return group_harness(*gates, release="1.37", **options)
-
-
 def condition_of(harness: Harness, name: str = "g") -> PodGroupCondition | None:
     found = harness.listers.pod_groups.get("default", name)
     assert found is not None
