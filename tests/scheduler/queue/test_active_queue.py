@@ -174,6 +174,10 @@ class Active:
         queued = self.queue.pop()
         return None if queued is None else queued.pod.metadata.name
 
+    def has_of_signature(self, failed: QueuedPodInfo) -> bool:
+        signature = self.known.signature_of(failed)
+        return any(self.known.signature_of(queued) == signature for queued in self.queue)
+
     def expected(self) -> str | None:
         """Return who is next: the first that may get a node, if there is none the first of all."""
         waiting = self.queue.in_order()
@@ -212,7 +216,10 @@ def test_the_next_is_the_first_that_may_get_a_node(happens: list[Any], data: st.
             case "add", fields, priority:
                 active.add(name, priority=priority, **fields)
             case "learn", fields, priority:
-                known.learn(active.queued(name, priority=priority, **fields), FITS_NOWHERE)
+                failed = active.queued(name, priority=priority, **fields)
+                # One that is passed over stays so when its own signature is known to fail, too.
+                if not active.has_of_signature(failed):
+                    known.learn(failed, FITS_NOWHERE)
             case "forget", fields, priority:
                 known.forget(active.queued(name, priority=priority, **fields))
             case ("forget above",):

@@ -4,7 +4,8 @@ Decision (2026-11): a pod that asks for as much as one that has just failed, or 
 otherwise like it, is passed over while there are others to try. Whom it would have to wait for, it
 waits for all the same: nothing that others find depends on an attempt that fails. It has its own
 attempt when there is nobody else, or in between, and in its place in the order as soon as the
-failure of the lesser one is known no more.
+failure of the lesser one is known no more. If its own signature comes to be known to fail, too, it
+stays where it is.
 
 Decision (2026-11): those that are passed over are kept by what they have in common, in order. Where
 thousands wait, failures become known and are forgotten with every pod that goes; looking at each of
