@@ -1,6 +1,7 @@
 """``berth up`` as a whole, with a user who may do everything in one namespace and nothing else."""
 
 import asyncio
+import gc
 import io
 import random
 import ssl
@@ -226,7 +227,13 @@ def devices(node: str) -> Object:
 
 @asynccontextmanager
 async def world_with_guest(folder: Path) -> AsyncIterator[World]:
-    """Run ``berth up``; log lines of all levels are kept, as text."""
+    """Run ``berth up``; log lines of all levels are kept, as text.
+
+    What earlier tests have left is put out of the garbage collector's view: to look at all of it
+    may take so long that the loop is called stuck.
+    """
+    gc.collect()
+    gc.freeze()
     logged = io.StringIO()
     logs.setup_by_flags(4, stderr=logged)
     said: list[str] = []
