@@ -119,14 +119,18 @@ def main() -> int:
     given = parser.parse_args()
     known = KnownPlugins.find(directories=given.plugin_dir, references=given.plugin)
     limit_memory(given.most_memory)
-    collect_seldom()
-    hard = int(given.most_cpu) + SPARE_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard + SPARE_SECONDS))
-    source, target, clock = sys.stdin.buffer, sys.stdout.buffer, CpuClock()
-    course = Course(
-        lambda: clock.monotonic() / given.most_cpu, each_second(partial(_tell, target), RealClock())
-    )
-    return work(source, target, known.registry, course=course)
+    try:
+        collect_seldom()
+        hard = int(given.most_cpu) + SPARE_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard + SPARE_SECONDS))
+        source, target, clock = sys.stdin.buffer, sys.stdout.buffer, CpuClock()
+        course = Course(
+            lambda: clock.monotonic() / given.most_cpu,
+            each_second(partial(_tell, target), RealClock()),
+        )
+        return work(source, target, known.registry, course=course)
+    except NO_MEMORY:  # also where the lack of it is handled
+        return OUT_OF_MEMORY
 
 
 if __name__ == "__main__":
