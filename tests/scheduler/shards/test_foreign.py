@@ -87,6 +87,11 @@ def test_names_of_others_fall_into_other_slots() -> None:
             True,
             id="refused once, and bound since",
         ),
+        pytest.param(
+            line(nodeName="own-node").replace(b"nodeName", b"node\\u004eame"),
+            False,
+            id="on our node, in an unusual spelling",
+        ),
         pytest.param(line(kind="ADDED"), True, id="a new one"),
         pytest.param(line(kind="DELETED"), False, id="it is gone"),
         pytest.param(line(kind="BOOKMARK"), False, id="a bookmark"),

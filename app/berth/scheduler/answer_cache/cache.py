@@ -97,7 +97,7 @@ class _Entries:
     def __init__(self) -> None:
         self._cached: dict[_Key, Decider] = {}
         self._alike: dict[_Key, Decider] = {}
-        """The last answers about pods that have more than that in common."""
+        """The last answers about pods that are alike but for namespace and labels."""
         self._seen: dict[_Key, int] = {}
         """When pods were tried last that are not cached: the generation of the table if they cannot
         be cached before it changes, else -1."""

@@ -104,8 +104,10 @@ class ForeignPods:
                 and not status.nominated_node_name
                 and _OFFERED not in bytes(status.conditions)
             ):
-                home = ownership.slots.home
-                slot = home(self._specs.of(spec), namespace=meta.namespace, uid=meta.uid)
+                read = self._specs.of(spec)
+                if read.node_name:
+                    return None  # spelt in an unusual way
+                slot = ownership.slots.home(read, namespace=meta.namespace, uid=meta.uid)
                 seconds = WAITING_SECONDS
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None  # whoever decodes it says why

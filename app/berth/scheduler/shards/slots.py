@@ -102,7 +102,7 @@ class Slots(msgspec.Struct, frozen=True):
         if self.pools and (value := (spec.node_selector or {}).get(self.label)) in self.pools:
             return self.number + self.pools.index(value)
         only_node = _only_node(spec.affinity) if spec.affinity is not None else ""
-        return crc32((only_node or uid).encode()) % self.number  # as slot_of, without a call
+        return slot_of(only_node or uid, self.number)
 
 
 def _only_node(affinity: Affinity) -> str:
