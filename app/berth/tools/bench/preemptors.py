@@ -67,11 +67,11 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                     # It is ready when it has bound a pod that fits.
                     await create_pods(client, [_pending("fits", requests(100, 100))])
                     await binds.until(1, scheduler)
-                    await until_quiet(scheduler, clock=clock)
+                    await until_quiet(scheduler, client, clock=clock)
                     before, started = scheduler.used(), clock.monotonic()
                     await create_pods(client, map(_preemptor, range(settings.pods)))
                     await binds.until(1 + settings.pods, scheduler)
-                    await until_quiet(scheduler, clock=clock)
+                    await until_quiet(scheduler, client, clock=clock)
                     used = scheduler.used().since(before)
                 took = max(binds.times.values()) - started
                 events = decode_list(await client.request("GET", EVENTS_PATH)).items

@@ -111,7 +111,7 @@ class _Cluster:
                 await leader.until_said(LEADS, seconds=START_SECONDS, clock=self._clock)
                 standby = await to_stop.enter_async_context(waiting)
                 await standby.until_said(FILLED, seconds=START_SECONDS, clock=self._clock)
-                await until_quiet(standby, clock=self._clock)
+                await until_quiet(standby, self._client, clock=self._clock)
                 holders: dict[str, float] = {}
                 watching = asyncio.create_task(self._watch_lease(holders), name="watch the Lease")
                 await self._until(lambda: len(holders) == 1, "no leader was seen", leader)

@@ -99,7 +99,7 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Figure]:
                 await binds.until(1, scheduler)
                 all_refused = partial(_all_refused, binds, settings.waiting)
                 await binds.until_true(all_refused, scheduler)
-                await until_quiet(scheduler, clock=clock)
+                await until_quiet(scheduler, client, clock=clock)
                 driver = _Driver(client, scheduler, clock=clock)
                 asked: list[Asked] = []
                 async with AsyncExitStack() as meanwhile:
@@ -144,7 +144,7 @@ async def _wake_all(client: ApiClient, scheduler: Measured, *, clock: Clock) -> 
     """Let a node come on which all waiting pods would fit but for its taint; they are tried."""
     begin = clock.monotonic()
     await create_node(client, _WAKING_NODE)
-    await until_quiet(scheduler, clock=clock)
+    await until_quiet(scheduler, client, clock=clock)
     return Asked(WOKEN, begin, clock.monotonic())
 
 

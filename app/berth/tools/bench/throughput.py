@@ -150,7 +150,7 @@ async def follow(
     at_first = scheduler.used()
     await binds.until(count, scheduler)
     at_last = scheduler.used()
-    await until_quiet(scheduler, clock=clock)
+    await until_quiet(scheduler, client, clock=clock)
     at_end = scheduler.used()
     times = binds.times.values()
     events = decode_list(await client.request("GET", EVENTS_PATH)).items
@@ -170,13 +170,15 @@ async def follow(
     )
 
 
-async def until_quiet(scheduler: Measured, *, clock: Clock) -> None:
+async def until_quiet(scheduler: Measured, client: ApiClient, *, clock: Clock) -> None:
     """Return when the scheduler has done next to nothing for QUIET_LOOKS looks in a row.
 
-    On a busy machine one may see nothing because the API server has not answered yet.
+    On a busy machine it may have nothing to do because the API server has not answered yet, so
+    each look lasts until the server has answered *client*, too.
     """
     used, quiet = scheduler.cpu_seconds(), 0
     while quiet < QUIET_LOOKS:
+        await client.request("GET", "/api/v1")
         await clock.sleep(QUIET_SECONDS)
         before, used = used, scheduler.cpu_seconds()
         quiet = quiet + 1 if used - before <= QUIET_SHARE * QUIET_SECONDS else 0

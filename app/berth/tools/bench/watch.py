@@ -65,7 +65,7 @@ async def _changes(
     clock: Clock,
 ) -> AsyncIterator[Figure]:
     """Have changes of a kind sent; count what the scheduler uses until it has seen them all."""
-    await until_quiet(scheduler, clock=clock)
+    await until_quiet(scheduler, client, clock=clock)
     count = int(settings.rate * settings.seconds)
     before, started = scheduler.used(), clock.monotonic()
     params = {"rate": str(settings.rate), "seconds": str(settings.seconds), "kind": kind}
@@ -73,7 +73,7 @@ async def _changes(
     answer = await client.request("POST", "/churn", params=params, timeout=timeout)
     took = clock.monotonic() - started
     meanwhile = scheduler.used().since(before)
-    await until_quiet(scheduler, clock=clock)
+    await until_quiet(scheduler, client, clock=clock)
     used = scheduler.used().since(before)
     late = msgspec.json.decode(answer, type=Late).late
     keeps_up = f"{settings.rate}/s {'kept up' if late < KEPT_UP else 'not kept up'}"

@@ -81,7 +81,7 @@ async def measure(name: str, settings: Settings, *, clock: Clock) -> AsyncIterat
                         for operation in case.operations(*workload.params):
                             await operation.run(run)
                         await run.until_bound(run.measured)
-                    await until_quiet(scheduler, clock=clock)
+                    await until_quiet(scheduler, client, clock=clock)
                     for figure in _figures(name, run, binds, scheduler, workload.threshold):
                         yield figure
             finally:

@@ -119,7 +119,7 @@ class Run:
     async def settle(self) -> None:
         """Wait until the scheduler has nothing left to do, if that can be and matters."""
         if self.before is None and not self._meanwhile:
-            await until_quiet(self._scheduler, clock=self.clock)
+            await until_quiet(self._scheduler, self.client, clock=self.clock)
 
     async def until_bound(self, pods: Iterable[str]) -> None:
         """Return when all are bound, or no more come."""

@@ -108,7 +108,7 @@ async def _measure(
         if number:
             await _until_shared_out(number, client, clock)
         for scheduler in schedulers:
-            await until_quiet(scheduler, clock=clock)
+            await until_quiet(scheduler, client, clock=clock)
         if kind == "gangs":
             _check(await client.post_all([_group(app) for app in range(-(-pods // APP_PODS))]))
         before = [scheduler.cpu_seconds() for scheduler in schedulers]
@@ -126,7 +126,7 @@ async def _measure(
             used = [0.0] * len(schedulers)
             for _ in range(ROUNDS):
                 for count, scheduler in enumerate(schedulers):
-                    used[count] += await _turn(scheduler, idle[count], clock)
+                    used[count] += await _turn(scheduler, idle[count], client, clock)
         if len(binds.times) < pods:
             raise BenchError(f"{len(binds.times)} of {pods} pods were bound")
         rate = (1.0 - max(idle)) * pods / max(used)
@@ -147,12 +147,12 @@ async def _measure(
         )
 
 
-async def _turn(scheduler: Measured, idle: float, clock: Clock) -> float:
+async def _turn(scheduler: Measured, idle: float, client: ApiClient, clock: Clock) -> float:
     """Let *scheduler* go on until it has nothing to do; return the seconds of CPU it took for that,
     without the share *idle* of the time."""
     before, started = scheduler.cpu_seconds(), clock.monotonic()
     scheduler.go_on()
-    await until_quiet(scheduler, clock=clock)
+    await until_quiet(scheduler, client, clock=clock)
     scheduler.stop()
     return scheduler.cpu_seconds() - before - idle * (clock.monotonic() - started)
 
