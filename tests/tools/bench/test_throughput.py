@@ -38,6 +38,7 @@ async def test_a_scheduler_that_is_not_there_is_named() -> None:
         await measure("plain", replace(SMALL, command="no-such-scheduler"), clock=RealClock())
 
 
+@pytest.mark.timeout(300)
 async def test_a_crowd_is_bound_or_told() -> None:
     alone, crowd = [result async for result in crowded.measure(SMALL, clock=RealClock())]
 

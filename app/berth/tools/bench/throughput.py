@@ -38,7 +38,7 @@ from berth.tools.bench.usage import Usage
 HOPELESS: Final = "fits nowhere"
 
 QUIET_SECONDS: Final = 0.5
-QUIET_SHARE: Final = 0.1
+QUIET_SHARE: Final = 0.05
 """A scheduler that uses less of a core than this has written what it had to write."""
 QUIET_LOOKS: Final = 3
 
