@@ -69,7 +69,7 @@ class Scene:
 
     async def look(self) -> None:
         self.clock.advance(LOOK_EVERY)
-        for _ in range(3):
+        for _ in range(5):
             await asyncio.sleep(0)
 
 
@@ -105,7 +105,7 @@ async def test_the_log_names_the_file_that_changed(
     plugin = tmp_path / "plugin.py"
     scene.also.append(plugin)
     plugin.write_text("A = 1")
-    scene.reloader.reload()
+    await scene.reloader.reload()
     plugin.write_text("A = 2")
     await scene.look()
     told = [vars(r)["file"] for r in caplog.records if r.message == "configuration changed"]
@@ -116,15 +116,23 @@ async def test_the_log_names_the_file_that_is_wrong(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene.broken = ConfigError("plugins/mine.py", ["cannot be imported: SyntaxError"])
-    assert not scene.reloader.reload()
+    assert not await scene.reloader.reload()
     assert [vars(r)["file"] for r in caplog.records] == ["plugins/mine.py"]
 
 
 async def test_a_signal_has_the_file_read_though_it_is_the_same(scene: Scene) -> None:
-    assert scene.reloader.reload()
+    scene.reloader.ask()
+    await scene.look()
     assert scene.backoffs == [10]
     await scene.look()
     assert scene.counts == {"success": 1}
+
+
+async def test_others_have_their_turn_between_reading_and_going_on(scene: Scene) -> None:
+    began: list[list[int]] = []
+    asyncio.get_running_loop().call_soon(lambda: began.append([*scene.backoffs]))
+    assert await scene.reloader.reload()
+    assert (began, scene.backoffs) == ([[]], [10])
 
 
 async def test_every_problem_of_a_wrong_file_is_told_once(
@@ -155,7 +163,7 @@ async def test_what_the_scheduler_refuses_counts_as_a_failure(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene.refusal = ConfigError("reload", ["extenders: Forbidden: restart"])
-    assert not scene.reloader.reload()
+    assert not await scene.reloader.reload()
     assert scene.counts == {"failure": 1}
     told = [(vars(r)["file"], vars(r)["error"]) for r in caplog.records]
     assert told == [(scene.path, "extenders: Forbidden: restart")]

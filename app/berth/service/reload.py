@@ -1,5 +1,6 @@
 """Reading the configuration anew while the scheduler runs: on SIGHUP, and when files change."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from berth.runtime.clock import Clock
+from berth.runtime.tasks import background
 from berth.scheduler.config.errors import ConfigError
 
 Loaded = TypeVar("Loaded")
@@ -22,7 +24,7 @@ swapping a symbolic link."""
 class Reloader(Generic[Loaded]):
     """Keeps the configuration in force equal to a file, as long as the file is right.
 
-    All of it happens without awaiting, hence between two attempts; that takes milliseconds.
+    To read it takes a turn of the event loop, and to go on by it another: some 10 ms each.
     """
 
     def __init__(
@@ -46,9 +48,19 @@ class Reloader(Generic[Loaded]):
         self._count = count
         self._clock = clock
         self._seen = self._look()
+        self._asked = asyncio.Event()
+        self._reloading = asyncio.Lock()
 
-    def reload(self) -> bool:
+    def ask(self) -> None:
+        """Have the file read soon, also if it has not changed."""
+        self._asked.set()
+
+    async def reload(self) -> bool:
         """Read the file and go on by it; if anything is wrong, go on as before and return False."""
+        async with self._reloading:
+            return await self._reload()
+
+    async def _reload(self) -> bool:
         self._seen = self._look()
         try:
             loaded = self._load(self._path.read_bytes())
@@ -56,6 +68,7 @@ class Reloader(Generic[Loaded]):
             return self._refuse(error.source, error.problems)
         except OSError as error:
             return self._refuse(self._path, [str(error)])
+        await asyncio.sleep(0)
         try:
             self._replace(loaded)
         except ConfigError as error:
@@ -70,14 +83,23 @@ class Reloader(Generic[Loaded]):
         return False
 
     async def run(self) -> None:
-        """Look at the files for ever, and reload when one has changed, or comes, or goes."""
+        """Look at the files for ever, and reload when one has changed, or comes, or goes; and when
+        asked to."""
+        async with background() as start:
+            start("asked for the configuration", self._reload_when_asked)
+            while True:
+                await self._clock.sleep(LOOK_EVERY)
+                changed = self.changed()
+                for path in changed:
+                    log.info("configuration changed", extra={"file": path})
+                if changed:
+                    await self.reload()
+
+    async def _reload_when_asked(self) -> None:
         while True:
-            await self._clock.sleep(LOOK_EVERY)
-            changed = self.changed()
-            for path in changed:
-                log.info("configuration changed", extra={"file": path})
-            if changed:
-                self.reload()
+            await self._asked.wait()
+            self._asked.clear()
+            await self.reload()
 
     def changed(self) -> list[Path]:
         """Return the files that are not as they were when they were read last."""

@@ -60,7 +60,7 @@ async def run_and_reload(
         count=service.count_reload,
         clock=RealClock(),
     )
-    with _signals(service, reload=reloader.reload):
+    with _signals(service, reload=reloader.ask):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 forever("configuration file", reloader.run), name="configuration file"

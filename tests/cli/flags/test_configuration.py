@@ -1,6 +1,7 @@
 """Configurations that enable plugins by others: what is read, and what is refused."""
 
 import argparse
+import asyncio
 import sys
 from collections import Counter
 from pathlib import Path
@@ -213,7 +214,7 @@ def test_files_of_plugins_are_read_again(
         (folder / name).write_text(text)
 
     assert scene.reloader.changed() == [folder / name for name in change]
-    scene.reloader.reload()
+    asyncio.run(scene.reloader.reload())
 
     assert scene.counts == results
     assert len(scene.in_force) == results.get("success", 0)
@@ -229,7 +230,7 @@ def test_a_folder_of_plugins_that_is_gone_is_named(
     folder.rename(folder.with_name("elsewhere"))
 
     assert scene.reloader.changed() == [folder, folder / "mine.py"]
-    assert not scene.reloader.reload()
+    assert not asyncio.run(scene.reloader.reload())
     assert [str(vars(record)["file"]) for record in caplog.records] == [str(folder)]
 
 
