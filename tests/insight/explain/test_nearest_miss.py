@@ -4,8 +4,8 @@ import pytest
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import ChangeKind
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import ChangeKind
 from berth.scheduler.framework.interface import FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo

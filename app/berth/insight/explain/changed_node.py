@@ -10,7 +10,7 @@ from berth.insight.explain.obstacles import Obstacles
 from berth.kube.objects.host_ports import conflicts
 from berth.kube.objects.node import Node
 from berth.kube.objects.taints import UNSCHEDULABLE_TAINT, written
-from berth.scheduler.framework.explanation import Change, ChangeKind
+from berth.scheduler.framework.change import Change, ChangeKind
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.verdict import Mask
