@@ -41,7 +41,7 @@ EXAMPLES: Final = 10
 STARTS_PROCESS: Final = "/simulate"
 """Takes a second for each question: it gets fewer."""
 FEWER_EXAMPLES: Final = 3
-SECONDS: Final = 170
+SECONDS: Final = 380
 
 
 def operations(url: str) -> Iterator[Any]:
@@ -103,7 +103,7 @@ def _words(error: BaseException) -> str:
 
 @pytest.mark.slow
 @pytest.mark.wall
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 async def test_answers_are_as_described() -> None:
     async with running_world(nodes=3, cpu="2", limit=SECONDS) as world:
         await world.create(PODS, pod("small"), pod("big", cpu="9"))

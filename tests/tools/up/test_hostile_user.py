@@ -137,7 +137,7 @@ async def test_one(attack: Attack, worlds: Worlds, tmp_path: Path) -> None:
         await world.clear()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(800)
 async def test_all_of_it(tmp_path: Path) -> None:
     async with world_with_guest(tmp_path) as world:
         await all_of_it(world)
