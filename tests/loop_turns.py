@@ -50,6 +50,32 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
             await watcher
 
 
+@asynccontextmanager
+async def timed_loop() -> AsyncIterator[LoopTurns]:
+    """Like :func:`watched_loop`, of an asyncio loop; takes no CPU time while that waits."""
+    turns = LoopTurns()
+    gc.collect()
+    gc.freeze()
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    select = selector.select
+    began = time.thread_time()
+
+    def timed_select(timeout: float | None = None) -> Any:
+        nonlocal began
+        turns.count += 1
+        turns.longest = max(turns.longest, time.thread_time() - began)
+        found = select(timeout)
+        began = time.thread_time()
+        return found
+
+    selector.select = timed_select
+    try:
+        yield turns
+        await asyncio.sleep(0)
+    finally:
+        del selector.select
+
+
 async def turns_during(work: Callable[[], Any]) -> int:
     """Return how many turns others get while *work* is awaited."""
     turns = 0

@@ -36,6 +36,7 @@ from berth.kube.objects import quantity
 from berth.kube.objects.meta import KubeStruct, ObjectMeta
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState, Gang
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.events import (
@@ -47,7 +48,7 @@ from berth.scheduler.framework.events import (
     QueueingHint,
     QueueingHintFn,
 )
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,

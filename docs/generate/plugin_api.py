@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import berth.plugin
 import berth.testing
+from berth.runtime.field_docstrings import DescribedFields
 from docs.generate import markdown
 from docs.generate.sources import assigned, attribute_docs, module_tree
 
@@ -86,7 +87,11 @@ def _member(module: ModuleType, name: str) -> Iterator[str]:
 
 
 def _class(name: str, cls: type) -> Iterator[str]:
-    bases = [base.__name__ for base in cls.__bases__ if base.__module__.startswith("berth")]
+    bases = [
+        base.__name__
+        for base in cls.__bases__
+        if base.__module__.startswith("berth") and base is not DescribedFields
+    ]
     yield f"Inherits {', '.join(map(markdown.code, bases))}." if bases else ""
     yield _text(cls)
     if issubclass(cls, Enum):

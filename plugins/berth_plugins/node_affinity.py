@@ -22,6 +22,7 @@ from berth.kube.objects.selectors import (
     parse_int64,
     required_node_affinity,
 )
+from berth.scheduler.framework.change import Detail, label_change
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -31,14 +32,7 @@ from berth.scheduler.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import (
-    Detail,
-    ExplainsColumns,
-    Objection,
-    SummingUp,
-    SumsUp,
-    label_change,
-)
+from berth.scheduler.framework.explanation import ExplainsColumns, Objection, SummingUp, SumsUp
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,

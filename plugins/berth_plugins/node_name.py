@@ -7,10 +7,11 @@ import numpy as np
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.deferred_resize import RESIZES_PREEMPT
 from berth.scheduler.framework.events import NODE_ADD, ClusterEventWithHint, QueueingHint
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
     EnqueueExtensions,

@@ -5,6 +5,7 @@ from typing import Final
 
 from berth.kube.objects.host_ports import HostPort, conflicts, host_ports
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     NODE_ADD,
@@ -15,16 +16,7 @@ from berth.scheduler.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import (
-    Change,
-    ChangeKind,
-    Detail,
-    Explains,
-    SummingUp,
-    SumsUp,
-    counted,
-    listed,
-)
+from berth.scheduler.framework.explanation import Explains, SummingUp, SumsUp
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
     EnqueueExtensions,
@@ -35,6 +27,7 @@ from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import SKIP, Status
 from berth.scheduler.framework.verdict import PASS, Mask, Verdict
+from berth.scheduler.framework.words import counted, listed
 from berth_plugins.shared.pod_keys import has_place
 
 PORTS_TAKEN: Final = Status.unschedulable(

@@ -14,6 +14,7 @@ from berth.kube.objects.names import is_qualified_name
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.resources import Resources, is_extended
+from berth.scheduler.framework.change import ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.deferred_resize import RESIZES_PREEMPT
 from berth.scheduler.framework.events import (
@@ -24,14 +25,7 @@ from berth.scheduler.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import (
-    ChangeKind,
-    Detail,
-    ExplainsColumns,
-    Objection,
-    SummingUp,
-    SumsUp,
-)
+from berth.scheduler.framework.explanation import ExplainsColumns, Objection, SummingUp, SumsUp
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EnqueueExtensions,

@@ -6,6 +6,7 @@ from typing import Final
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.taints import UNSCHEDULABLE_TAINT, tolerates
+from berth.scheduler.framework.change import Detail, uncordon
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -14,7 +15,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import Detail, Explains, uncordon
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.interface import EMPTY_FRAGMENT, EnqueueExtensions, FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo

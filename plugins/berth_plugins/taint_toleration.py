@@ -13,6 +13,7 @@ from berth.kube.objects.taints import (
     tolerates,
     written,
 )
+from berth.scheduler.framework.change import Change, ChangeKind, Detail, uncordon
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -21,7 +22,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains, uncordon
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,

@@ -10,6 +10,7 @@ from berth.kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from berth.scheduler.framework.change import Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -18,7 +19,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
+from berth.scheduler.framework.explanation import Explains, SummingUp, SumsUp
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
@@ -31,6 +32,7 @@ from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import SKIP, Status
 from berth.scheduler.framework.verdict import Mask, Verdict
+from berth.scheduler.framework.words import counted
 from berth_plugins.shared.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from berth_plugins.shared.volume_claims import CLAIM_INDEX, own_claims
 

@@ -1,5 +1,7 @@
 """The official Python client: typed and dynamic, blocking."""
 
+from __future__ import annotations  # which would have half of the client loaded
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

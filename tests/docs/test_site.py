@@ -13,6 +13,7 @@ LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=\"([^\"]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command = re.search(r"sphinx-build (.*) -d", (ROOT / "Makefile").read_text("utf-8"))
     assert command

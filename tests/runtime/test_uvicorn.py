@@ -18,6 +18,7 @@ OVERRIDDEN = {
     uvicorn.Server: {
         "__init__": "(self, config)",
         "capture_signals": "(self)",
+        "main_loop": "(self)",
         "on_tick": "(self, counter)",
         "shutdown": "(self, sockets=None)",
         "startup": "(self, sockets=None)",
@@ -63,6 +64,7 @@ async def test_what_is_read_and_set_is_there() -> None:
     protocol = HttpToolsProtocol(config, ServerState(), {})
 
     assert {"server_state", "should_exit", "started"} <= vars(server).keys()
+    assert {"connections", "tasks"} <= vars(server.server_state).keys()
     assert {"app", "cycle", "flow", "loop", "pipeline", "scope", "transport"} <= vars(
         protocol
     ).keys()

@@ -78,3 +78,14 @@ def test_what_serves_http_is_imported_before_the_loop_runs(flag: str, *, is_impo
     )  # fmt: skip
 
     assert ("berth.service.secure_port" in ended.stdout.split()) == is_imported
+
+
+def test_who_only_asks_a_scheduler_has_nothing_of_one() -> None:
+    modules = (
+        "berth.service.running_scheduler", "berth.insight.explain.tables",
+        "berth.insight.explain.groups.tables", "berth.insight.whatif.tables",
+    )  # fmt: skip
+    program = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    imported = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    absent = ("berth.scheduler.cycle", "berth.scheduler.framework.interface", "numpy")
+    assert [name for name in absent if name in imported] == []

@@ -162,23 +162,11 @@ class ExplainError(UserError):
 
 
 def run(given: argparse.Namespace) -> int:
-    with importing():
-        from berth.insight.offline.explain import explain
-        from berth.insight.offline.files import answer_all
-        from berth.scheduler.config.load import emulating
-
     log.setup(logging.CRITICAL if given.recording else logging.ERROR)  # those of then are no news
-    if given.target is not None:
-        registry = known_plugins(given).registry
-        adjust = emulating(given.emulated_version)
-        problems = answer_all(
-            given.source, given.target, lambda found: explain(found, registry, adjust=adjust)
-        )
-        if problems:
-            raise ExplainError("\n".join(problems))
-        return 0
     output = given.output or "table"
-    if given.asked is None:
+    if given.target is not None:
+        _answer_scenarios(given)
+    elif given.asked is None:
         _tell_recorded(given, output=output)
     elif given.recording:
         asyncio.run(_tell_of_recording(given, *given.asked, output=output))
@@ -189,6 +177,21 @@ def run(given: argparse.Namespace) -> int:
     else:
         _tell_of_scheduler(scheduler(given), given.nodes, *given.asked, output=output)
     return 0
+
+
+def _answer_scenarios(given: argparse.Namespace) -> None:
+    with importing():
+        from berth.insight.offline.explain import explain
+        from berth.insight.offline.files import answer_all
+        from berth.scheduler.config.load import emulating
+
+    registry = known_plugins(given).registry
+    adjust = emulating(given.emulated_version)
+    problems = answer_all(
+        given.source, given.target, lambda found: explain(found, registry, adjust=adjust)
+    )
+    if problems:
+        raise ExplainError("\n".join(problems))
 
 
 def _tell_of_snapshot(
@@ -284,7 +287,7 @@ def _tell_pod_group(explanation: "PodGroupExplanation", *, output: str) -> None:
 
 
 def _tell_workload(found: "WorkloadExplanation", *, output: str) -> None:
-    from berth.scheduler.framework.explanation import counted
+    from berth.scheduler.framework.words import counted
 
     if output in DOCUMENTS:
         say_document(found.model_dump_json(by_alias=True), output)

@@ -3,7 +3,7 @@
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -315,8 +315,10 @@ def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:
     return {"names": [name for name in apart if name], "selector": selector}
 
 
-def _weights(given: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
-    from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME
+def _weights(given: Collection[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
+    if not given:
+        return {}
+    from berth.scheduler.config.defaults import DEFAULT_SCHEDULER_NAME  # here: it takes 0.1 s
 
     weights: dict[str, dict[str, int]] = {}
     for profile, plugin, weight in given:

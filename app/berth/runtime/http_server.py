@@ -36,6 +36,9 @@ KEEP_ALIVE_SECONDS: Final = 120
 SHUTDOWN_SECONDS: Final = 2
 """How long requests may take to finish when the server stops."""
 
+TICK_SECONDS: Final = 1.0
+"""How often the date in answers is set."""
+
 HANDSHAKE_SECONDS: Final = 10.0
 """How long a client may take for the TLS handshake."""
 
@@ -111,7 +114,6 @@ class HttpServer:
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
                 ssl_context_factory=None if tls is None else lambda _config, _default: tls,
             ),
         )
@@ -168,7 +170,7 @@ class HttpServer:
     async def stop(self) -> None:
         """Let requests finish and close the connections."""
         if self._serving is not None:
-            self._server.should_exit = True
+            self._server.exit()
             await asyncio.wait([self._serving])
 
 
@@ -185,6 +187,12 @@ class _Server(uvicorn.Server):
         self._greeting: set[asyncio.Task[None]] = set()
         self._not_greeted: set[socket.socket] = set()
         """What was accepted, until the task that greets it has taken its first step."""
+        self._needs_look = asyncio.Event()
+
+    def exit(self) -> None:
+        """Begin to stop."""
+        self.should_exit = True
+        self._needs_look.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -197,7 +205,19 @@ class _Server(uvicorn.Server):
             asyncio.create_task(self._accept(listener), name="http accept")
             for listener in sockets or ()
         ]
+        for accepting in self._accepting:
+            accepting.add_done_callback(lambda _: self._needs_look.set())
         self.started = True
+
+    async def main_loop(self) -> None:
+        """Tick once per second, and at once when there is something to be seen.
+
+        uvicorn wakes up ten times per second to see it.
+        """
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._needs_look.wait()
 
     async def on_tick(self, counter: int) -> bool:
         for accepting in self._accepting:
@@ -206,6 +226,7 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Do as uvicorn does, but wait no longer than there is something to wait for."""
         for accepting in self._accepting:
             accepting.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
@@ -213,9 +234,18 @@ class _Server(uvicorn.Server):
         for task in greeting:
             task.cancel()
         await asyncio.gather(*greeting, return_exceptions=True)
-        for accepted in self._not_greeted:
-            accepted.close()
-        await super().shutdown(sockets)
+        for closed in (*self._not_greeted, *(sockets or ())):
+            closed.close()
+        tasks: list[asyncio.Task[Any]] = [*self.server_state.tasks]
+        for connection in tuple(self.server_state.connections):
+            assert isinstance(connection, Protocol)
+            connection.shutdown()
+            tasks.append(asyncio.create_task(connection.lost.wait(), name="http connection lost"))
+        _, going_on = await asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS) if tasks else ((), ())
+        if going_on:
+            log.error("requests are given up as the server stops")
+        for task in (*going_on, *self.server_state.tasks):
+            task.cancel()
 
     async def _accept(self, listener: socket.socket) -> None:
         """Let connections in, for ever."""
@@ -322,6 +352,8 @@ class Protocol(HttpToolsProtocol):
         goes_first: GoesFirst | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.lost = asyncio.Event()
+        """Set when there is no connection any more."""
         self._seat = seat
         if seat.is_reserved:
             self.app = _only_first(self.app, seat, goes_first)
@@ -347,6 +379,7 @@ class Protocol(HttpToolsProtocol):
             self._upgraded.end()
         self._seat.leave()
         super().connection_lost(exc)
+        self.lost.set()
 
     def data_received(self, data: bytes) -> None:
         if self._upgraded is not None:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -19,19 +18,11 @@ from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.preemption_record import PreemptionRecord, preemption_record
 from berth.scheduler.profile.results import ScoreTable
 from berth.scheduler.queue.failure_cache import CachedFailure
+from berth.scheduler.result import Result
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
 _TAKEN: Final = np.iinfo(np.int64).min
-
-
-class Result(StrEnum):
-    """How an attempt ended; the values are those of the ``result`` label in metrics."""
-
-    SCHEDULED = "scheduled"
-    """It has a node. The binding that follows may fail all the same."""
-    UNSCHEDULABLE = "unschedulable"
-    ERROR = "error"
 
 
 class RankedNode(msgspec.Struct, frozen=True):

@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.framework.preemption.candidate import Candidate, Criterion
+from berth.scheduler.framework.preemption.candidate import Candidate
+from berth.scheduler.framework.preemption.criterion import Criterion
 from berth.scheduler.outcome import Outcome, Unschedulable
 
 VICTIMS_KEPT: Final = 20

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -14,11 +14,13 @@ from pydantic import BaseModel, ValidationError
 from berth.insight.explain.explanation import Explanation, WorkloadExplanation
 from berth.insight.explain.groups.explanation import PodGroupExplanation
 from berth.insight.explain.workload import Workload
-from berth.insight.shadow.report import Found
-from berth.insight.whatif.answer import Answer
 from berth.runtime.addresses import THIS_MACHINE
 from berth.runtime.errors import UserError
 from berth.runtime.printable import printable
+
+if TYPE_CHECKING:
+    from berth.insight.shadow.report import Found
+    from berth.insight.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
 SIMULATE_SECONDS: Final = 60.0
@@ -170,8 +172,10 @@ def ask_about_pod_group(
     return scheduler.ask("GET", path, PodGroupExplanation, params=params)
 
 
-def ask_shadow(scheduler: RunningScheduler) -> Found:
+def ask_shadow(scheduler: RunningScheduler) -> "Found":
     """Return what *scheduler*, which runs with ``--shadow``, has found. Raises AskError."""
+    from berth.insight.shadow.report import Found  # here: it imports numpy
+
     params = {"differing": "true", "limit": str(DIFFERENCES_ASKED)}
     return scheduler.ask("GET", "/debug/shadow", Found, params=params)
 
@@ -180,11 +184,13 @@ def ask_to_simulate(
     scheduler: RunningScheduler,
     question: Mapping[str, Any],
     hear: Callable[[Mapping[str, Any]], None] = lambda _progress: None,
-) -> Answer:
+) -> "Answer":
     """Simulate *question* on the cluster as *scheduler* sees it. Raises AskError.
 
     *hear* is told how far it is: ``stage``, and ``done`` of ``of`` pods, or nodes.
     """
+    from berth.insight.whatif.answer import Answer
+
     return scheduler.ask(
         "POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS, hear=hear
     )

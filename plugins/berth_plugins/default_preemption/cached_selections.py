@@ -17,7 +17,8 @@ from berth.scheduler.framework.interface import RowByRow
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.nominations import Beside
 from berth.scheduler.framework.pod_info import PodInfo
-from berth.scheduler.framework.preemption.candidate import Candidates, Criterion
+from berth.scheduler.framework.preemption.candidate import Candidates
+from berth.scheduler.framework.preemption.criterion import Criterion
 from berth.scheduler.framework.preemption.disruption_budgets import BudgetKey, DisruptionBudgets
 from berth.scheduler.framework.status import Status
 from berth.scheduler.framework.template_cache import TemplateCache

@@ -6,7 +6,8 @@ import msgspec
 
 from berth.kube.objects.devices import DeviceId, ResourceClaim
 from berth.kube.objects.node import Node
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, counted, listed
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
+from berth.scheduler.framework.words import counted, listed
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice

@@ -7,6 +7,7 @@ import numpy as np
 
 from berth.kube.objects.devices import ResourceClaim
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.device_demands import CountsDevices, DeviceDemand, DeviceDemands
 from berth.scheduler.framework.diagnosis import Diagnosis
@@ -17,7 +18,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
+from berth.scheduler.framework.explanation import Explains, Records, SummingUp, SumsUp
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EnqueueExtensions,

@@ -20,6 +20,7 @@ from berth.scheduler.framework.affinity_terms import (
     compile_terms,
     terms_of,
 )
+from berth.scheduler.framework.change import Change, ChangeKind, Detail, label_change
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -29,15 +30,7 @@ from berth.scheduler.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import (
-    Change,
-    ChangeKind,
-    Detail,
-    Move,
-    MovesPods,
-    counted,
-    label_change,
-)
+from berth.scheduler.framework.explanation import Move, MovesPods
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,
@@ -58,6 +51,7 @@ from berth.scheduler.framework.pod_counters import PodMatcher
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.status import SKIP, Status
 from berth.scheduler.framework.verdict import Mask, Rejection, Rows, Verdict
+from berth.scheduler.framework.words import counted
 from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts, WeightedPods
 from berth_plugins.inter_pod_affinity.terms import NO_REQUIRED, RequiredTerms, TermReader
 from berth_plugins.shared.pod_keys import choices_for, has_place, keys_of

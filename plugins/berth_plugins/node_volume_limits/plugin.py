@@ -12,6 +12,7 @@ from berth.kube.objects.storage import (
     PersistentVolumeClaim,
     VolumeAttachment,
 )
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -20,7 +21,7 @@ from berth.scheduler.framework.events import (
     EventResource,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,

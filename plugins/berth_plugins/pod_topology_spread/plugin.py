@@ -12,6 +12,7 @@ from berth.kube.objects.names import is_qualified_name
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod, TopologySpreadConstraint
 from berth.kube.objects.taints import COMPARISONS
+from berth.scheduler.framework.change import Change, ChangeKind, Detail, label_change
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -21,14 +22,7 @@ from berth.scheduler.framework.events import (
     HintIndex,
     QueueingHint,
 )
-from berth.scheduler.framework.explanation import (
-    Change,
-    ChangeKind,
-    Detail,
-    Move,
-    MovesPods,
-    label_change,
-)
+from berth.scheduler.framework.explanation import Move, MovesPods
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     MAX_NODE_SCORE,

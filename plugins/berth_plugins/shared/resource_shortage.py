@@ -5,17 +5,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.scheduler.framework.explanation import (
-    Change,
-    ChangeKind,
-    Detail,
-    Objection,
-    amount_in_words,
-    counted,
-    listed,
-)
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
+from berth.scheduler.framework.explanation import Objection
 from berth.scheduler.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY
 from berth.scheduler.framework.verdict import Ints
+from berth.scheduler.framework.words import amount_in_words, counted, listed
 
 NATIVE_INDEX: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE}
 """What every node has some of."""

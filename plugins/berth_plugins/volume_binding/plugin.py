@@ -16,6 +16,7 @@ from berth.kube.objects.storage import (
     StorageClass,
 )
 from berth.scheduler.framework.assume_cache import OutOfSyncError
+from berth.scheduler.framework.change import Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.events import (
     ActionType,
@@ -25,14 +26,7 @@ from berth.scheduler.framework.events import (
     QueueingHint,
     QueueingHintFn,
 )
-from berth.scheduler.framework.explanation import (
-    Detail,
-    Explains,
-    SummingUp,
-    SumsUp,
-    counted,
-    listed,
-)
+from berth.scheduler.framework.explanation import Explains, SummingUp, SumsUp
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import (
     EMPTY_FRAGMENT,
@@ -51,6 +45,7 @@ from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import SKIP, Code, Status
 from berth.scheduler.framework.verdict import Mask, Verdict
+from berth.scheduler.framework.words import counted, listed
 from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
     CLAIM_INDEX,

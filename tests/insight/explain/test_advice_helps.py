@@ -13,7 +13,7 @@ from berth.insight.explain.explanation import NearestMiss
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Affinity, Pod, TopologySpreadConstraint
 from berth.kube.objects.taints import written
-from berth.scheduler.framework.explanation import Change, ChangeKind
+from berth.scheduler.framework.change import Change, ChangeKind
 from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import (
     HOSTNAME,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from berth.insight.explain.explanation import NearestMiss
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
-from berth.scheduler.framework.explanation import ChangeKind
+from berth.scheduler.framework.change import ChangeKind
 from tests.builders import ZONE, node, pod, pod_anti_affinity, pod_term, selector, spread, taint
 from tests.harness import Harness
 from tests.insight.explain.asking import explain

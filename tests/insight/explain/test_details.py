@@ -6,9 +6,10 @@ import pytest
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, amount_in_words
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.words import amount_in_words
 from berth_plugins.node_name import NodeName
 from tests.builders import (
     ZONE,

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from berth.insight.explain.explanation import Evaluation
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import ChangeKind, Detail, ExplainsColumns, Objection
+from berth.scheduler.framework.explanation import ExplainsColumns, Objection
 from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import ZONE, node, node_affinity, pod, requirement, taint, term
 from tests.harness import Harness

@@ -5,8 +5,9 @@ import pytest
 
 from berth.insight.explain.tables import render
 from berth.runtime.tables import as_text
+from berth.scheduler.framework.change import Detail
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import Detail, Explains
+from berth.scheduler.framework.explanation import Explains
 from berth.scheduler.framework.interface import FilterPlugin, PreFilterPlugin, ScorePlugin, Scores
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo

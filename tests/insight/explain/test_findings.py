@@ -8,8 +8,9 @@ from berth.insight.explain.explanation import Evaluation
 from berth.kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import Change, ChangeKind, Detail
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import Change, ChangeKind, Detail, SummingUp, SumsUp
+from berth.scheduler.framework.explanation import SummingUp, SumsUp
 from berth.scheduler.framework.interface import FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo

@@ -4,8 +4,8 @@ import pytest
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.scheduler.framework.change import ChangeKind
 from berth.scheduler.framework.cycle_state import CycleState
-from berth.scheduler.framework.explanation import ChangeKind
 from berth.scheduler.framework.interface import FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
@@ -22,7 +22,7 @@ from tests.builders import (
     taint,
     term,
 )
-from tests.harness import with_plugins
+from tests.harness import Harness, with_plugins
 from tests.insight.explain.asking import evaluation, explain, verdict
 
 
@@ -260,3 +260,25 @@ def test_without_nodes() -> None:
 
     assert evaluated.message == "no nodes available to schedule pods"
     assert (evaluated.nearest_miss, evaluated.nodes) == (None, ())
+
+
+def test_a_node_is_changed_once_for_all_that_a_pod_asks_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As often as labels are asked for, it would be quadratic in them."""
+    changed = list[int]()
+    set_node = NodeTable.set_node
+
+    def counted(table: NodeTable, row: int, node: Node) -> None:
+        changed.append(row)
+        set_node(table, row, node)
+
+    selector = {f"label-{number}": "yes" for number in range(30)}
+    harness = Harness()
+    harness.put(node("n1"), pod("p", node_selector=selector))
+    monkeypatch.setattr(NodeTable, "set_node", counted)
+    found = explain(harness, "default/p").evaluation
+    assert found is not None
+    assert found.nearest_miss is not None
+    assert len(found.nearest_miss.changes) == len(selector)
+    assert changed == [0]

@@ -19,8 +19,8 @@ from berth.insight.explain.explanation import (
 )
 from berth.insight.explain.tables import render
 from berth.runtime.tables import as_text
-from berth.scheduler.decisions import Result
-from berth.scheduler.framework.explanation import Detail
+from berth.scheduler.framework.change import Detail
+from berth.scheduler.result import Result
 
 MESSAGE = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s)."
 

@@ -21,7 +21,7 @@ from berth.kube.client.errors import ApiError
 pytestmark = [pytest.mark.wall, pytest.mark.slow, pytest.mark.timeout(600)]
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
-KILLS: Final = 12
+KILLS: Final = 8
 WRITES: Final = 800
 """Before a kill, at most. The journal is compacted under kills in tests/cluster/storage."""
 WRITERS: Final = 16

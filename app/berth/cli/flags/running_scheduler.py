@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from berth.cli import importing
 from berth.runtime.addresses import KUBECONFIG, UP_PORT
 from berth.runtime.terminal import http_url
 
@@ -76,7 +77,8 @@ def scheduler(given: argparse.Namespace) -> "RunningScheduler":
 
     Raises ConnectError or UsageError.
     """
-    from berth.service.running_scheduler import running_scheduler
+    with importing():
+        from berth.service.running_scheduler import running_scheduler
 
     return running_scheduler(given.server, config_flags(given))
 

@@ -29,10 +29,10 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes, find_nodes_that_fit_pod
 from berth.scheduler.framework.affinity_terms import terms_of
 from berth.scheduler.framework.device_demands import CountsDevices, DeviceDemands
-from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.pod_info import PodInfo, PodTemplate
 from berth.scheduler.framework.pod_signature import signature_in_group
 from berth.scheduler.framework.verdict import Mask
+from berth.scheduler.framework.words import counted
 from berth.scheduler.profile.guard import is_in_tree
 from berth.scheduler.profile.profile import Profile
 

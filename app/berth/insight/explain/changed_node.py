@@ -10,7 +10,7 @@ from berth.insight.explain.obstacles import Obstacles
 from berth.kube.objects.host_ports import conflicts
 from berth.kube.objects.node import Node
 from berth.kube.objects.taints import UNSCHEDULABLE_TAINT, written
-from berth.scheduler.framework.explanation import Change, ChangeKind
+from berth.scheduler.framework.change import Change, ChangeKind
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.verdict import Mask
@@ -38,6 +38,10 @@ class ChangedNode:
         """Plugins with objections that cannot be met in thought."""
         self._pod = pod
         self._choice = choice
+        self._changed: Node | None = None
+        """The node with changes that the table does not show yet: there may be a thousand of them,
+        and a row takes as long as all its labels."""
+        self._enlarged: dict[str, int] = {}
         self._changes: list[Change] = []
         self._words: dict[str, None] = {}
         self._labels: dict[str, str | None] = {}
@@ -87,6 +91,7 @@ class ChangedNode:
             for detail in obstacle.details:
                 if detail.change is None or not self._make(detail.change, obstacle, obstacles):
                     return False
+        self._show()
         return len(self._words) > before
 
     def _make(self, change: Change, obstacle: Obstacle, obstacles: Obstacles) -> bool:
@@ -101,7 +106,7 @@ class ChangedNode:
                 self._set_taints(change.what)
             case ChangeKind.UNCORDON:
                 spec = replace(self._node.spec, unschedulable=False)
-                self._set(replace(self._node, spec=spec))
+                self._changed = replace(self._node, spec=spec)
                 self._set_taints(written(UNSCHEDULABLE_TAINT))
             case ChangeKind.LABEL_NODE:
                 return self._label(change)
@@ -120,24 +125,30 @@ class ChangedNode:
 
     @property
     def _node(self) -> Node:
-        node = self.nodes.nodes[self.row]
+        node = self._changed or self.nodes.nodes[self.row]
         assert node is not None, f"row {self.row} is empty"
         return node
 
-    def _set(self, node: Node) -> None:
-        self.nodes.set_node(self.row, node)
+    def _show(self) -> None:
+        """Have the table show the changes of the node."""
+        if self._changed is not None:
+            self.nodes.set_node(self.row, self._changed)
+            self._changed = None
 
     def _enlarge(self, name: str, amount: int) -> None:
         """Let the node have more, which stands for pods that leave, wherever they go."""
-        if name == "pods":
+        if name in self._enlarged:
+            has = self._enlarged[name]
+        elif name == "pods":
             has = int(self.nodes.allowed_pods[self.row])
         else:
             columns = self.nodes.resource_rows(name)
             has = 0 if columns is None else int(columns[0][self.row])
+        self._enlarged[name] = has + amount
         quantity = f"{has + amount}{'m' if name == 'cpu' else ''}"
         status = self._node.status
         allocatable = {**status.allocatable, name: quantity}
-        self._set(replace(self._node, status=replace(status, allocatable=allocatable)))
+        self._changed = replace(self._node, status=replace(status, allocatable=allocatable))
 
     def _close_ports(self) -> None:
         """Let the pods on the node keep all but the ports that the pod wants."""
@@ -150,7 +161,7 @@ class ChangedNode:
     def _set_taints(self, gone: str) -> None:
         spec = self._node.spec
         taints = tuple(taint for taint in spec.taints if written(taint) != gone)
-        self._set(replace(self._node, spec=replace(spec, taints=taints)))
+        self._changed = replace(self._node, spec=replace(spec, taints=taints))
 
     def _label(self, change: Change) -> bool:
         """Set or remove a label; false if something else was done to it before."""
@@ -160,7 +171,8 @@ class ChangedNode:
             if change.removes or value is None:
                 return change.removes and value is None
             return not change.values or value in change.values
-        labels = {k: v for k, v in self._node.metadata.labels.items() if k != key}
+        labels = dict(self._node.metadata.labels)
+        labels.pop(key, None)
         if not change.removes:
             values = change.values or (*self._known_values(key), FRESH_VALUE)
             value = values[min(self._choice, len(values) - 1)]
@@ -170,7 +182,7 @@ class ChangedNode:
                 words = f"label it {key}={value}"
                 change = Change(kind=change.kind, what=key, words=words, values=(value,))
         self._labels[key] = labels.get(key)
-        self._set(replace(self._node, metadata=replace(self._node.metadata, labels=labels)))
+        self._changed = replace(self._node, metadata=replace(self._node.metadata, labels=labels))
         self._tell(change)
         return True
 
@@ -183,6 +195,7 @@ class ChangedNode:
         yield from dict.fromkeys(value for value in known if value is not None)
 
     def _move_pods(self, change: Change, obstacle: Obstacle, obstacles: Obstacles) -> None:
+        self._show()
         moves = obstacles.moves(obstacle.plugin, change, self.row)
         if moves is None:
             self.untried.add(obstacle.plugin)

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from berth.insight.explain.explanation import Obstacle
-from berth.scheduler.framework.explanation import ChangeKind, Objection
+from berth.scheduler.framework.change import ChangeKind
+from berth.scheduler.framework.explanation import Objection
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.status import Code
 from berth.scheduler.framework.verdict import Ints, Mask

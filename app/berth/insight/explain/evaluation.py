@@ -15,11 +15,11 @@ from berth.runtime.tasks import Steps, at_once
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.cycle_state import Gang
-from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.placement import EVERYWHERE, Placement
 from berth.scheduler.framework.pod_info import PodInfo
 from berth.scheduler.framework.status import Code
+from berth.scheduler.framework.words import counted
 from berth.scheduler.outcome import Failed, Outcome, Placed
 from berth.scheduler.profile.nominated_pods import NominatedPods
 from berth.scheduler.profile.profile import Profile

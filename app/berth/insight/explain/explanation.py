@@ -5,19 +5,17 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from berth.scheduler.decisions import Result
-from berth.scheduler.framework.explanation import Change, Detail
-from berth.scheduler.framework.preemption.candidate import Criterion
+from berth.runtime.field_docstrings import DescribedFields
+from berth.scheduler.framework.change import Change, Detail
+from berth.scheduler.framework.preemption.criterion import Criterion
+from berth.scheduler.result import Result
 
 
-class ResponseModel(BaseModel):
+class ResponseModel(DescribedFields, BaseModel):
     """camelCase in JSON, with the docstrings of fields as their descriptions; not to be changed."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        frozen=True,
-        use_attribute_docstrings=True,
+        alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True
     )
 
 

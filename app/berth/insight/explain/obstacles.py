@@ -15,17 +15,10 @@ from berth.insight.explain.explanation import Obstacle
 from berth.runtime.tasks import Steps
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.framework.change import Change, Detail
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import PluginVerdict
-from berth.scheduler.framework.explanation import (
-    Change,
-    Detail,
-    Explains,
-    ExplainsColumns,
-    Move,
-    MovesPods,
-    SumsUp,
-)
+from berth.scheduler.framework.explanation import Explains, ExplainsColumns, Move, MovesPods, SumsUp
 from berth.scheduler.framework.interface import FilterPlugin
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.overlay import Overlay

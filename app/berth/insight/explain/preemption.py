@@ -1,12 +1,16 @@
 """The choice of victims, in words (spec §6.6)."""
 
+from typing import TYPE_CHECKING
+
 from berth.insight.explain.explanation import PastPreemption, PreemptionRound, Victim, VictimsOnNode
-from berth.scheduler.framework.explanation import counted
-from berth.scheduler.framework.preemption.candidate import Criterion
-from berth.scheduler.preemption_record import CandidateRecord, PreemptionRecord
+from berth.scheduler.framework.preemption.criterion import Criterion
+from berth.scheduler.framework.words import counted
+
+if TYPE_CHECKING:
+    from berth.scheduler.preemption_record import CandidateRecord, PreemptionRecord
 
 
-def past_preemption(record: PreemptionRecord) -> PastPreemption:
+def past_preemption(record: "PreemptionRecord") -> PastPreemption:
     """Put *record* into words."""
     chosen, runner_up = record.chosen, record.runner_up
     decided_by = None
@@ -30,7 +34,7 @@ def past_preemption(record: PreemptionRecord) -> PastPreemption:
     )
 
 
-def _why(criterion: Criterion, chosen: CandidateRecord, other: CandidateRecord) -> str:
+def _why(criterion: Criterion, chosen: "CandidateRecord", other: "CandidateRecord") -> str:
     match criterion:
         case Criterion.PDB_VIOLATIONS:
             broken, instead = chosen.pdb_violations, other.pdb_violations
@@ -50,7 +54,7 @@ def _why(criterion: Criterion, chosen: CandidateRecord, other: CandidateRecord) 
             return "its most important victims have not run for as long"
 
 
-def _on_node(candidate: CandidateRecord) -> VictimsOnNode:
+def _on_node(candidate: "CandidateRecord") -> VictimsOnNode:
     return VictimsOnNode(
         node=candidate.node,
         victims=tuple(

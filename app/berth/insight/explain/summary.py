@@ -13,7 +13,7 @@ from berth.insight.explain.explanation import (
 from berth.insight.explain.workload import Workload
 from berth.runtime.duration import human_duration
 from berth.scheduler.extender.result import EXTENDER
-from berth.scheduler.framework.explanation import counted, listed
+from berth.scheduler.framework.words import counted, listed
 
 FINDINGS_TOLD: Final = 2
 _PENDING: Final = frozenset(

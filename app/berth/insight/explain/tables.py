@@ -15,7 +15,7 @@ from berth.insight.explain.explanation import (
 )
 from berth.insight.explain.preemption import victims_in_words
 from berth.runtime.tables import Content, Stack, Table
-from berth.scheduler.framework.explanation import counted
+from berth.scheduler.framework.words import counted
 
 
 def render(explanation: Explanation) -> Content:

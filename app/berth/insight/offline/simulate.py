@@ -16,10 +16,10 @@ from berth.scheduler.core.simulated_cluster import (
     SimulationOptions,
     run_simulation,
 )
-from berth.scheduler.decisions import Result
 from berth.scheduler.framework.listers import kinds_of, with_kinds
 from berth.scheduler.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.scheduler.profile.build import Registry, kinds_read
+from berth.scheduler.result import Result
 from berth.scheduler.schedule_pod import smallest_name
 
 KIND_OF_REFUSAL: Final = {Result.UNSCHEDULABLE: "fitErrors", Result.ERROR: "errors"}

@@ -18,7 +18,7 @@ from berth.scheduler.binding import Binding
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.cache.cache import Cache
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.decisions import Decisions, Result
+from berth.scheduler.decisions import Decisions
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.framework.cycle_state import CycleState
 from berth.scheduler.framework.diagnosis import Diagnosis
@@ -38,6 +38,7 @@ from berth.scheduler.outcome import (
 from berth.scheduler.preemption import PendingPreemption, Preemptions
 from berth.scheduler.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reservation import Reservation, assume, assumed_on
+from berth.scheduler.result import Result
 from berth.scheduler.schedule_pod import Select, evaluate_pod, smallest_name
 
 

@@ -23,8 +23,8 @@ from berth.kube.objects.policy import LimitRange, ResourceQuota
 from berth.kube.objects.quota.charging import QuotaError, charged, concerns, stats, wanted_by
 from berth.kube.objects.quota.evaluators import evaluator_of
 from berth.runtime.errors import UNREADABLE
-from berth.scheduler.framework.explanation import listed
 from berth.scheduler.framework.kind import Kind
+from berth.scheduler.framework.words import listed
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,15 @@ Amounts are in the units of scheduling: cpu in milli-cores, memory and storage i
 pieces.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from berth.insight.explain.explanation import ResponseModel
+
+PODS: Final = "pods"
+BALANCED: Final = ("cpu", "memory")
+"""Resources whose evenness is told."""
 
 
 class Amount(ResponseModel):

@@ -6,6 +6,8 @@ from itertools import islice
 from typing import Final
 
 from berth.insight.whatif.answer import (
+    BALANCED,
+    PODS,
     Answer,
     Move,
     NodesNeeded,
@@ -14,9 +16,8 @@ from berth.insight.whatif.answer import (
     Repacked,
     Usage,
 )
-from berth.insight.whatif.usage import BALANCED, PODS
 from berth.runtime.tables import Content, Stack, Table
-from berth.scheduler.framework.explanation import counted
+from berth.scheduler.framework.words import counted
 
 PODS_NAMED: Final = 3
 """Pods of a group that are named; the rest is counted."""

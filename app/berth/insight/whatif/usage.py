@@ -7,14 +7,19 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.insight.whatif.answer import Amount, ChangedNode, ClusterUsage, NodeChange, Usage
+from berth.insight.whatif.answer import (
+    BALANCED,
+    PODS,
+    Amount,
+    ChangedNode,
+    ClusterUsage,
+    NodeChange,
+    Usage,
+)
 from berth.insight.whatif.typical_pods import Amounts, TypicalPods, fragmented
 from berth.kube.objects.node import Node
 from berth.scheduler.framework.node_table import NodeTable
 
-PODS: Final = "pods"
-BALANCED: Final = ("cpu", "memory")
-"""Resources whose evenness is told."""
 SHARES: Final = 10
 """Into so many ranges of the share that is requested nodes are counted."""
 

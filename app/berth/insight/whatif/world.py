@@ -49,8 +49,8 @@ from berth.kube.objects.taints import COMPARISONS
 from berth.scheduler.config.feature_gates import features_of
 from berth.scheduler.core.scheduler_state import SchedulerState
 from berth.scheduler.core.simulated_cluster import SimulatedCluster
-from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.words import counted
 
 MOST_NAMED: Final = 10
 """Things that a note names."""

@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
+from berth.runtime.field_docstrings import DescribedFields
+
 KEPT_SECONDS: Final = 3_600
 """How far back the rings go, if a sample is taken each second."""
 MOST_POINTS: Final = 360
 """Of a series: more than a chart of it has pixels to tell apart."""
 DECIMALS: Final = 4
 
-_AS_JSON: Final = ConfigDict(alias_generator=to_camel, use_attribute_docstrings=True)
-"""camelCase, with the docstrings of fields as their descriptions."""
+_AS_JSON: Final = ConfigDict(alias_generator=to_camel)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(DescribedFields):
     """The numbers of one second. Rates are per second, since the sample before."""
 
     __pydantic_config__: ClassVar = _AS_JSON
@@ -82,7 +83,7 @@ PEAKS: Final = frozenset({"oldest_pending_seconds", "long_pending", "loop_lag_se
 
 
 @dataclass(frozen=True, slots=True)
-class PendingPod:
+class PendingPod(DescribedFields):
     """A pod that has been waiting for a node for long."""
 
     __pydantic_config__: ClassVar = _AS_JSON
@@ -95,7 +96,7 @@ class PendingPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(DescribedFields):
     """Something that somebody should look at."""
 
     __pydantic_config__: ClassVar = _AS_JSON
@@ -106,7 +107,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(DescribedFields):
     """What was found in one second."""
 
     __pydantic_config__: ClassVar = _AS_JSON
@@ -126,7 +127,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Series(DescribedFields):
     """Numbers of the past, oldest first."""
 
     __pydantic_config__: ClassVar = _AS_JSON

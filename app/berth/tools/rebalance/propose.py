@@ -15,9 +15,9 @@ from berth.insight.whatif.snapshot import Snapshot
 from berth.kube.objects.node_pods import goes_with_node
 from berth.runtime.errors import UserError
 from berth.scheduler.core.simulated_cluster import run_simulation
-from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.node_table import CPU, MEMORY
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.words import counted
 from berth.scheduler.profile.build import Registry
 from berth.tools.rebalance.proposal import Proposal, Step, Unmet
 from berth.tools.rebalance.proving import Plan, Prover

@@ -12,8 +12,8 @@ from berth.insight.certificate.model import Model, model_of
 from berth.insight.certificate.problem import Goal, Limits, Solution, Stage, Status
 from berth.insight.certificate.solver_process import find
 from berth.insight.whatif.snapshot import Snapshot
-from berth.scheduler.framework.explanation import counted
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.words import counted
 from berth.scheduler.profile.build import Registry
 from berth.tools.rebalance.trial import Trial
 

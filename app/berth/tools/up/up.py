@@ -31,7 +31,7 @@ from berth.runtime.tables import Screen, shown_live
 from berth.runtime.tasks import forever
 from berth.runtime.terminal import typed
 from berth.scheduler.config.types import KubeSchedulerConfiguration
-from berth.scheduler.framework.explanation import counted
+from berth.scheduler.framework.words import counted
 from berth.scheduler.profile.build import kinds_of_plugins
 from berth.scheduler.queue.sub_queues import SubQueue
 from berth.service.deferred_application import DeferredApplication

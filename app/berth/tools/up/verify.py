@@ -12,7 +12,7 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.quantity import parse
 from berth.kube.objects.resources import pod_requests
-from berth.scheduler.framework.explanation import counted
+from berth.scheduler.framework.words import counted
 
 T = TypeVar("T", bound=msgspec.Struct)
 

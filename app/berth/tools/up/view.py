@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from berth.runtime.tables import GAP, Clipped, Content, Stack, Styled, Table, height_of
-from berth.scheduler.framework.explanation import counted
+from berth.scheduler.framework.words import counted
 from berth.tools.up.progress import NodeUse, Pending, Progress
 
 REASON_LINES: Final = 3

@@ -6,7 +6,7 @@ for each port: data and errors. What listens in containers speaks HTTP.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
 import httptools
@@ -17,13 +17,15 @@ from berth.cluster.errors import StatusError
 from berth.cluster.http.requests import refusal
 from berth.cluster.http.subresources.spdy import Opened, SpdyConnection, SpdyError
 from berth.cluster.http.subresources.websocket import (
-    WebSocket,
     headers_of,
     open_websocket,
     wants_upgrade,
 )
 from berth.cluster.kubelet.processes.shell import HttpAnswer, HttpRequest
 from berth.runtime.upgrades import UPGRADE
+
+if TYPE_CHECKING:
+    from berth.cluster.http.subresources.websocket_messages import WebSocket
 
 TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
 CHANNELS: Final = "v4.channel.k8s.io"
@@ -117,7 +119,7 @@ class PortForward:
                 write(bytes(spdy.outgoing))
                 spdy.outgoing.clear()
 
-    async def _channels(self, socket: WebSocket, ports: list[int]) -> None:
+    async def _channels(self, socket: "WebSocket", ports: list[int]) -> None:
         """Serve two channels for each of *ports*; each begins with the number of the port."""
         connections: dict[int, HttpConnection] = {}
         for number, port in enumerate(ports):

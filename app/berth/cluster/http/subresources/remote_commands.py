@@ -6,7 +6,7 @@ The first byte of a message is its channel (``k8s.io/apimachinery/pkg/util/remot
 import asyncio
 from collections.abc import Callable
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
 import msgspec
@@ -15,12 +15,15 @@ from starlette.types import Receive, Scope, Send
 from berth.cluster import options
 from berth.cluster.errors import StatusError
 from berth.cluster.http.requests import refusal
-from berth.cluster.http.subresources.websocket import WebSocket, open_websocket
+from berth.cluster.http.subresources.websocket import open_websocket
 from berth.cluster.kubelet.processes.process import Process
 from berth.cluster.kubelet.processes.sandbox import Sandbox
 from berth.cluster.kubelet.processes.shell import Input
 from berth.cluster.resources import Object
 from berth.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from berth.cluster.http.subresources.websocket_messages import WebSocket
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, ERROR, CLOSE = 0, 1, 2, 3, 255
@@ -75,7 +78,7 @@ class RemoteCommand:
         finally:
             socket.close()
 
-    async def _run(self, socket: WebSocket, process: Process) -> None:
+    async def _run(self, socket: "WebSocket", process: Process) -> None:
         """Run a command to its end, or to that of the connection."""
         receiving = asyncio.create_task(self._receive(socket, process), name="exec input")
         try:
@@ -89,7 +92,7 @@ class RemoteCommand:
         finally:
             receiving.cancel()
 
-    async def _attach(self, socket: WebSocket, out: Callable[[str], None]) -> None:
+    async def _attach(self, socket: "WebSocket", out: Callable[[str], None]) -> None:
         """Show what the container writes to its end."""
         log = self._sandbox.log
 
@@ -109,7 +112,7 @@ class RemoteCommand:
             log.listeners.remove(listen)
             receiving.cancel()
 
-    async def _receive(self, socket: WebSocket, process: Process | None) -> None:
+    async def _receive(self, socket: "WebSocket", process: Process | None) -> None:
         """Give a process what comes for it."""
         while (message := await socket.receive()) is not None:
             is_end = message[:1] == bytes([CLOSE]) and message[1:2] == bytes([STDIN])

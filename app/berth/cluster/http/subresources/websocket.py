@@ -3,19 +3,18 @@
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.types import Scope
-from wsproto.connection import Connection, ConnectionState, ConnectionType
-from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
-from wsproto.utilities import ProtocolError
 
 from berth.cluster import errors
-from berth.runtime.upgrades import UPGRADE, Upgraded
+from berth.runtime.upgrades import UPGRADE
+
+if TYPE_CHECKING:
+    from berth.cluster.http.subresources.websocket_messages import WebSocket
 
 GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """What the key of a client is answered with, RFC 6455 section 1.3."""
-LARGEST_MESSAGE: Final = 4 << 20
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -51,55 +50,6 @@ def open_websocket(scope: Scope, protocols: Sequence[str]) -> "WebSocket":
         b"Sec-WebSocket-Accept: " + accepted + b"\r\n"
         b"Sec-WebSocket-Protocol: " + protocol.encode() + b"\r\n\r\n"
     )
+    from berth.cluster.http.subresources.websocket_messages import WebSocket  # here: takes 30 ms
+
     return WebSocket(upgrade(head), protocol)
-
-
-class WebSocket:
-    """The server's side of an open WebSocket, whose messages are bytes."""
-
-    def __init__(self, connection: Upgraded, protocol: str) -> None:
-        self.protocol = protocol
-        self._wire = connection
-        self._connection = Connection(ConnectionType.SERVER)
-        self._messages: list[bytes] = []
-        self._part = bytearray()
-
-    async def receive(self) -> bytes | None:
-        """Return the next message; None at the end."""
-        while not self._messages:
-            data = await self._wire.read()
-            if not data or self._connection.state is not ConnectionState.OPEN:
-                return None
-            self._connection.receive_data(data)
-            try:
-                self._take_events()
-            except ProtocolError:
-                return None
-        return self._messages.pop(0)
-
-    def send(self, data: bytes) -> None:
-        """Send a message, unless the WebSocket is being closed."""
-        if self._connection.state is ConnectionState.OPEN:
-            self._wire.write(self._connection.send(BytesMessage(data=data)))
-
-    def close(self) -> None:
-        """Close the WebSocket and its connection."""
-        if self._connection.state in (ConnectionState.OPEN, ConnectionState.REMOTE_CLOSING):
-            self._wire.write(self._connection.send(CloseConnection(code=1000)))
-        self._wire.close()
-
-    def _take_events(self) -> None:
-        for event in self._connection.events():
-            match event:
-                case BytesMessage() | TextMessage():
-                    data = event.data
-                    self._part += data.encode() if isinstance(data, str) else data
-                    if len(self._part) > LARGEST_MESSAGE:
-                        raise ProtocolError("message too large")
-                    if event.message_finished:
-                        self._messages.append(bytes(self._part))
-                        self._part.clear()
-                case Ping():
-                    self._wire.write(self._connection.send(event.response()))
-                case CloseConnection():
-                    return

@@ -7,9 +7,10 @@ from berth.insight.explain.explanation import Evaluation
 from berth.insight.explain.groups.explanation import Shortage
 from berth.kube.objects.node_pods import goes_with_node
 from berth.kube.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resources, node_allocatable
-from berth.scheduler.framework.explanation import ChangeKind, amount_in_words, counted, listed
+from berth.scheduler.framework.change import ChangeKind
 from berth.scheduler.framework.node_table import NodeTable
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.words import amount_in_words, counted, listed
 
 ROOM: Final = frozenset(
     {

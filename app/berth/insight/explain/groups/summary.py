@@ -7,7 +7,7 @@ from math import ceil
 from berth.insight.explain.explanation import Whereabouts
 from berth.insight.explain.groups.explanation import PodGroupExplanation
 from berth.insight.explain.workload import POD_GROUP
-from berth.scheduler.framework.explanation import counted, listed
+from berth.scheduler.framework.words import counted, listed
 
 _ON_NODES = (Whereabouts.BOUND, Whereabouts.BINDING, Whereabouts.WAITING)
 

@@ -10,7 +10,7 @@ from berth.insight.explain.groups.explanation import (
 )
 from berth.insight.explain.tables import nodes_table
 from berth.runtime.tables import Content, Stack, Table
-from berth.scheduler.framework.explanation import amount_in_words, counted
+from berth.scheduler.framework.words import amount_in_words, counted
 
 PODS_NAMED = 3
 

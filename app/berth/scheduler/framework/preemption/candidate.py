@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, NamedTuple, overload
 
 import msgspec
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from berth.kube.objects.pod import Pod
 from berth.scheduler.framework.diagnosis import Diagnosis
 from berth.scheduler.framework.pod_info import PodInfo
+from berth.scheduler.framework.preemption.criterion import Criterion
 from berth.scheduler.framework.preemption.importance import started
 from berth.scheduler.framework.verdict import Ints, Rows
 
@@ -29,21 +29,6 @@ class Candidate(msgspec.Struct, frozen=True):
     """Most important first; never empty."""
     pdb_violations: int
     """How many of them their disruption budgets would rather keep."""
-
-
-class Criterion(StrEnum):
-    """What candidates are told apart by, one after the other (spec §6.6)."""
-
-    PDB_VIOLATIONS = "PDBViolations"
-    """Fewest victims that their disruption budgets would rather keep."""
-    HIGHEST_PRIORITY = "HighestPriority"
-    """Lowest priority of the most important victim."""
-    SUM_OF_PRIORITIES = "SumOfPriorities"
-    """Smallest sum of the priorities of the victims, each of them plus 2^31."""
-    NUM_VICTIMS = "NumVictims"
-    """Fewest victims."""
-    START_TIME = "StartTime"
-    """Of the victims with the highest priority, the one that started first started latest."""
 
 
 _EVERY_VICTIM: Final = 2**31

@@ -5,12 +5,8 @@ from random import Random
 import numpy as np
 from msgspec.structs import replace
 
-from berth.scheduler.framework.preemption.candidate import (
-    Candidates,
-    Criterion,
-    Preemption,
-    Round,
-)
+from berth.scheduler.framework.preemption.candidate import Candidates, Preemption, Round
+from berth.scheduler.framework.preemption.criterion import Criterion
 from berth.scheduler.framework.verdict import Rows
 
 

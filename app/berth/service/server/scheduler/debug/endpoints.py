@@ -20,8 +20,9 @@ from berth.kube.objects.selector_text import parse_label_selector
 from berth.kube.objects.selectors import Selector
 from berth.runtime.tasks import awaited_frames
 from berth.scheduler.core.view import GroupsView, SchedulerView
-from berth.scheduler.decisions import DecisionRecord, Result
+from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.queue.sub_queues import SubQueue
+from berth.scheduler.result import Result
 from berth.service.server.refusal import Refusal, cut
 from berth.service.server.scheduler.debug import device_models, models
 from berth.service.server.scheduler.debug.cluster import ClusterAnswers

@@ -12,8 +12,8 @@ from berth.insight.explain.workload import POD, Workload
 from berth.runtime.clock import rfc3339
 from berth.runtime.tasks import in_turns
 from berth.scheduler.core.view import SchedulerView
-from berth.scheduler.framework.explanation import counted, listed
 from berth.scheduler.framework.pod_info import QueuedPodInfo
+from berth.scheduler.framework.words import counted, listed
 from berth.service.server.scheduler.debug.models import (
     Cause,
     FirstPod,
