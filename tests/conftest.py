@@ -76,8 +76,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") and not _has_slow_tests(item.path):
             raise pytest.UsageError(f"{item.nodeid} is slow: its module must say mark.slow or SLOW")
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    long = sorted(filter(_timeout, items), key=_timeout, reverse=True)
-    others = iter([item for item in items if not _timeout(item)])
+    seconds = {item: _timeout(item) for item in items}
+    long = sorted(filter(seconds.__getitem__, items), key=seconds.__getitem__, reverse=True)
+    others = iter([item for item in items if not seconds[item]])
     parts = [long[worker::workers] for worker in range(workers)]
     for part in parts:
         part += islice(others, max(0, len(items) // workers - len(part)))
