@@ -32,6 +32,8 @@ COLLECTED_SELDOM: Final = (20_000, 10, 10)
 which build and drop whole clusters; by these a twentieth, and no more memory."""
 MARKS_SLOW: Final = re.compile(r"mark\.slow\b|SLOW")
 """What a module with slow tests has in its text."""
+ALL_SLOW: Final = re.compile(r"^pytestmark = (?:\[[^]]*)?\S*(?:mark\.slow\b|SLOW\b)", re.MULTILINE)
+"""What a module has in its text whose tests are all slow."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,9 +52,18 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import only the modules with slow tests when only these run: a tenth of all."""
-    is_other = config.getoption("markexpr").startswith("slow") and collection_path.suffix == ".py"
-    return True if is_other and not _has_slow_tests(collection_path) else None
+    """Import only the modules with slow tests when only these run: a tenth of all; and none that
+    has no others when these do not run: they import whole clients and a browser's driver."""
+    if collection_path.suffix != ".py":
+        return None
+    match config.getoption("markexpr").split():
+        case ["slow", *_]:
+            is_other = not _has_slow_tests(collection_path)
+        case ["not", "slow", *_]:
+            is_other = ALL_SLOW.search(collection_path.read_text("utf-8")) is not None
+        case _:
+            is_other = False
+    return True if is_other else None
 
 
 @pytest.hookimpl(trylast=True)  # after those that are not asked for are gone
@@ -65,8 +76,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") and not _has_slow_tests(item.path):
             raise pytest.UsageError(f"{item.nodeid} is slow: its module must say mark.slow or SLOW")
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    long = sorted(filter(_timeout, items), key=_timeout, reverse=True)
-    others = iter([item for item in items if not _timeout(item)])
+    seconds = {item: _timeout(item) for item in items}
+    long = sorted(filter(seconds.__getitem__, items), key=seconds.__getitem__, reverse=True)
+    others = iter([item for item in items if not seconds[item]])
     parts = [long[worker::workers] for worker in range(workers)]
     for part in parts:
         part += islice(others, max(0, len(items) // workers - len(part)))

@@ -9,7 +9,6 @@ from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
 from berth.kube.objects.policy import PodDisruptionBudget
 from berth.scheduler.cache.cache import Cache
-from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.listers import Lister, Listers
@@ -20,6 +19,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.profile.build import Registry, args_models, build_profiles
 from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from berth_plugins.registry import IN_TREE
+from tests.harness import configuration_of
 
 
 @dataclass
@@ -56,11 +56,7 @@ class World:
             pod=known.get,
         )
         models = args_models(self.registry)
-        config = (
-            default_configuration(models)
-            if self.config is None
-            else from_object(self.config, source="test", args_models=models)
-        )
+        config = configuration_of(self.config, models)
         (profile,) = build_profiles(config, self.registry, handle).values()
         nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
         cycle = Cycle(profile, PodInfo(preemptor), cache.table, nominated)

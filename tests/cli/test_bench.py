@@ -10,9 +10,18 @@ from berth.tools.bench.results import Record
 TOY = ("engine", "--nodes=12", "--pods=5", "--repetitions=1", "--runs=2")
 
 
+def measured(output: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Measure; return the lines, which have instructions, or it is told once why not."""
+    assert cli.execute("bench", [*TOY, f"--output={output}"]) == 0
+    shown = capsys.readouterr()
+    reason = why_not()
+    assert shown.err == (f"Instructions are not counted: {reason}\n" if reason else "")
+    assert ("instructions" in shown.out) == (not reason)
+    return shown.out.splitlines()
+
+
 def test_each_figure_is_a_json_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.execute("bench", [*TOY, "--output=json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = measured("json", capsys)
     records = [msgspec.json.decode(line, type=Record) for line in lines]
     assert len({record.name for record in records}) == len(records) > 10
     assert {(record.bench, len(record.values)) for record in records} == {("engine", 2)}
@@ -20,23 +29,11 @@ def test_each_figure_is_a_json_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_begins_with_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.execute("bench", TOY) == 0
-    first, header, *rows = capsys.readouterr().out.splitlines()
+    first, header, *rows = measured("table", capsys)
     assert first.endswith("; runs: 2")
     assert header.split() == ["median", "min", "max", "unit"]
     assert len(rows) > 10
     assert all(" µs " in row for row in rows)
-
-
-@pytest.mark.parametrize("output", ["table", "json"])
-def test_instructions_are_shown_or_it_is_told_once_why_not(
-    output: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.execute("bench", [*TOY, f"--output={output}"]) == 0
-    shown = capsys.readouterr()
-    reason = why_not()
-    assert shown.err == (f"Instructions are not counted: {reason}\n" if reason else "")
-    assert ("instructions" in shown.out) == (not reason)
 
 
 @pytest.mark.parametrize(

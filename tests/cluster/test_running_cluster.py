@@ -7,14 +7,15 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 import yaml
-from kubernetes import client as kubernetes
-from kubernetes import config
 
 from berth.cluster import Cluster, ClusterError, running_cluster
+
+if TYPE_CHECKING:
+    from kubernetes.client import CoreV1Api
 
 pytestmark = pytest.mark.wall
 
@@ -32,8 +33,11 @@ POD: dict[str, Any] = {
 }
 
 
-def ask(cluster: Cluster, question: Callable[[kubernetes.CoreV1Api], T]) -> T:
+def ask(cluster: Cluster, question: Callable[["CoreV1Api"], T]) -> T:
     """Return the answer of the official client, which is closed afterwards."""
+    from kubernetes import client as kubernetes  # takes half a second
+    from kubernetes import config
+
     with config.new_client_from_config(str(cluster.kubeconfig)) as client:  # type: ignore[no-untyped-call]
         answer = question(kubernetes.CoreV1Api(client))
         client.rest_client.pool_manager.clear()

@@ -71,7 +71,7 @@ def differences() -> dict[str, Any]:
     """Return how many cases there are and, by section, how many differ, and the first of them."""
     known: list[Reason] = [*behaviours(), *GATES]
     by_section: dict[str, list[str]] = {}
-    recorded = [case.values[0] for case in cases(*FAMILIES, "sequence")]
+    recorded = [json.loads(case.values[0]) for case in cases(*FAMILIES, "sequence")]
     for case in recorded:
         for reason in reasons_of(case, known):
             known.remove(reason)

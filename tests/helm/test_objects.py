@@ -42,7 +42,9 @@ IN_CLUSTERS: Final = {
 """What the values of the cases name and other parties make."""
 
 all_cases = pytest.mark.parametrize(
-    "values", [pytest.param(values, id=name) for name, values in CASES.items()]
+    "values",
+    [pytest.param(values, id=name) for name, values in CASES.items()],
+    scope="module",  # so that all tests of a case, which is rendered once, follow each other
 )
 
 

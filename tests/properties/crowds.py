@@ -16,7 +16,7 @@ from berth.kube.objects.pod import (
     Volume,
 )
 from berth.kube.objects.policy import PodDisruptionBudget
-from berth.scheduler.config.load import default_configuration, from_object
+from berth.scheduler.config.load import from_object
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.framework.handle import Handle
 from berth.scheduler.framework.interface import Plugin
@@ -39,6 +39,7 @@ from tests.builders import (
     selector,
     spread,
 )
+from tests.harness import configuration_of
 from tests.volume_builders import claim, listers, volume
 
 CPU, PRIORITY = 4, 5
@@ -94,7 +95,7 @@ class Crowd:
 def profile(handle: Handle, plugins: Sequence[type[Plugin]]) -> Profile:
     registry = {**IN_TREE, **{kind.NAME: kind for kind in plugins}}
     models = args_models(registry)
-    config = default_configuration(models)
+    config = configuration_of(None, models)
     if plugins:
         written = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",

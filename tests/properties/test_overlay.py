@@ -115,7 +115,7 @@ def check(crowd: Crowd, cycle: Cycle, steps: Sequence[Step]) -> None:
     assert before == (cycle.nodes.requested.tolist(), [list(pods) for pods in cycle.nodes.pods])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(crowds(), st.data())
 def test_rows_evaluated_together_are_evaluated_as_if_alone(
     crowd: Crowd, data: st.DataObject

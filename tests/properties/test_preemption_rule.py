@@ -122,7 +122,7 @@ def bound(one: Pod, node: str) -> Pod:
     return msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, node_name=node))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(crowds(), st.integers(0, 3))
 def test_preemption_follows_the_rule(crowd: Crowd, seed: int) -> None:
     rng, twin = Random(seed), Random()

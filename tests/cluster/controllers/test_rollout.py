@@ -1,7 +1,7 @@
 """The arithmetic of rollouts: how many of which, and that the limits hold whatever happens."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.controllers.rollout import (
@@ -76,7 +76,6 @@ def test_shrinking(
     assert shrink_old(Size("new", *new), sizes, limits) == want
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     data=st.data(),
     replicas=st.integers(0, 12),

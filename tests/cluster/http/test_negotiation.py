@@ -19,7 +19,7 @@ from berth.cluster.http.negotiation import (
 )
 from berth.cluster.http.rendering import yaml_list
 from berth.cluster.schemas.protobuf import MEDIA_TYPE as PROTOBUF
-from tests.cluster.serving import Serving
+from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -231,11 +231,12 @@ async def test_people_get_line_breaks(query: str, user_agent: str, want: bool) -
         assert answer.json()["apiVersion"] == "v1"
 
 
-@pytest.mark.parametrize("count", [0, 1, 1_500])
+@pytest.mark.parametrize("count", [0, 1, 100])
 @pytest.mark.parametrize("accept", [JSON, TABLE])
 async def test_long_lists_have_line_breaks_too(count: int, accept: str) -> None:
     serving = Serving()
-    await serving.pods(*(f"p{i}" for i in range(count)))
+    for i in range(count):
+        await serving.post(PODS, pod(f"p{i}", annotations={"long": "x" * 10_000}))
     path = f"{PODS}?pretty=true"
     answer = await serving.http.get(path, headers={"accept": accept})
     plain = await serving.http.get(PODS, headers={"accept": accept})

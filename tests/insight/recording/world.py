@@ -27,7 +27,7 @@ from berth.scheduler.config.feature_gates import (
     TOPOLOGY_AWARE,
     features_of,
 )
-from berth.scheduler.config.load import default_configuration, from_object
+from berth.scheduler.config.load import from_object
 from berth.scheduler.config.types import KubeSchedulerConfiguration
 from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
@@ -40,7 +40,7 @@ from berth_plugins.registry import IN_TREE
 from tests.builders import claim_volume, node, pod, pod_anti_affinity, pod_term, selector, spread
 from tests.device_builders import claim as device_claim
 from tests.device_builders import device, device_class, resource_slice, with_claims
-from tests.harness import FakeCluster
+from tests.harness import FakeCluster, configuration_of
 from tests.scheduler.extender.fakes import extenders
 from tests.scheduler.pod_group.building import composite, group, members
 from tests.volume_builders import claim, storage_class, volume
@@ -53,7 +53,7 @@ BROKEN = ServerError(500, "InternalError", "it is broken")
 def config(registry: Registry = IN_TREE, **fields: Any) -> KubeSchedulerConfiguration:
     """The default configuration with other *fields*."""
     if not fields:
-        return default_configuration(MODELS)
+        return configuration_of(None, MODELS)
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return from_object({**head, **fields}, source="test", args_models=args_models(registry))
 

@@ -15,14 +15,13 @@ from berth.insight.shadow.shadow import Shadow
 from berth.kube.informer.store import ResourceEventHandler
 from berth.runtime.clock import FakeClock
 from berth.scheduler.binding import Binding
-from berth.scheduler.config.load import default_configuration, from_object
 from berth.scheduler.core.outside import Outside, RandomSources
 from berth.scheduler.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.scheduler.framework.listers import ApiObject, Listers
 from berth.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from berth.scheduler.profile.build import Registry, args_models
 from berth_plugins.registry import IN_TREE
-from tests.harness import Harness
+from tests.harness import Harness, configuration_of
 
 Config = dict[str, Any]
 
@@ -65,11 +64,7 @@ def shadow_core(
 ) -> SchedulerCore:
     """Return a core that schedules nothing, and may not write."""
     models = args_models(registry)
-    loaded = (
-        default_configuration(models)
-        if config is None
-        else from_object(config, source="test", args_models=models)
-    )
+    loaded = configuration_of(config, models)
     api: Any = Unwritable()
     outside = Outside(
         api=api,

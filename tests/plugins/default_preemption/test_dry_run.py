@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.objects.pod import Pod
@@ -125,7 +125,6 @@ preemptors = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(clusters(), preemptors)
 def test_asking_about_many_nodes_is_asking_about_each(cluster: Cluster, preemptor: Pod) -> None:
     run = cluster.dry_run(preemptor)
@@ -133,7 +132,6 @@ def test_asking_about_many_nodes_is_asking_about_each(cluster: Cluster, preempto
     assert select(run, rows) == {row: select(run, [row])[row] for row in rows}
 
 
-@settings(max_examples=150, deadline=None)
 @given(clusters(), preemptors, st.integers(1, 6))
 def test_nodes_are_tried_until_there_are_enough_candidates(
     cluster: Cluster, preemptor: Pod, enough: int
@@ -163,7 +161,6 @@ def test_nodes_are_tried_until_there_are_enough_candidates(
     assert {row: status for row, status in statuses.items() if status} == rejected
 
 
-@settings(max_examples=150, deadline=None)
 @given(clusters(), preemptors)
 def test_the_victims_are_those_of_the_rule(cluster: Cluster, preemptor: Pod) -> None:
     run = cluster.dry_run(preemptor)

@@ -118,7 +118,7 @@ any_args = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(pods(), clusters(), st.booleans())
 def test_verdicts(new: Pod, cluster: tuple[list[Node], list[Pod]], fast: bool) -> None:
     nodes, running = cluster

@@ -31,7 +31,10 @@ def test_the_chart_has_the_same_files() -> None:
 
 def profiles_of_pages() -> list[Any]:
     documents = [
-        document for block in blocks("yaml") for document in yaml.safe_load_all(block.text)
+        document
+        for block in blocks("yaml")
+        if "KubeSchedulerConfiguration" in block.text
+        for document in yaml.safe_load_all(block.text)
     ]
     return [
         pytest.param(profile, id=profile["schedulerName"])

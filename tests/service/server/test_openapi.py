@@ -26,6 +26,8 @@ from berth.runtime.http_server import HttpServer
 from berth.service.applications import scheduler_application
 from tests.tools.up.world import PODS, pod, running_world
 
+pytestmark = [pytest.mark.slow, pytest.mark.wall, pytest.mark.timeout(400)]
+
 TAKES_LONG: Final = frozenset(
     {"/debug/overview/stream", "/debug/pprof/profile", "/debug/pprof/trace"}
 )
@@ -101,9 +103,6 @@ def _words(error: BaseException) -> str:
     return str(error)
 
 
-@pytest.mark.slow
-@pytest.mark.wall
-@pytest.mark.timeout(400)
 async def test_answers_are_as_described() -> None:
     async with running_world(nodes=3, cpu="2", limit=SECONDS) as world:
         await world.create(PODS, pod("small"), pod("big", cpu="9"))

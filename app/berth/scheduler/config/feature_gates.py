@@ -11,6 +11,7 @@ warning, as kube-scheduler does with every name that it does not know.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Self
 
 from msgspec.structs import replace
@@ -231,7 +232,12 @@ def features_of(config: "KubeSchedulerConfiguration") -> Features:
 
 def enabled_features(given: Mapping[str, bool], version: EffectiveVersion = LATEST) -> Features:
     """Return what is on in *version* with gates as *given*. Raises ConfigError."""
-    gates = effective_gates(given, version)
+    return _enabled(tuple(given.items()), version)
+
+
+@lru_cache(maxsize=64)
+def _enabled(given: tuple[tuple[str, bool], ...], version: EffectiveVersion) -> Features:
+    gates = effective_gates(dict(given), version)
     on = {name for name, gate in gates.items() if gate.enabled}
     on |= {old for old, new in MERGED.items() if old not in gates and new in on}
     return Features(frozenset(on), version)

@@ -7,6 +7,7 @@ comes from :mod:`berth.scheduler.config.load`, which also fills in what depends 
 import base64
 import binascii
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -47,6 +48,9 @@ Base64 = Annotated[
 ]
 
 
+_json_name = cache(to_camel)
+
+
 class ExtensionPoint(StrEnum):
     """Where plugins take part; the value is the name of the field in :class:`Plugins`."""
 
@@ -69,7 +73,7 @@ class ExtensionPoint(StrEnum):
     @property
     def field(self) -> str:
         """The name in a configuration file: ``preFilter``."""
-        return to_camel(self.value)
+        return _json_name(self.value)
 
 
 class ConfigModel(BaseModel):
@@ -212,7 +216,7 @@ class Plugins(ConfigModel):
 
     def sets(self) -> dict[str, PluginSet]:
         """Return all sets by their JSON names, multiPoint among them."""
-        found = {to_camel(name): getattr(self, name) for name in type(self).model_fields}
+        found = {_json_name(name): getattr(self, name) for name in type(self).model_fields}
         return {name: plugin_set for name, plugin_set in found.items() if plugin_set is not None}
 
 
