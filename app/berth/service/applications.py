@@ -10,6 +10,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from berth.insight.explain.explainer import Explainer
+from berth.insight.explain.explanation import ResponseModel
 from berth.insight.whatif.live import LiveSnapshots
 from berth.runtime.log import set_verbosity
 from berth.scheduler.config.feature_gates import DRA_DEVICE_TAINT_RULES, features_of
@@ -94,6 +95,7 @@ def scheduler_application(
         routers.append(profiling_endpoints(set_verbosity=set_verbosity))
     for router in routers:
         application.include_router(router)
+    ResponseModel.build_all()
     if serves_page:
         page = Files()
         application.router.routes += [Route(path, page) for path in (ROOT, f"{ROOT}/{{file:path}}")]

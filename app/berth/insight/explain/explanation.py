@@ -18,6 +18,13 @@ class ResponseModel(DescribedFields, BaseModel):
         alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True
     )
 
+    @classmethod
+    def build_all(cls) -> None:
+        """Build all that is known of these models: the first use of one would do it in its turn."""
+        for model in cls.__subclasses__():
+            model.model_rebuild()
+            model.build_all()
+
 
 class Whereabouts(StrEnum):
     """Where a pod is, seen from the scheduler."""
