@@ -98,7 +98,7 @@ def test_names_of_others_fall_into_other_slots() -> None:
         pytest.param(
             b'{"type": "ADDED", "object": {"metadata": {"name": 1}}}', False, id="it cannot be read"
         ),
-        pytest.param(line(overhead={"cpu": "x"}), False, id="nor can its spec"),
+        pytest.param(line(volumes="x"), False, id="nor can its spec"),
         pytest.param(b'{"type": "ADDED"', False, id="it is cut off"),
     ],
 )

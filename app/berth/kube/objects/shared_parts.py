@@ -221,7 +221,7 @@ class PodSpecs:
     def of(self, data: bytes) -> PodSpec:
         """Decode the JSON of a spec; b"" is that of none. Raises msgspec.DecodeError."""
         form, node_name = without_node(data)
-        if _TOKEN in form and (token := _TOKEN_NAME.search(form)):
+        if token := _TOKEN_NAME.search(form):
             form = _TOKEN.join(form.split(token[0]))
         known = self._known[form]
         if known is None:
@@ -254,13 +254,14 @@ def without_node(data: bytes) -> tuple[bytes, str]:
 
     The name stays, and "" is returned, where the field is not found or is spelt in an unusual way.
     """
-    if _NODE_NAME not in data:
+    parts = data.split(_NODE_NAME)
+    if len(parts) != 2:
         return data, ""
-    head, field, rest = data.partition(_NODE_NAME)
+    head, rest = parts
     name, quote, tail = rest.partition(b'"')
-    if not name or not quote or b"\\" in name or _NODE_NAME in tail:
+    if not name or not quote or b"\\" in name:
         return data, ""
-    return head + field + quote + tail, name.decode()
+    return head + _NO_NAME + tail, name.decode()
 
 
 def _without_nameless(spec: PodSpec) -> PodSpec:

@@ -7,9 +7,8 @@ import msgspec
 
 from berth.kube.informer.identity import key_of
 from berth.kube.objects.meta import KubeStruct
-from berth.kube.objects.shared_parts import PodSpecs
 from berth.scheduler.shards.ownership import Ownership
-from berth.scheduler.shards.slots import OFFERED
+from berth.scheduler.shards.slots import OFFERED, SpecHead
 
 BOUND_SECONDS: Final = 1.0
 """How late a pod on a node of another is counted there, for what is only preferred."""
@@ -17,7 +16,6 @@ WAITING_SECONDS: Final = 30.0
 """How late is told of a waiting pod of another: nothing follows, and most have a node by then."""
 
 _CHANGES: Final = ("ADDED", "MODIFIED")
-_NODE_NAME: Final = b'"nodeName"'
 _NOTHING: Final = msgspec.Raw()
 _OFFERED: Final = OFFERED.encode()
 
@@ -39,12 +37,8 @@ class _Pod(KubeStruct, frozen=True, gc=False):
     """As little as says whose a pod is."""
 
     metadata: _Meta = _Meta()
-    spec: msgspec.Raw = _NOTHING
+    spec: SpecHead = SpecHead()
     status: _Status = _Status()
-
-
-class _Spec(KubeStruct, frozen=True, gc=False):
-    node_name: str = ""
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
@@ -53,7 +47,6 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 
 _decode: Final = msgspec.json.Decoder(_Event).decode
-_decode_spec: Final = msgspec.json.Decoder(_Spec).decode
 
 
 class ForeignPods:
@@ -83,7 +76,6 @@ class ForeignPods:
         self._assumed = assumed
         self._minding = minding
         self._waiting = waiting
-        self._specs = PodSpecs()
 
     def may_wait(self, line: bytes) -> tuple[str, str, float] | None:
         """Return the key and the version of the pod that was added or changed, if that may be told
@@ -92,34 +84,30 @@ class ForeignPods:
         ownership = self._ownership
         try:
             event = _decode(line)
-            pod = event.object
-            spec = bytes(pod.spec)
-            node = _decode_spec(spec).node_name if _NODE_NAME in spec else ""
-            status, meta = pod.status, pod.metadata
-            slot: int | None = None
-            if node:
-                slot, seconds = ownership.slot_of_node(node), BOUND_SECONDS
-            elif (
-                self._waiting
-                and not status.nominated_node_name
-                and _OFFERED not in bytes(status.conditions)
-            ):
-                read = self._specs.of(spec)
-                if read.node_name:
-                    return None  # spelt in an unusual way
-                slot = ownership.slots.home(read, namespace=meta.namespace, uid=meta.uid)
-                seconds = WAITING_SECONDS
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None  # whoever decodes it says why
+        pod = event.object
+        meta, spec = pod.metadata, pod.spec
         uid = meta.uid
         if (
-            slot is None
+            uid in ownership.ours
             or event.type not in _CHANGES
             or meta.deletion_timestamp is not None
             or meta.namespace in self._minding
-            or uid in ownership.ours
             or uid in self._assumed
-            or slot in ownership.active
         ):
+            return None
+        if spec.node_name:
+            slot, seconds = ownership.slot_of_node(spec.node_name), BOUND_SECONDS
+        elif (
+            self._waiting
+            and not pod.status.nominated_node_name
+            and _OFFERED not in bytes(pod.status.conditions)
+        ):
+            slot = ownership.slots.home(spec, namespace=meta.namespace, uid=uid)
+            seconds = WAITING_SECONDS
+        else:
+            return None
+        if slot in ownership.active:
             return None
         return key_of(meta.name, meta.namespace), meta.resource_version, seconds

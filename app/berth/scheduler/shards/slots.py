@@ -7,7 +7,7 @@ from zlib import crc32
 import msgspec
 
 from berth.kube.objects.devices import ResourceSlice
-from berth.kube.objects.meta import Condition
+from berth.kube.objects.meta import Condition, KubeStruct
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Affinity, Pod, PodSpec
 from berth.scheduler.framework.affinity_terms import terms_of
@@ -35,6 +35,31 @@ RECORD: Final = "berth.dev/shard-by"
 """The annotation of a node with the label and the value that its slot goes by for good."""
 NO_SLOT: Final = -1
 """Of a node whose slot is not recorded yet; nobody holds it."""
+
+
+class _Given(KubeStruct, frozen=True, gc=False):
+    """Something, whatever it says."""
+
+
+class _Constraint(KubeStruct, frozen=True, gc=False):
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class _Volume(KubeStruct, frozen=True, gc=False):
+    persistent_volume_claim: _Given | None = None
+    ephemeral: _Given | None = None
+
+
+class SpecHead(KubeStruct, frozen=True, gc=False):
+    """As much of the spec of a pod as its home goes by."""
+
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    topology_spread_constraints: tuple[_Constraint, ...] = ()
+    volumes: tuple[_Volume, ...] = ()
+    resource_claims: tuple[_Given, ...] = ()
+    scheduling_group: _Given | None = None
 
 
 def slot_of(text: str, slots: int) -> int:
@@ -88,7 +113,7 @@ class Slots(msgspec.Struct, frozen=True):
         """Return the slot whose holder decides about *pod*, which is not offered."""
         return self.home(pod.spec, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
 
-    def home(self, spec: PodSpec, *, namespace: str, uid: str) -> int:
+    def home(self, spec: PodSpec | SpecHead, *, namespace: str, uid: str) -> int:
         """Do the same for a pod of which only these are known.
 
         Pods that may go anywhere as far as other pods are concerned are spread over all slots, each
@@ -116,7 +141,7 @@ def _only_node(affinity: Affinity) -> str:
     return field.values[0] if field.operator == "In" and len(field.values) == 1 else ""
 
 
-def minds_other_nodes(spec: PodSpec) -> bool:
+def minds_other_nodes(spec: PodSpec | SpecHead) -> bool:
     """Whether what is required of the node of a pod depends on what other nodes have.
 
     Anti-affinity by host does not, in either direction: the one writer of the node sees to it.
