@@ -151,7 +151,7 @@ class KubeScheduler:
             async for line in lines:
                 if not line:  # the watch is open
                     continue
-                event = msgspec.json.decode(line, type=WatchEvent)
+                event = msgspec.json.decode(line, type=WatchEvent[msgspec.Raw])
                 manifest = msgspec.json.decode(event.object)
                 pod = Pod(manifest)
                 node = manifest["spec"].get("nodeName", "")

@@ -172,7 +172,7 @@ class Cluster:
             async for line in lines:
                 if not line:
                     continue
-                event = msgspec.json.decode(line, type=WatchEvent)
+                event = msgspec.json.decode(line, type=WatchEvent[msgspec.Raw])
                 pod: Any = msgspec.json.decode(event.object)
                 node = pod["spec"].get("nodeName", "")
                 seen = self.placements.setdefault(pod["metadata"]["name"], [])

@@ -72,7 +72,7 @@ class Leases:
             async for line in lines:
                 if line:
                     lease: Any = msgspec.json.decode(
-                        msgspec.json.decode(line, type=WatchEvent).object
+                        msgspec.json.decode(line, type=WatchEvent[msgspec.Raw]).object
                     )
                     if lease["metadata"]["name"] == "kube-scheduler":
                         self.see(lease["spec"]["holderIdentity"])

@@ -79,6 +79,7 @@ class Watches:
                 client,
                 kind.path,
                 decode=self._converted(kind, decoders.get(kind, kind.decode)),
+                outline=getattr(decoders.get(kind), "outline", None),
                 decode_partly=self._converted(kind, kind.decode_partly),
                 transform=self._with_version(kind)
                 if kind.versions and kind.keeps_version

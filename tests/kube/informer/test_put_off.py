@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from berth.kube.client.errors import GoneError, UnavailableError
 from berth.kube.informer.identity import identity_of
 from berth.kube.informer.reflector import DUE_SECONDS, MOST_PUT_OFF, Reflector, Told
-from berth.kube.informer.watch_event import decode_watch_event
+from berth.kube.informer.watch_event import WatchEvent, decode_watch_event
 from berth.runtime.clock import FakeClock
 from tests.kube.informer.conftest import Rig, Start, decode
 from tests.kube.informer.scripted import (
@@ -27,13 +28,13 @@ from tests.kube.informer.scripted import (
 )
 
 
-def may_wait(line: bytes) -> tuple[str, str, float] | None:
+def may_wait(event: WatchEvent[Any]) -> tuple[str, str, float] | None:
     """Let a change of an object wait for as long as its field ``waits`` says."""
-    event = decode(line)
-    seconds = 0 if event["type"] == "DELETED" else event["object"].get("waits", 0)
+    obj = decode(event.object)
+    seconds = 0 if event.type not in ("ADDED", "MODIFIED") else obj.get("waits", 0)
     if not seconds:
         return None
-    key, version, _ = identity_of(event["object"])
+    key, version, _ = identity_of(obj)
     return key, version, seconds
 
 
@@ -195,8 +196,9 @@ def test_whatever_waits_the_store_ends_the_same(changes: list[tuple[str, str, bo
             obj = {"metadata": metadata, "waits": int(waits)}
             line = msgspec.json.encode({"type": kind, "object": obj})
             for each in (one, other):
-                if not each._puts_off(line):
-                    each._apply(decode_watch_event(line))
+                event = decode_watch_event(line)
+                if not each._puts_off(event):
+                    each._apply(event)
     assert one.store == other.store
     known = set[str]()
     for call in told.calls:

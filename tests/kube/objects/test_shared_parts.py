@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from berth.kube.objects.meta import Condition
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod, Volume
-from berth.kube.objects.shared_parts import Recent, node_decoder, pod_decoder
+from berth.kube.objects.shared_parts import PodDecoder, Recent, node_decoder
 from tests.kube.objects.test_sharing import AMOUNTS, MAPS, TEXTS, pods, some
 
 TOKENS = st.sampled_from(["kube-api-access-aaaaa", "kube-api-access-bbbbb", "kube-api-access-b"])
@@ -111,7 +111,7 @@ def _told(condition: Condition) -> Condition:
 
 
 def test_pods() -> None:
-    shared, plain = pod_decoder(), msgspec.json.Decoder(Pod).decode
+    shared, plain = PodDecoder(), msgspec.json.Decoder(Pod).decode
 
     @given(spoiled(pods | some(spec=specs)))
     @example(b'{"status":{"allocatedResources":{"cpu":"much"}}}')
@@ -167,7 +167,7 @@ def replica(number: int) -> bytes:
 
 
 def test_replicas_share_all_that_is_not_their_own() -> None:
-    decode = pod_decoder()
+    decode = PodDecoder()
     one, other = decode(replica(1)), decode(replica(2))
     assert (one.spec.node_name, other.spec.node_name) == ("n-1", "n-2")
     for holder, field in (
@@ -188,7 +188,7 @@ def test_replicas_share_all_that_is_not_their_own() -> None:
 
 @pytest.mark.parametrize("field", [b'"nodeName":"n-1",', b',"nodeName":"n-1"'])
 def test_a_pod_that_is_bound_shares_its_spec_with_itself_before(field: bytes) -> None:
-    decode, bound = pod_decoder(), replica(1).replace(b'"nodeName":"n-1",', b"")
+    decode, bound = PodDecoder(), replica(1).replace(b'"nodeName":"n-1",', b"")
     last = bound.index(b'},"status"')
     before = decode(bound)
     where = last if field.startswith(b",") else bound.index(b'"volumes"')

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from berth.kube.objects import resources
 from berth.kube.objects.pod import ContainerStatus, Pod, PodStatus
 from berth.kube.objects.quantity import Quantity
-from berth.kube.objects.shared_parts import pod_decoder
+from berth.kube.objects.shared_parts import PodDecoder
 from berth.scheduler.framework.pod_info import PodInfo
 from tests.builders import condition, container, container_status, pod, sidecar
 
@@ -115,7 +115,7 @@ some_differences = st.frozensets(st.sampled_from([*DIFFERENCES]), max_size=2)
 def test_pods_share_a_template_if_nothing_in_them_differs_that_makes_one(
     drawn: list[tuple[frozenset[str], bool]],
 ) -> None:
-    decode = pod_decoder()
+    decode = PodDecoder()
     made = [
         (differences, decoded(decode, differences, uid, is_bound=is_bound))
         for uid, (differences, is_bound) in enumerate(drawn)

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from itertools import islice
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from berth.kube.informer.watch_event import (
     decode_bookmark,
     decode_list,
     decode_watch_event,
+    event_decoder,
 )
 from berth.runtime.clock import Clock
 from berth.runtime.metrics import Distribution
@@ -71,10 +72,9 @@ DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]
 """Makes an object of what can be read of its JSON and of the last known state, if there is one.
 Also returns what could not be read, for messages. Raises if too little can be read."""
 
-MayWait: TypeAlias = Callable[[bytes], tuple[str, str, float] | None]
-"""Returns the key and the version of the object of a line of a watch if its change may wait, and
-for how many seconds; None: it may not, or what the line says is something else, such as a deletion.
-"""
+MayWait: TypeAlias = Callable[[WatchEvent[Any]], tuple[str, str, float] | None]
+"""Returns the key and the version of the object of an event if that may wait, and for how many
+seconds; None: it may not, or it is something else than a change, such as a deletion."""
 
 
 class Incoming(msgspec.Struct, Generic[T]):
@@ -96,13 +96,14 @@ class Unreadable(msgspec.Struct, frozen=True):
 class Reflector(Generic[T]):
     """Lists and watches one kind of object at *path* and notifies *handler* of changes.
 
-    *decode* makes an object of its JSON. When it raises, *decode_partly* may make one of what can
-    be read, given the last known state. When that raises as well, or is None, *on_malformed* is
-    called with the object's key (``""`` if even that cannot be read), its bytes and the error, and
-    the last known state stays. What was decoded is stored as *transform* returns it. *params*
-    select what is listed and watched, such as ``fieldSelector``. ``synced`` is set when the handler
-    has the whole initial state. ``store`` and ``unreadable`` (by key, the objects whose last
-    version did not decode) are for reading only.
+    *decode* makes an object of its JSON, or of an *outline*, a struct that has parts of it as JSON,
+    if there is one: what a watch sends is decoded to that first, and only once. When it raises,
+    *decode_partly* may make one of what can be read, given the last known state. When that raises
+    as well, or is None, *on_malformed* is called with the object's key (``""`` if even that cannot
+    be read), its bytes and the error, and the last known state stays. What was decoded is stored as
+    *transform* returns it. *params* select what is listed and watched, such as ``fieldSelector``.
+    ``synced`` is set when the handler has the whole initial state. ``store`` and ``unreadable`` (by
+    key, the objects whose last version did not decode) are for reading only.
 
     What *may_wait* is put off: of the versions that an object has meanwhile, only the last is
     decoded and told.
@@ -113,7 +114,8 @@ class Reflector(Generic[T]):
         client: Api,
         path: str,
         *,
-        decode: Callable[[bytes], T],
+        decode: Callable[[Any], T],
+        outline: type[object] | None = None,
         handler: ResourceEventHandler[T],
         clock: Clock,
         rng: random.Random,
@@ -150,6 +152,9 @@ class Reflector(Generic[T]):
         self.params = dict(params or {})
         self.unreadable: dict[str, Unreadable] = {}
         self._decode = decode
+        self._decode_event: Callable[[bytes], WatchEvent[Any]] = (
+            decode_watch_event if outline is None else event_decoder(outline)
+        )
         self._decode_partly = decode_partly
         self._transform = transform
         self._identify = identify
@@ -161,8 +166,8 @@ class Reflector(Generic[T]):
         self._store = Store(handler, identify=identify, objects=objects)
         self._may_wait = may_wait
         self._together = together
-        self._put_off: dict[str, tuple[float, bytes]] = {}
-        """By key of objects whose changes are kept back: until when, and the last line. The first
+        self._put_off: dict[str, tuple[float, WatchEvent[Any]]] = {}
+        """By key of objects whose changes are kept back: until when, and the last event. The first
         to be put off is first."""
         self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
@@ -214,17 +219,15 @@ class Reflector(Generic[T]):
 
     def _tell(self, keys: Sequence[str]) -> None:
         """Tell of these objects, but for those that were told of meanwhile."""
-        lines = [self._put_off.pop(key)[1] for key in keys if key in self._put_off]
-        if not lines:
+        events = [self._put_off.pop(key)[1] for key in keys if key in self._put_off]
+        if not events:
             return
         started = self._clock.monotonic()
         with self._together():
-            for line in lines:
-                identity, obj = self._decoded(decode_watch_event(line))
-                if obj is not None:
-                    self._store.put(identity, obj)
+            for event in events:
+                self._put(*self._decoded(event))
         took = self._clock.monotonic() - started
-        self.processing.observe(took / len(lines), len(lines))
+        self.processing.observe(took / len(events), len(events))
 
     async def _reconnect(self) -> None:
         while True:
@@ -288,7 +291,7 @@ class Reflector(Generic[T]):
             await self._follow(events)
             return True
 
-    async def _receive_initial(self, events: AsyncGenerator[WatchEvent, None]) -> str:
+    async def _receive_initial(self, events: AsyncGenerator[WatchEvent[Any], None]) -> str:
         """Take in the initial state; return its version, "" if the watch ended before it did.
 
         The store changes only when the list is complete: before, what is missing is unknown.
@@ -331,7 +334,7 @@ class Reflector(Generic[T]):
         async with aclosing(self._events({"resourceVersion": self._version})) as events:
             await self._follow(events)
 
-    async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent, None]:
+    async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent[Any], None]:
         """Yield the events of one watch that are not put off; an ERROR is raised.
 
         Lets others have their turns.
@@ -350,15 +353,15 @@ class Reflector(Generic[T]):
                     self.cut_off_since = None
                 if not line:
                     continue  # the watch is open
-                if not self._puts_off(line):
-                    event = decode_watch_event(line)
-                    if event.type == "ERROR":
-                        raise from_status(bytes(event.object))
+                event = self._decode_event(line)
+                if event.type == "ERROR":
+                    raise from_status(bytes(event.object))
+                if not self._puts_off(event):
                     yield event
                 if turn.is_over():
                     await turn.next()
 
-    async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> None:
+    async def _follow(self, events: AsyncGenerator[WatchEvent[Any], None]) -> None:
         """Take in events until the watch ends; list next if they came out of order.
 
         Then one may have been on its way when the watch ended, and none of the next repeats it.
@@ -374,7 +377,7 @@ class Reflector(Generic[T]):
                 self._is_out_of_order = False
                 self._version = ""
 
-    def _apply(self, event: WatchEvent) -> None:
+    def _apply(self, event: WatchEvent[Any]) -> None:
         """Do what one event says. The version moves on also when the object is unreadable.
 
         A server sends changes in the order of their versions. What is older is a repetition, which
@@ -386,7 +389,7 @@ class Reflector(Generic[T]):
             return
         identity, obj = self._decoded(event)
         if earlier := self._put_off.pop(identity.key, None):
-            self._put(*self._decoded(decode_watch_event(earlier[1])))
+            self._put(*self._decoded(earlier[1]))
         version = identity.resource_version
         if is_older(version, self._version):
             if not self._is_news(identity, event.type):
@@ -410,14 +413,14 @@ class Reflector(Generic[T]):
         if obj is not None:
             self._store.put(identity, obj)
 
-    def _puts_off(self, line: bytes) -> bool:
-        """Keep *line* back if it may wait, in place of an earlier one; not one out of order.
+    def _puts_off(self, event: WatchEvent[Any]) -> bool:
+        """Keep *event* back if it may wait, in place of an earlier one; not one out of order.
 
         Not what belongs to a list, either.
         """
         if self._may_wait is None or not self._version:
             return False
-        answer = self._may_wait(line)
+        answer = self._may_wait(event)
         if answer is None:
             return False
         key, version, seconds = answer
@@ -427,7 +430,7 @@ class Reflector(Generic[T]):
         until, earlier = self._clock.monotonic() + seconds, self._put_off.get(key)
         if earlier is not None and earlier[0] < until:
             until = earlier[0]
-        self._put_off[key] = until, line
+        self._put_off[key] = until, event
         if len(self._put_off) > MOST_PUT_OFF:
             self._tell([*islice(self._put_off, BATCH)])
         return True
@@ -446,7 +449,7 @@ class Reflector(Generic[T]):
             return False
         return is_older(self._deleted.get(identity.key, self._listed), version)
 
-    def _collect(self, event: WatchEvent, incoming: Incoming[T]) -> None:
+    def _collect(self, event: WatchEvent[Any], incoming: Incoming[T]) -> None:
         identity, obj = self._decoded(event)
         if event.type == "DELETED":
             self.unreadable.pop(identity.key, None)
@@ -457,16 +460,18 @@ class Reflector(Generic[T]):
         else:
             incoming.unreadable.add(identity.key)
 
-    def _decoded(self, event: WatchEvent) -> tuple[Identity, T | None]:
+    def _decoded(self, event: WatchEvent[Any]) -> tuple[Identity, T | None]:
         """Return the object with its identity; None after reporting that it cannot be read."""
-        raw = bytes(event.object)
+        given = event.object
+        if isinstance(given, msgspec.Raw):
+            given = bytes(given)
         try:
-            obj = self._decode(raw)
+            obj = self._decode(given)
             if self._transform is not None:
                 obj = self._transform(obj)
             identity = self._identify(obj)
         except Exception as exc:  # noqa: BLE001 - one bad object must not hide the others
-            return self._decoded_partly(raw, exc)
+            return self._decoded_partly(_json(given), exc)
         if self.unreadable:
             self.unreadable.pop(identity.key, None)
         return identity, obj
@@ -569,6 +574,11 @@ class Told(Mapping[str, T]):
 
     def values(self) -> ValuesView[T]:
         return self._reflector.store.values()
+
+
+def _json(given: object) -> bytes:
+    """Return the JSON of an object, or as much of it as is in its outline."""
+    return given if isinstance(given, bytes) else msgspec.json.encode(given)
 
 
 def is_from_the_future(error: ApiError) -> bool:

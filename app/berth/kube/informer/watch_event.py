@@ -1,7 +1,7 @@
 """Watch events, as far as they must be understood before the object is decoded."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -12,11 +12,20 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """Annotation of the bookmark that ends the initial state of a streamed list."""
 
 
-class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One line of a watch. ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+T = TypeVar("T")
+
+CHANGES: Final = ("ADDED", "MODIFIED", "DELETED")
+
+
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """One line of a watch. ``type`` is one of :data:`CHANGES`, BOOKMARK or ERROR.
+
+    ``object`` is :class:`msgspec.Raw`, or an outline: a struct of as much of it as is told from
+    the line, in which all else is raw.
+    """
 
     type: str
-    object: msgspec.Raw
+    object: T
 
 
 class BookmarkMeta(KubeStruct, frozen=True, gc=False):
@@ -34,12 +43,12 @@ class Bookmark(KubeStruct, frozen=True, gc=False):
         return self.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
-_decode_event = msgspec.json.Decoder(WatchEvent).decode
+_decode_event = msgspec.json.Decoder(WatchEvent[msgspec.Raw]).decode
 _decode_list = msgspec.json.Decoder(ListHead).decode
 decode_bookmark = msgspec.json.Decoder(Bookmark).decode
 
 
-def decode_watch_event(line: bytes) -> WatchEvent:
+def decode_watch_event(line: bytes) -> WatchEvent[msgspec.Raw]:
     """Decode one line of a watch, however deeply its object is nested."""
     try:
         return _decode_event(line)
@@ -47,6 +56,21 @@ def decode_watch_event(line: bytes) -> WatchEvent:
         shell, inner = outline(line, levels=1)
         event = _decode_event(shell)
         return WatchEvent(event.type, _taken(event.object, inner))
+
+
+def event_decoder(outline: type[object]) -> Callable[[bytes], WatchEvent[Any]]:
+    """Return a function that decodes lines as :func:`decode_watch_event` does, and changes at once
+    to *outline*, if they are as it says."""
+    decode = msgspec.json.Decoder(WatchEvent[outline]).decode  # type: ignore[valid-type]
+
+    def decoded(line: bytes) -> WatchEvent[Any]:
+        try:
+            event = decode(line)
+        except (msgspec.MsgspecError, RecursionError):
+            return decode_watch_event(line)
+        return event if event.type in CHANGES else decode_watch_event(line)
+
+    return decoded
 
 
 def decode_list(data: bytes) -> ListHead:

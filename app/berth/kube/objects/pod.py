@@ -238,7 +238,8 @@ class PodSpec(KubeStruct, frozen=True, gc=False):
             yield from added.volume_mounts
 
     def __post_init__(self) -> None:
-        check_quantities("overhead", self.overhead)
+        if self.overhead:
+            check_quantities("overhead", self.overhead)
 
 
 class ContainerStatus(KubeStruct, frozen=True, gc=False):

@@ -95,7 +95,7 @@ _TELLING: Final = ("PodScheduled", "DisruptionTarget")
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
-class _Meta(KubeStruct, frozen=True, gc=False):
+class MetaOutline(KubeStruct, frozen=True, gc=False):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -128,8 +128,10 @@ class _PodStatus(KubeStruct, frozen=True, gc=False):
     node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
-class _Pod(KubeStruct, frozen=True, gc=False):
-    metadata: _Meta = _Meta()
+class PodOutline(KubeStruct, frozen=True, gc=False):
+    """A pod whose larger parts are not decoded yet."""
+
+    metadata: MetaOutline = MetaOutline()
     spec: msgspec.Raw = _ABSENT
     status: msgspec.Raw = _ABSENT
 
@@ -143,7 +145,7 @@ class _NodeStatus(KubeStruct, frozen=True, gc=False):
 
 
 class _Node(KubeStruct, frozen=True, gc=False):
-    metadata: _Meta = _Meta()
+    metadata: MetaOutline = MetaOutline()
     spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
@@ -163,7 +165,7 @@ class _Metas:
         self._maps = _parts(dict[str, str]) if shares_maps else _Texts(self.texts)
         self._owners = _parts(tuple[OwnerReference, ...])
 
-    def of(self, meta: _Meta) -> ObjectMeta:
+    def of(self, meta: MetaOutline) -> ObjectMeta:
         texts, maps, created = self.texts, self._maps, meta.creation_timestamp
         return ObjectMeta(
             meta.name,
@@ -191,30 +193,35 @@ class _Texts:
         return dict(zip(map(self._one, decoded), map(self._one, decoded.values()), strict=True))
 
 
-def pod_decoder() -> Callable[[bytes], Pod]:
-    """Return a function that decodes the JSON of a pod. Raises msgspec.DecodeError."""
-    shell = msgspec.json.Decoder(_Pod).decode
-    metas = _Metas(shares_maps=True)
-    specs, statuses = PodSpecs(metas.texts), _PodStatuses(metas.texts)
+decode_pod_outline: Final = msgspec.json.Decoder(PodOutline).decode
 
-    def decode(data: bytes) -> Pod:
-        pod = shell(data)
-        spec = specs.of(bytes(pod.spec))
+
+class PodDecoder:
+    """Decodes pods from JSON, or from outlines. Raises msgspec.DecodeError."""
+
+    outline: Final = PodOutline
+
+    def __init__(self) -> None:
+        self._metas = _Metas(shares_maps=True)
+        self._specs = _PodSpecs(self._metas.texts)
+        self._statuses = _PodStatuses(self._metas.texts)
+
+    def __call__(self, given: bytes | PodOutline) -> Pod:
+        pod = decode_pod_outline(given) if isinstance(given, bytes) else given
+        spec = self._specs.of(bytes(pod.spec))
         try:
-            status = statuses.of(bytes(pod.status), is_bound=bool(spec.node_name))
+            status = self._statuses.of(bytes(pod.status), is_bound=bool(spec.node_name))
         except ValueError as exc:  # of a quantity
             raise msgspec.ValidationError(str(exc)) from exc
-        return Pod(metas.of(pod.metadata), spec, status)
-
-    return decode
+        return Pod(self._metas.of(pod.metadata), spec, status)
 
 
-class PodSpecs:
+class _PodSpecs:
     """Specs of pods, which share everything but their nodes."""
 
-    def __init__(self, texts: Recent[str, str] | None = None) -> None:
+    def __init__(self, texts: Recent[str, str]) -> None:
         """*texts* has the names of nodes."""
-        self._texts = Recent(itself, most=TEXTS) if texts is None else texts
+        self._texts = texts
         self._decode = msgspec.json.Decoder(PodSpec).decode
         self._known: Recent[bytes, PodSpec | None] = Recent(self._of_form, most=TEMPLATES)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.shared_parts import node_decoder, pod_decoder
+from berth.kube.objects.shared_parts import PodDecoder, node_decoder
 from berth.scheduler.extender import whole_objects
 from berth.scheduler.extender.errors import ExtenderError
 from berth.scheduler.extender.extender import Extender
@@ -76,7 +76,7 @@ class Extenders:
             return whole_objects.decode_pod
         if self._all:
             return whole_objects.decode_waiting_pod
-        return pod_decoder()
+        return PodDecoder()
 
     @property
     def decode_node(self) -> Callable[[bytes], Node]:

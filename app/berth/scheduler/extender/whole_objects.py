@@ -10,10 +10,10 @@ import msgspec
 
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
-from berth.kube.objects.shared_parts import node_decoder, pod_decoder
+from berth.kube.objects.shared_parts import PodDecoder, node_decoder
 from berth.scheduler.framework.pod_info import PodInfo
 
-_decode_pod = pod_decoder()
+_decode_pod = PodDecoder()
 _decode_node = node_decoder()
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 

@@ -244,7 +244,7 @@ def _no_requests(container: Container) -> ResourceRequirements:
 
 def _template_of(pod: Pod) -> PodTemplate:
     """Return the template of *pod*: at once if its parts are those of a pod that was seen before,
-    as they are of pods decoded by one :func:`~berth.kube.objects.shared_parts.pod_decoder`."""
+    as they are of pods decoded by one :func:`~berth.kube.objects.shared_parts.PodDecoder`."""
     parts = (id(pod.spec.containers), id(pod.metadata.labels))
     template = _by_parts.get(parts)
     if template is not None and _are_of_one_template(template.pod, pod):

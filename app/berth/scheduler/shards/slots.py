@@ -192,14 +192,13 @@ def refused(why: str, *, at: str) -> Condition:
 def why_not(pod: PodInfo, slices: Iterable[ResourceSlice]) -> tuple[str, str] | None:
     """Return the plugin whose guarantee shards cannot give *pod*, and why; None if all is well."""
     terms, own = terms_of(pod.template), pod.pod.metadata.namespace
-    if any(term.topology_key != HOSTNAME for term in terms.required_anti_affinity):
-        return "InterPodAffinity", ANTI_AFFINITY
-    if any(
-        (term.namespaces != {own} or not term.namespace_selector.is_nothing)
-        and term.selector.matches(pod.pod.metadata.labels)
-        for term in terms.required_affinity
-    ):
-        return "InterPodAffinity", AFFINITY
+    for term in terms.required_anti_affinity:
+        if term.topology_key != HOSTNAME:
+            return "InterPodAffinity", ANTI_AFFINITY
+    for term in terms.required_affinity:
+        is_of_others = term.namespaces != {own} or not term.namespace_selector.is_nothing
+        if is_of_others and term.selector.matches(pod.pod.metadata.labels):
+            return "InterPodAffinity", AFFINITY
     asks = pod.pod.spec.resource_claims or pod.template.requested.scalars
     if asks and any(not of_slice.spec.node_name for of_slice in slices):
         return "DynamicResources", DEVICES
