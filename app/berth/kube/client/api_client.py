@@ -89,13 +89,19 @@ class LineBuffer:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that *chunk* completes, without their ends."""
-        first, *others = chunk.split(b"\n")
-        self._begun.append(first)
-        if not others:
-            return []
-        lines = [b"".join(self._begun), *others]
-        self._begun = [lines.pop()]
-        return [line for line in lines if line]
+        lines = []
+        begin, end = 0, chunk.find(b"\n")
+        while end >= 0:
+            line = chunk[begin:end]
+            if self._begun:
+                line = b"".join([*self._begun, line])
+                self._begun.clear()
+            if line:
+                lines.append(line)
+            begin, end = end + 1, chunk.find(b"\n", end + 1)
+        if begin < len(chunk):
+            self._begun.append(chunk[begin:])
+        return lines
 
 
 class ApiClient:
