@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from berth.kube.informer.reflector import Reflector
-from berth.kube.objects.pod import Pod
 from berth.kube.objects.shared_parts import PodDecoder, PodOutline
 from berth.runtime.clock import FakeClock
 from berth.scheduler.framework.kind import PODS
@@ -68,7 +67,7 @@ def test_an_outline_makes_no_difference(event: bytes, *, counts: bool) -> None:
     def told(outline: type[object] | None) -> tuple[object, ...]:
         malformed: list[str] = []
         handler = Recorder()
-        reflector: Reflector[Pod] = Reflector(
+        reflector: Reflector[Any] = Reflector(
             ScriptedApi(watches=[]),
             "/api/v1/pods",
             decode=PodDecoder(),
