@@ -4,7 +4,7 @@ import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,39 +20,12 @@ class LoopTurns:
 
 @asynccontextmanager
 async def watched_loop() -> AsyncIterator[LoopTurns]:
-    """Yield the turns of the running loop while the block runs.
+    """Yield the turns of the running asyncio loop while the block runs.
 
     Compare ``longest`` with that of an ordinary input in the same test, or ``count`` before and
     after; never with a number of seconds. What earlier tests have left is out of the garbage
     collector's view from then on, as a scheduler's own objects are.
     """
-    turns = LoopTurns()
-    gc.collect()
-    gc.freeze()
-
-    async def turn_for_ever() -> None:
-        before = time.thread_time()
-        while True:
-            await asyncio.sleep(0)
-            now = time.thread_time()
-            turns.count += 1
-            turns.longest = max(turns.longest, now - before)
-            before = now
-
-    watcher = asyncio.get_running_loop().create_task(turn_for_ever(), name="loop turns")
-    await asyncio.sleep(0)
-    try:
-        yield turns
-        await asyncio.sleep(0)
-    finally:
-        watcher.cancel()
-        with suppress(asyncio.CancelledError):
-            await watcher
-
-
-@asynccontextmanager
-async def timed_loop() -> AsyncIterator[LoopTurns]:
-    """Like :func:`watched_loop`, of an asyncio loop; takes no CPU time while that waits."""
     turns = LoopTurns()
     gc.collect()
     gc.freeze()

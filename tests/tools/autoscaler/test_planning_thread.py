@@ -103,7 +103,6 @@ async def test_the_event_loop_goes_on_while_a_plan_is_made() -> None:
         found = await thread.run(work)
     assert found == plan(seen, groups, by=planner())
     assert turns.longest < took / 4
-    assert turns.count > 100
 
 
 @pytest.mark.wall

@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.hostile_objects import ATTACKS
 from tests.hostile_requests import CORE, Attack, Request, Want
 from tests.hostile_text import misread
-from tests.loop_turns import LoopTurns, timed_loop
+from tests.loop_turns import LoopTurns, watched_loop
 from tests.tools.up.guest import World, world_with_guest
 
 pytestmark = [
@@ -39,7 +39,7 @@ SHORT_BYTES: Final = 10_000
 async def ordinary_use(world: World) -> LoopTurns:
     """Do what is large, but not hostile; return the turns of the loop."""
     container = {"name": "c", "image": "i"}
-    async with timed_loop() as turns:
+    async with watched_loop() as turns:
         await world.place("warm", ORDINARY)
         for path, body in (
             (f"{CORE}/configmaps", {"metadata": {"name": "large"}, "data": {"a": "x" * 900_000}}),
@@ -123,7 +123,7 @@ async def worlds() -> AsyncIterator[Worlds]:
 @pytest.mark.parametrize("attack", [pytest.param(each, id=each.name) for each in ATTACKS])
 async def test_one(attack: Attack, worlds: Worlds, tmp_path: Path) -> None:
     async with worlds.one(tmp_path) as (world, ordinary):
-        async with timed_loop() as turns:
+        async with watched_loop() as turns:
             problem = await strike(world, attack)
             attempts = await world.place("during", 2)
             await world.undo(attack)
@@ -150,13 +150,13 @@ async def all_of_it(world: World) -> None:
 
     problems, slow = [], {}
     for attack in ATTACKS:
-        async with timed_loop() as turns:
+        async with watched_loop() as turns:
             problems.append(await strike(world, attack))
             await world.until_probed()
         if turns.longest > SLOWER * ordinary.longest:
             slow[attack.name] = turns.longest
         await world.undo(attack)
-    async with timed_loop() as turns:
+    async with watched_loop() as turns:
         await world.until_idle()
         after = await world.place("after", ORDINARY)
     grown = resident()
