@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -21,6 +22,11 @@ sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 # kubectl and helm, which tests run hundreds of times, end before their garbage is worth collecting:
 # it takes a quarter of their CPU time.
 os.environ.setdefault("GOGC", "400")
+
+# A shell has what it starts in the background ignore Ctrl-C; and so would berth, which tests start
+# and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: how fast an example runs says something about the machine, not about the code.
 # Where nobody can look at a new failure at once, the examples are the same in every run.

@@ -4,7 +4,6 @@ import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 
@@ -85,8 +84,6 @@ def test_ctrl_c_is_no_error(tmp_path: Path, stub: str, said: str, status: int) -
     (tmp_path / ".runnable").touch()
     pid, terminal = pty.fork()
     if pid == 0:
-        # Else it is ignored here if it is where the tests run, as in the background of a script.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execvp("make", ["make", "-C", os.fspath(REPOSITORY), "run", f"VENV={tmp_path}"])
     shown = b""
     interrupted = False
