@@ -55,7 +55,9 @@ class BootClock(RealClock):
     """The machine's clock; its :meth:`monotonic` goes on while the machine is suspended."""
 
     # Elsewhere than on Linux the plain one does already, or there is nothing better.
-    monotonic = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    monotonic = staticmethod(
+        partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    )
 
 
 def cpu_time_of_this_thread() -> Callable[[], float]:

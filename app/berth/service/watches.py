@@ -18,6 +18,7 @@ from berth.kube.informer.reflector import MayWait, Reflector
 from berth.kube.informer.store import ResourceEventHandler
 from berth.kube.objects.node import Node
 from berth.kube.objects.pod import Pod
+from berth.kube.objects.shared_parts import PodDecoder, PodOutline
 from berth.runtime.clock import Clock
 from berth.runtime.release import RELEASE
 from berth.runtime.tasks import forever
@@ -79,7 +80,7 @@ class Watches:
                 client,
                 kind.path,
                 decode=self._converted(kind, decoders.get(kind, kind.decode)),
-                outline=getattr(decoders.get(kind), "outline", None),
+                outline=PodOutline if isinstance(decoders.get(kind), PodDecoder) else None,
                 decode_partly=self._converted(kind, kind.decode_partly),
                 transform=self._with_version(kind)
                 if kind.versions and kind.keeps_version

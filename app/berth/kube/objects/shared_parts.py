@@ -199,8 +199,6 @@ decode_pod_outline: Final = msgspec.json.Decoder(PodOutline).decode
 class PodDecoder:
     """Decodes pods from JSON, or from outlines. Raises msgspec.DecodeError."""
 
-    outline: Final = PodOutline
-
     def __init__(self) -> None:
         self._metas = _Metas(shares_maps=True)
         self._specs = _PodSpecs(self._metas.texts)

@@ -28,7 +28,6 @@ class _Status(KubeStruct, frozen=True, gc=False):
 _decode_spec: Final = msgspec.json.Decoder(SpecHead).decode
 _decode_status: Final = msgspec.json.Decoder(_Status).decode
 _NO_SPEC: Final = SpecHead()
-_NO_STATUS: Final = _Status()
 
 
 class ForeignPods:

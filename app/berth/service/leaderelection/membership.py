@@ -41,7 +41,7 @@ class Membership:
 
     def may_write(self) -> bool:
         """Say whether a write may leave at this moment; see :class:`LeaderElector`."""
-        return self.mode.is_leader and self.member.is_leader
+        return self.is_leader
 
     def is_overdue(self) -> bool:
         """Whether this replica has not renewed for too long."""
